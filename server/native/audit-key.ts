@@ -5,7 +5,7 @@ import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { KeyRecords } from './key-records.ts';
-import { type AuditKeyAttributes, type HeldOwnKeys, ownKeys } from './own-keys.ts';
+import type { AuditKeyAttributes, HeldOwnKeys } from './own-keys.ts';
 
 export const createAuditKey = (
   core: CryptoCore,
@@ -16,16 +16,13 @@ export const createAuditKey = (
   'signAudit' | 'auditPublicKey' | 'auditKeys' | 'auditKeySince' | 'refreshAuditKey' | 'makeAuditKey'
 > => {
   const readAttributes = (): AuditKeyAttributes =>
-    JSON.parse(own.placeOf('audit-signature').attributes) as AuditKeyAttributes;
+    JSON.parse(own.attributesOf('audit-signature')) as AuditKeyAttributes;
   /** The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key. */
   const publicHalf = (key: KeyRef): Buffer => core.exportPublicKey(key).subarray(-32);
   const refreshAuditKey = async (repositories: Repositories): Promise<void> => {
-    const record = (await repositories.records.list(ownKeys['audit-signature'], 'audit-signature')).at(-1);
+    const record = (await own.stored(repositories, 'audit-signature')).at(-1);
     // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
-    if (
-      record !== undefined &&
-      (record.version > own.placeOf('audit-signature').version || !own.has('audit-signature'))
-    )
+    if (record !== undefined && (record.version > own.versionOf('audit-signature') || !own.has('audit-signature')))
       own.take('audit-signature', record);
   };
   return {
@@ -47,12 +44,13 @@ export const createAuditKey = (
         sign: (text) => core.sign(key, { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
         store: async (tx, { origin, size }, since) => {
           await refreshAuditKey(tx);
-          const before = own.placeOf('audit-signature');
+          const before = own.addressOf('audit-signature');
           const { former = [] } = readAttributes();
           const last = { key: toBase64(publicHalf(own.key('audit-signature'))), origin, size };
           const attributes = canonicalJson({ algorithm: 'ed25519', since, former: [last, ...former] });
-          await tx.records.put(seal({ ...before, version: before.version + 1, attributes }, key));
-          await tx.records.wipe(before.objectId, before.version, 'audit-signature');
+          const owner = own.ownerOf('audit-signature', attributes);
+          await tx.records.put(seal(owner, before.version + 1, 'audit-signature', key));
+          await tx.records.wipe(before);
         },
         release: () => core.release(key),
       };

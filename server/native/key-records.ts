@@ -3,12 +3,12 @@
 import { CoreError } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
 import { idBytes } from '../base/ids.ts';
-import type { CryptoCore, RecordContext } from '../ports/crypto-core.ts';
+import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
-import type { RecordPlace } from '../ports/records.ts';
+import { OwnedRecord, RecordOwner, type RecordPlace, type StoredRecord } from '../ports/records.ts';
 import type { TenantKeks } from './tenant-keks.ts';
 
-export type KeyRecords = Pick<KeyRing, 'seal' | 'open' | 'reseal'>;
+export type KeyRecords = Pick<KeyRing, 'seal' | 'open' | 'opens' | 'reseal'>;
 
 const contextOf = (place: RecordPlace, epoch: number): RecordContext => ({
   tenant: idBytes(place.tenantId),
@@ -30,21 +30,42 @@ const opening = <T>(work: () => T): T => {
   }
 };
 
-export const createKeyRecords = (core: CryptoCore, keks: Pick<TenantKeks, 'of' | 'current'>): KeyRecords => ({
-  seal: (place, key) => {
-    const kek = keks.current(place.tenantId);
-    return { ...place, epoch: kek.epoch, record: core.sealRecord(kek.key, contextOf(place, kek.epoch), key) };
-  },
-  open: (record) => {
+export const createKeyRecords = (core: CryptoCore, keks: Pick<TenantKeks, 'of' | 'current'>): KeyRecords => {
+  const open = (record: StoredRecord): KeyRef => {
     const kek = keks.of(record.tenantId, record.epoch);
     return opening(() => core.openRecord(kek, contextOf(record, record.epoch), record.record));
-  },
-  reseal: (record, place = record) => {
-    const from = keks.of(record.tenantId, record.epoch);
-    const to = keks.current(place.tenantId);
-    const sealed = opening(() =>
-      core.resealRecord(from, contextOf(record, record.epoch), record.record, to.key, contextOf(place, to.epoch)),
-    );
-    return { ...record, ...place, epoch: to.epoch, record: sealed };
-  },
-});
+  };
+  return {
+    seal: (owner, version, recordClass, key) => {
+      if (!RecordOwner.isOne(owner) || owner.attributes === null)
+        throw new ServiceError('internal', 'a key is sealed for an owner that says what it binds');
+      const { tenantId, objectId, attributes } = owner;
+      const kek = keks.current(tenantId);
+      const place: RecordPlace = { tenantId, objectId, version, class: recordClass, attributes };
+      const record = core.sealRecord(kek.key, contextOf(place, kek.epoch), key);
+      return new OwnedRecord(owner, { ...place, epoch: kek.epoch, record });
+    },
+    open: (record) => {
+      if (!OwnedRecord.isOne(record)) throw new ServiceError('internal', 'only the record of an owner is opened');
+      return open(record);
+    },
+    opens: (record) => {
+      try {
+        core.release(open(record));
+        return true;
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+        throw error;
+      }
+    },
+    reseal: (record) => {
+      const { tenantId, objectId, version, class: recordClass, attributes } = record;
+      const from = keks.of(tenantId, record.epoch);
+      const to = keks.current(tenantId);
+      const sealed = opening(() =>
+        core.resealRecord(from, contextOf(record, record.epoch), record.record, to.key, contextOf(record, to.epoch)),
+      );
+      return { tenantId, objectId, version, class: recordClass, attributes, epoch: to.epoch, record: sealed };
+    },
+  };
+};

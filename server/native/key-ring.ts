@@ -34,7 +34,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
   const records = createKeyRecords(core, keks);
   const own = createHeldOwnKeys(core, records);
   const adopted = createAdoptedKeys(core, records);
-  const former = createFormerKeys(core, own, records);
+  const former = createFormerKeys(core, records);
   const tokenHashes = createTokenHashes(core, own, { adopted, former }, records);
   const auditKey = createAuditKey(core, own, records);
 
@@ -98,11 +98,12 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
     epochs: keks.epochs,
     seal: records.seal,
     open: records.open,
-    reseal: (record, place) => {
+    opens: records.opens,
+    reseal: (record) => {
       // Not an audit key that another node has put into the place of the one in memory.
-      if (isOwn(record.class) && record.version === own.placeOf(record.class).version)
-        return records.seal(own.placeOf(record.class), own.key(record.class));
-      return records.reseal(record, place);
+      if (record.tenantId === serviceTenantId && isOwn(record.class) && record.version === own.versionOf(record.class))
+        return records.seal(own.ownerOf(record.class), record.version, record.class, own.key(record.class));
+      return records.reseal(record);
     },
     authenticateRow: (text) => mac(core, own.key('row-authentication'), text),
     selfTest: () => roundTrip(core, own.key('self-test')),

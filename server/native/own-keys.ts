@@ -5,7 +5,7 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { HashKey, TokenPurpose } from '../ports/key-ring.ts';
-import type { RecordPlace, StoredRecord } from '../ports/records.ts';
+import { type OwnedRecord, type RecordAddress, RecordOwner } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { KeyRecords } from './key-records.ts';
 
@@ -54,6 +54,10 @@ export interface AuditKeyAttributes extends ReplacedKeyAttributes {
   readonly former?: readonly { readonly key: string; readonly origin: string; readonly size: number }[];
 }
 
+/** One of the service's own keys; `attributes` are null where its record says them. */
+export const serviceOwner = (objectId: string, attributes: string | null): RecordOwner =>
+  new RecordOwner('service', { tenantId: serviceTenantId, id: objectId, integrity: 'ok' }, attributes);
+
 export type HeldOwnKeys = ReturnType<typeof createHeldOwnKeys>;
 
 const names = Object.keys(ownKeys) as OwnKey[];
@@ -61,14 +65,13 @@ const names = Object.keys(ownKeys) as OwnKey[];
 export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) => {
   const keys = new Map<OwnKey, KeyRef>();
   /** Of those in memory that have been replaced. */
-  const replaced = new Map<OwnKey, Pick<RecordPlace, 'version' | 'attributes'>>();
+  const replaced = new Map<OwnKey, Pick<OwnedRecord, 'version' | 'attributes'>>();
 
-  const placeOf = (name: OwnKey): RecordPlace => ({
-    tenantId: serviceTenantId,
-    objectId: ownKeys[name],
-    class: name,
-    ...(replaced.get(name) ?? { version: 1, attributes: ownAttributes[name] }),
-  });
+  const versionOf = (name: OwnKey): number => replaced.get(name)?.version ?? 1;
+  const attributesOf = (name: OwnKey): string => replaced.get(name)?.attributes ?? ownAttributes[name];
+  /** Of the record of the one in memory, unless other attributes are given. */
+  const ownerOf = (name: OwnKey, attributes: string = attributesOf(name)): RecordOwner =>
+    serviceOwner(ownKeys[name], attributes);
   const make = (name: OwnKey): KeyRef => {
     if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
@@ -81,23 +84,34 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       return key;
     },
     /** Of the record of the one in memory. */
-    placeOf,
+    versionOf,
+    attributesOf,
+    ownerOf,
+    addressOf: (name: OwnKey): RecordAddress => ({
+      tenantId: serviceTenantId,
+      objectId: ownKeys[name],
+      version: versionOf(name),
+      class: name,
+    }),
+    /** Every stored version, the newest one last, each with the attributes that it says. */
+    stored: (read: Repositories, name: OwnKey): Promise<readonly OwnedRecord[]> =>
+      read.records.of(serviceOwner(ownKeys[name], null)).list(name),
     make,
     /** Makes and stores the first ones. */
     makeAll: async (tx: Repositories): Promise<void> => {
       for (const name of names) {
         const key = make(name);
         keys.set(name, key);
-        await tx.records.put(seal(placeOf(name), key));
+        await tx.records.put(seal(ownerOf(name), 1, name, key));
       }
     },
     /** Opens those that are never replaced. */
     openOthers: async (read: Repositories): Promise<void> => {
       for (const name of names) {
         if (keys.has(name)) continue;
-        const record = await read.records.get(ownKeys[name], 1, name);
+        const record = await read.records.of(ownerOf(name)).get(1, name);
         if (record === undefined) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
-        keys.set(name, open({ ...record, ...placeOf(name) }));
+        keys.set(name, open(record));
       }
     },
     clear: (): void => {
@@ -106,9 +120,9 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       replaced.clear();
     },
     /** Puts the key of this record into the place of the one in memory. */
-    take: (name: OwnKey, record: StoredRecord): void => {
+    take: (name: OwnKey, record: OwnedRecord): void => {
       const { version, attributes } = record;
-      const key = open({ ...record, ...placeOf(name), version, attributes });
+      const key = open(record);
       const former = keys.get(name);
       keys.set(name, key);
       replaced.set(name, { version, attributes });

@@ -2,10 +2,9 @@
 // they are wiped. Keys that hash access_guids and came with snapshots are adopted, by the ids of their records.
 
 import { canonicalJson } from '../base/bytes.ts';
-import { serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { HashKey, KeyRing, TokenPurpose } from '../ports/key-ring.ts';
-import type { RecordPlace, StoredRecord } from '../ports/records.ts';
+import { OwnedRecord, type RecordOwner } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { KeyRecords } from './key-records.ts';
 import {
@@ -13,32 +12,26 @@ import {
   hashKeyOf,
   mac,
   macOf,
-  ownKeys,
   type ReplacedKeyAttributes,
   secretAttributes,
+  serviceOwner,
 } from './own-keys.ts';
 
 export type AdoptedKeys = ReturnType<typeof createAdoptedKeys>;
 
-const placeOf = (objectId: string): RecordPlace => ({
-  tenantId: serviceTenantId,
-  objectId,
-  version: 1,
-  class: 'adopted-token-hash',
-  attributes: secretAttributes,
-});
+const ownerOf = (objectId: string): RecordOwner => serviceOwner(objectId, secretAttributes);
 
 export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) => {
   const adopted = new Map<string, KeyRef>();
   return {
     keys: (): Iterable<KeyRef> => adopted.values(),
     openStored: async (repositories: Repositories): Promise<void> => {
-      for (const record of await repositories.records.listClass('adopted-token-hash'))
+      for (const record of await repositories.records.ofService('adopted-token-hash'))
         if (!adopted.has(record.objectId))
-          adopted.set(record.objectId, open({ ...record, ...placeOf(record.objectId) }));
+          adopted.set(record.objectId, open(new OwnedRecord(ownerOf(record.objectId), record)));
     },
     retainStored: async (repositories: Repositories): Promise<void> => {
-      const known = new Set((await repositories.records.listClass('adopted-token-hash')).map((each) => each.objectId));
+      const known = new Set((await repositories.records.ofService('adopted-token-hash')).map((each) => each.objectId));
       for (const [objectId, key] of adopted)
         if (!known.has(objectId)) {
           adopted.delete(objectId);
@@ -57,9 +50,9 @@ export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       // One place for one key, wherever it came from.
       const digits = mac(core, key, 'object id').slice(0, 32);
       const objectId = [8, 12, 16, 20].reduceRight((text, at) => `${text.slice(0, at)}-${text.slice(at)}`, digits);
-      const record = seal(placeOf(objectId), key);
+      const record = seal(ownerOf(objectId), 1, 'adopted-token-hash', key);
       await tx.records.put(record);
-      adopted.set(objectId, open({ ...record, ...placeOf(objectId) }));
+      adopted.set(objectId, open(record));
     },
   };
 };
@@ -71,12 +64,12 @@ const hashUnder = (core: CryptoCore, key: KeyRef, purpose: TokenPurpose, token: 
   storedHash(purpose, version, mac(core, key, `${purpose}\0${token}`));
 
 /** The former keys of API tokens, by version. */
-export const createFormerKeys = (core: CryptoCore, own: HeldOwnKeys, { open }: KeyRecords) => {
+export const createFormerKeys = (core: CryptoCore, { open }: KeyRecords) => {
   const keys = new Map<number, KeyRef>();
   return {
     keys: keys as ReadonlyMap<number, KeyRef>,
     /** Whether any changed. */
-    take: (records: readonly StoredRecord[]): boolean => {
+    take: (records: readonly OwnedRecord[]): boolean => {
       const stored = new Map(records.map((record) => [record.version, record]));
       let changed = false;
       for (const [version, key] of keys) {
@@ -85,9 +78,8 @@ export const createFormerKeys = (core: CryptoCore, own: HeldOwnKeys, { open }: K
         core.release(key);
         changed = true;
       }
-      for (const [version, { attributes, ...record }] of stored) {
-        const place = { ...own.placeOf('api-token-hash'), version, attributes };
-        keys.set(version, open({ ...record, ...place }));
+      for (const [version, record] of stored) {
+        keys.set(version, open(record));
         changed = true;
       }
       return changed;
@@ -113,9 +105,9 @@ export const createTokenHashes = (
   | 'adoptTokenHashKey'
 > => {
   const refreshHashKey = async (repositories: Repositories, name: HashKey): Promise<boolean> => {
-    const stored = [...(await repositories.records.list(ownKeys[name], name))];
+    const stored = [...(await own.stored(repositories, name))];
     const record = stored.pop();
-    const known = own.has(name) ? own.placeOf(name).version : 0;
+    const known = own.has(name) ? own.versionOf(name) : 0;
     // An older one is that of a look-up that was overtaken.
     if (record === undefined || record.version < known) return false;
     const isNew = record.version > known;
@@ -126,7 +118,7 @@ export const createTokenHashes = (
     hashToken: (purpose, token) => {
       const name = hashKeyOf(purpose);
       const key = own.key(name);
-      const { version } = own.placeOf(name);
+      const version = own.versionOf(name);
       if (typeof token === 'string') return hashUnder(core, key, purpose, token, version);
       const message = Buffer.concat([Buffer.from(`${purpose}\0`), token]);
       try {
@@ -140,28 +132,27 @@ export const createTokenHashes = (
         return [...former.keys].map(([version, key]) => hashUnder(core, key, purpose, token, version));
       return purpose === 'access-guid' ? [...adopted.keys()].map((key) => hashUnder(core, key, purpose, token, 1)) : [];
     },
-    isFormerTokenHash: (hash) => !hash.startsWith(`${own.placeOf('api-token-hash').version}.`),
+    isFormerTokenHash: (hash) => !hash.startsWith(`${own.versionOf('api-token-hash')}.`),
     rotateHashKey: async (tx, name, since) => {
       await refreshHashKey(tx, name);
-      const before = own.placeOf(name);
+      const before = own.addressOf(name);
       const attributes = canonicalJson({ algorithm: 'generic', bits: 256, since });
       const key = own.make(name);
       try {
-        await tx.records.put(records.seal({ ...before, version: before.version + 1, attributes }, key));
+        await tx.records.put(records.seal(own.ownerOf(name, attributes), before.version + 1, name, key));
       } finally {
         core.release(key);
       }
-      if (name === 'session-hash') await tx.records.wipe(before.objectId, before.version, name);
+      if (name === 'session-hash') await tx.records.wipe(before);
     },
     wipeFormerTokenKeys: async (tx) => {
-      const stored = await tx.records.list(ownKeys['api-token-hash'], 'api-token-hash');
-      for (const { objectId, version } of stored.slice(0, -1))
-        await tx.records.wipe(objectId, version, 'api-token-hash');
+      const stored = await own.stored(tx, 'api-token-hash');
+      for (const record of stored.slice(0, -1)) await tx.records.wipe(record);
       return Math.max(0, stored.length - 1);
     },
     refreshHashKey,
     hashKey: (name) => ({
-      since: (JSON.parse(own.placeOf(name).attributes) as ReplacedKeyAttributes).since ?? null,
+      since: (JSON.parse(own.attributesOf(name)) as ReplacedKeyAttributes).since ?? null,
       former: name === 'api-token-hash' ? former.keys.size : 0,
     }),
     tokenHashKeys: () => [own.key('token-hash'), ...adopted.keys()],

@@ -3,7 +3,7 @@
 
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
 import type { KeyRef, SealedPart, UnwrappedKind } from './crypto-core.ts';
-import type { RecordPlace, StoredRecord } from './records.ts';
+import type { OwnedRecord, RecordClass, RecordOwner, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
 import type { Repositories, Store } from './store.ts';
 
@@ -73,9 +73,11 @@ export interface KeyRing {
   refresh(repositories: Repositories): Promise<void>;
   /** Whether a record of this KEK could be opened. */
   knows(record: Pick<StoredRecord, 'tenantId' | 'epoch'>): boolean;
-  seal(place: RecordPlace, key: KeyRef): StoredRecord;
+  seal(owner: RecordOwner, version: number, recordClass: RecordClass, key: KeyRef): OwnedRecord;
   /** The caller releases the reference. 'key-tampered' when it does not authenticate. */
-  open(record: StoredRecord): KeyRef;
+  open(record: OwnedRecord): KeyRef;
+  /** Whether a record opens where it stands, with or without an owner. The key is not handed out. */
+  opens(record: StoredRecord): boolean;
   /** The recipient of keys for this tenant, as of now. */
   recipient(tenantId: string): Recipient;
   /**
@@ -140,10 +142,10 @@ export interface KeyRing {
   /** The epoch of each tenant's KEK that seals now. */
   epochs(): ReadonlyMap<string, number>;
   /**
-   * Seals the content of a record under the current KEK, in its own place or another one, without opening the key; the service's own keys are
-   * sealed from memory. 'key-tampered' as `open`.
+   * Seals the content of a record under the current KEK, where it stands, without opening the key; the service's own keys are sealed from
+   * memory. 'key-tampered' as `open`. It needs no owner: no caller gets a key by it, and a key whose row was changed from outside must not be lost.
    */
-  reseal(record: StoredRecord, place?: RecordPlace): StoredRecord;
+  reseal(record: StoredRecord): StoredRecord;
   /**
    * Opens every current KEK from its stored record under the current root; every tenant that is not purged has one. Throws when one does not. Call it in a unit
    * of work, because tenants are created and purged at the same time.

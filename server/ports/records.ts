@@ -1,4 +1,8 @@
-// A key record as it is stored: where it belongs, and its sealed bytes.
+// A key record as it is stored: whose it is, where it belongs, and its sealed bytes.
+
+import { canonicalJson } from '../base/bytes.ts';
+import { ServiceError } from '../base/errors.ts';
+import type { Integrity } from '../domain/vault.ts';
 
 /** What a record is and where it belongs; all of it is bound into the seal. */
 export interface RecordPlace {
@@ -27,10 +31,101 @@ export const recordClasses = [
 ] as const;
 export type RecordClass = (typeof recordClasses)[number];
 
+/** Tables whose rows own records, as their declarations say; `service`: the service itself. */
+export type RecordTable =
+  | 'keys'
+  | 'tde_objects'
+  | 'endpoint_credentials'
+  | 'user_factors'
+  | 'snapshot_openings'
+  | 'service';
+
+/** What the attributes of a record bind. A record that is moved below a row that says otherwise does not open. */
+export const recordAttributes = {
+  key: ({ algorithm, bits, kind }: { readonly algorithm: string; readonly bits: number; readonly kind: string }) =>
+    canonicalJson({ algorithm, bits, kind }),
+  content: canonicalJson({ algorithm: 'aes', bits: 256 }),
+  /** Secrets cannot be swapped between credentials. */
+  credential: (accessKeyId: string) => canonicalJson({ accessKeyId }),
+} as const;
+
 export interface StoredRecord extends RecordPlace {
   /** Epoch of the KEK that sealed it. */
   readonly epoch: number;
   readonly record: Buffer;
+}
+
+/** By what a record is found. */
+export type RecordAddress = Pick<RecordPlace, 'tenantId' | 'objectId' | 'version' | 'class'>;
+
+/**
+ * Whose records are meant: a row of a table that was read with the right authentication code. Nothing else leads to a record that can be
+ * opened, so a row that was changed from outside carries no keys anywhere.
+ */
+export class RecordOwner {
+  readonly tenantId: string;
+  readonly table: RecordTable;
+  readonly objectId: string;
+  /** Of all its records; null: each says its own (the service's keys, whose versions differ). */
+  readonly attributes: string | null;
+  readonly #isVerified = true;
+
+  constructor(
+    table: RecordTable,
+    row: { readonly tenantId: string; readonly id: string; readonly integrity: Integrity },
+    attributes: string | null,
+  ) {
+    if (row.integrity !== 'ok')
+      throw new ServiceError('key-tampered', 'the stored record was changed from outside: its keys are not used', {
+        hint: 'compare the database with a backup; the audit log has an alarm that names the record',
+      });
+    this.tenantId = row.tenantId;
+    this.table = table;
+    this.objectId = row.id;
+    this.attributes = attributes;
+  }
+
+  /** Not an object that only looks like one. */
+  static isOne(owner: object): owner is RecordOwner {
+    return #isVerified in owner;
+  }
+}
+
+/** A record in the place of its owner. The store and the key ring make them, from an owner. */
+export class OwnedRecord implements StoredRecord {
+  readonly owner: RecordOwner;
+  readonly version: number;
+  readonly class: RecordClass;
+  readonly attributes: string;
+  readonly epoch: number;
+  readonly record: Buffer;
+  readonly #isOwned = true;
+
+  constructor(owner: RecordOwner, sealed: Pick<StoredRecord, 'version' | 'class' | 'attributes' | 'epoch' | 'record'>) {
+    this.owner = owner;
+    this.version = sealed.version;
+    this.class = sealed.class;
+    this.attributes = owner.attributes ?? sealed.attributes;
+    this.epoch = sealed.epoch;
+    this.record = sealed.record;
+  }
+
+  get tenantId(): string {
+    return this.owner.tenantId;
+  }
+  get objectId(): string {
+    return this.owner.objectId;
+  }
+  static isOne(record: object): record is OwnedRecord {
+    return #isOwned in record;
+  }
+}
+
+/** The records of one owner. */
+export interface OwnedRecords {
+  get(version: number, recordClass: RecordClass): Promise<OwnedRecord | undefined>;
+  /** Every version, by version. */
+  list(recordClass: RecordClass): Promise<readonly OwnedRecord[]>;
 }
 
 /** Where a walk over older records has come to. */

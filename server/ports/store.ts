@@ -23,7 +23,16 @@ import type { Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
-import type { RecordPlace, RecordPosition, StoredRecord, WholeRecord } from './records.ts';
+import type {
+  OwnedRecord,
+  OwnedRecords,
+  RecordAddress,
+  RecordClass,
+  RecordOwner,
+  RecordPosition,
+  StoredRecord,
+  WholeRecord,
+} from './records.ts';
 import type { SearchRepository } from './search.ts';
 import type {
   KeyBindingRepository,
@@ -181,19 +190,20 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     remove(tenantId: string, epoch: number): Promise<void>;
   };
   readonly records: {
-    get(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<StoredRecord | undefined>;
-    /** Every version, by version. */
-    list(objectId: string, recordClass: RecordPlace['class']): Promise<readonly StoredRecord[]>;
-    /** Every record of a class, by object, then version. */
-    listClass(recordClass: RecordPlace['class']): Promise<readonly StoredRecord[]>;
+    /** The only way to a record that can be opened. */
+    of(owner: RecordOwner): OwnedRecords;
+    /** Every record of a class of the service's own, by object, then version. */
+    ofService(recordClass: RecordClass): Promise<readonly OwnedRecord[]>;
     /** Inserts or replaces. */
-    put(record: StoredRecord): Promise<void>;
-    /** The same for at most 200 records, in one statement. */
-    putAll(records: readonly StoredRecord[]): Promise<void>;
+    put(record: OwnedRecord): Promise<void>;
+    /** The same for any number. */
+    putAll(records: readonly OwnedRecord[]): Promise<void>;
+    /** Puts what was sealed again where it stands. */
+    replace(records: readonly StoredRecord[]): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
-    wipe(objectId: string, version: number, recordClass: RecordPlace['class']): Promise<boolean>;
-    /** Which records there are of these objects. */
-    copies(objectIds: readonly string[]): Promise<readonly Pick<RecordPlace, 'objectId' | 'version' | 'class'>[]>;
+    wipe(address: RecordAddress): Promise<boolean>;
+    /** Which records there are of these objects of a tenant. */
+    copies(tenantId: string, objectIds: readonly string[]): Promise<readonly RecordAddress[]>;
     /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
     listOlder(
       tenantId: string,

@@ -2,7 +2,7 @@
 // nothing is lost and that every row gets its authentication code again.
 
 import type { Integrity } from '../domain/vault.ts';
-import type { StoredRecord } from './records.ts';
+import type { OwnedRecord, RecordClass, RecordOwner } from './records.ts';
 import type { SnapshotRow } from './snapshot-archive.ts';
 
 /** In an order in which each table comes after those that it refers to. */
@@ -34,6 +34,10 @@ export interface TenantRows {
   columns(table: TenantTable): readonly string[];
   /** Those of them whose change is a change: the others are marks of use. */
   policy(table: TenantTable): readonly string[];
+  /** Columns that say which row of another table is meant, and of which table. */
+  references(table: TenantTable): ReadonlyMap<string, TenantTable>;
+  /** Columns that never change after a row was made. */
+  fixed(table: TenantTable): readonly string[];
   /** By id; `after` is the last id of the page before. Not for `keyTables`. */
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
   /** By id; of `keyTables`, by the key's id. */
@@ -43,15 +47,20 @@ export interface TenantRows {
   count(table: TenantTable, tenantId: string): Promise<number>;
   /** Inserts, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
   put(table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
-  /** Every record of these objects that is not wiped. */
-  records(objectIds: readonly string[]): Promise<readonly StoredRecord[]>;
-  putRecords(records: readonly StoredRecord[]): Promise<void>;
+  /** The same, without rows of other tenants. */
+  findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
+  /** Classes of the records that rows of a table own. */
+  recordClasses(table: TenantTable): readonly RecordClass[];
+  /** Of rows of this tenant, by their ids. A row that was changed from outside owns nothing. */
+  owners(table: TenantTable, tenantId: string, rows: readonly TenantRow[]): ReadonlyMap<string, RecordOwner>;
+  /** Every record that is not wiped of these owners, which are of one table and tenant. */
+  recordsOf(owners: readonly RecordOwner[]): Promise<readonly OwnedRecord[]>;
   /** Ids of objects that are not in their application's group. */
   strays(
     tenantId: string,
   ): Promise<readonly { readonly id: string; readonly groupId: string; readonly vaultId: string }[]>;
-  /** Names that exist twice where they must be unique. */
-  doubles(tenantId: string): Promise<readonly { readonly what: string; readonly name: string }[]>;
+  /** Live vaults that share a name, and handles of live key objects that share a label in a group: candidates, of which the rules decide. */
+  namesakes(tenantId: string): Promise<{ readonly vaults: readonly string[]; readonly handles: readonly number[] }>;
   /** No handle up to this one will be assigned again. */
   reserveHandles(last: number): Promise<void>;
   /** Which of these handles are in use. */

@@ -24,7 +24,6 @@ const writers = {
   },
   tenantRows: {
     put: () => ({ everything: true }),
-    putRecords: () => ({ everything: true }),
   },
   settings: {
     set: (name, value) => (name === rotationSetting && value !== null ? { destroyed: true } : {}),

@@ -1,76 +1,136 @@
-// Key records: sealed key material by object, version and class.
+// Key records: sealed key material by tenant, object, version and class. Each is reached through its owner, whose table declares the classes
+// that its rows have.
 
-import { type Kysely, sql } from 'kysely';
-import type { RecordClass, StoredRecord } from '../ports/records.ts';
+import { type Kysely, type SqlBool, sql } from 'kysely';
+import { ServiceError } from '../base/errors.ts';
+import { serviceTenantId } from '../base/ids.ts';
+import { OwnedRecord, type RecordAddress, type RecordClass, RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
-import type { Schema } from './schema.ts';
-import { recordMembers, toRecord } from './tables/keys.ts';
+import { type Schema, tables } from './schema.ts';
+import { recordMembers, serviceRecordClasses, toRecord } from './tables/keys.ts';
+import type { TableDeclaration } from './tables/table.ts';
 
-/** Inserts or replaces in one statement: at most 200 records, because databases limit the parameters of a statement. */
-export const putRecords = async (db: Kysely<Schema>, records: readonly StoredRecord[]): Promise<void> => {
-  if (records.length === 0) return;
-  await db
-    .insertInto('key_records')
-    .values(records.map((each) => ({ ...recordMembers.toRow(each), record: each.record })))
-    .onConflict((conflict) =>
-      conflict.columns(['object_id', 'version', 'class']).doUpdateSet((e) => ({
-        epoch: e.ref('excluded.epoch'),
-        attributes: e.ref('excluded.attributes'),
-        record: e.ref('excluded.record'),
-      })),
-    )
-    .execute();
+/** Rows of one statement: databases limit its parameters. */
+const atOnce = 200;
+
+/** The classes of records that rows of this table own. */
+export const recordClassesOf = (table: RecordTable | keyof typeof tables): readonly RecordClass[] => {
+  if (table === 'service') return serviceRecordClasses;
+  const declared: TableDeclaration = tables[table];
+  return declared.records?.classes ?? [];
 };
 
-export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] => ({
-  get: async (objectId, version, recordClass) => {
-    const row = await db
+/** Throws where a class is not one of the owner's table: that is a fault of this program. */
+const requireClass = (owner: RecordOwner, recordClass: RecordClass): void => {
+  if (!RecordOwner.isOne(owner) || !recordClassesOf(owner.table).includes(recordClass))
+    throw new ServiceError('internal', `rows of ${owner.table} own no ${recordClass}`);
+};
+
+const putRecords = async (db: Kysely<Schema>, records: readonly OwnedRecord[]): Promise<void> => {
+  for (const { owner, class: own } of records) requireClass(owner, own);
+  for (let at = 0; at < records.length; at += atOnce)
+    await db
+      .insertInto('key_records')
+      .values(records.slice(at, at + atOnce).map((each) => ({ ...recordMembers.toRow(each), record: each.record })))
+      .onConflict((conflict) =>
+        conflict.columns(['tenant_id', 'object_id', 'version', 'class']).doUpdateSet((e) => ({
+          epoch: e.ref('excluded.epoch'),
+          attributes: e.ref('excluded.attributes'),
+          record: e.ref('excluded.record'),
+        })),
+      )
+      .execute();
+};
+
+/** Every record of these owners, of one table and tenant, that is not wiped: by object, version and class. */
+export const recordsOf = async (
+  db: Kysely<Schema>,
+  owners: readonly RecordOwner[],
+): Promise<readonly OwnedRecord[]> => {
+  const byId = new Map(owners.map((owner) => [owner.objectId, owner]));
+  const [first] = owners;
+  const all: OwnedRecord[] = [];
+  if (first === undefined) return all;
+  const ids = [...byId.keys()];
+  for (let at = 0; at < ids.length; at += atOnce) {
+    const found = await db
       .selectFrom('key_records')
       .selectAll()
-      .where('object_id', '=', objectId)
-      .where('version', '=', version)
-      .where('class', '=', recordClass)
-      .executeTakeFirst();
-    return row && toRecord(row);
+      .where('tenant_id', '=', first.tenantId)
+      .where('object_id', 'in', ids.slice(at, at + atOnce))
+      .where('class', 'in', recordClassesOf(first.table))
+      .where('record', 'is not', null)
+      .orderBy('object_id')
+      .orderBy('version')
+      .orderBy('class')
+      .execute();
+    for (const row of found) {
+      const owner = byId.get(row.object_id);
+      const record = toRecord(row);
+      if (owner !== undefined && record !== undefined) all.push(new OwnedRecord(owner, record));
+    }
+  }
+  return all;
+};
+
+const isAt = ({ tenantId, objectId, version, class: recordClass }: RecordAddress) =>
+  sql<SqlBool>`tenant_id = ${tenantId} and object_id = ${objectId} and version = ${version} and class = ${recordClass}`;
+
+export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] => ({
+  of: (owner) => {
+    const select = (recordClass: RecordClass) => {
+      requireClass(owner, recordClass);
+      return db
+        .selectFrom('key_records')
+        .selectAll()
+        .where('tenant_id', '=', owner.tenantId)
+        .where('object_id', '=', owner.objectId)
+        .where('class', '=', recordClass)
+        .where('record', 'is not', null)
+        .orderBy('version');
+    };
+    const owned = (row: Parameters<typeof toRecord>[0]): OwnedRecord[] => {
+      const record = toRecord(row);
+      return record === undefined ? [] : [new OwnedRecord(owner, record)];
+    };
+    return {
+      get: async (version, recordClass) =>
+        (await select(recordClass).where('version', '=', version).execute()).flatMap(owned)[0],
+      list: async (recordClass) => (await select(recordClass).execute()).flatMap(owned),
+    };
   },
-  list: async (objectId, recordClass) =>
-    (
-      await db
-        .selectFrom('key_records')
-        .selectAll()
-        .where('object_id', '=', objectId)
-        .where('class', '=', recordClass)
-        .where('record', 'is not', null)
-        .orderBy('version')
-        .execute()
-    ).flatMap((row) => toRecord(row) ?? []),
-  listClass: async (recordClass) =>
-    (
-      await db
-        .selectFrom('key_records')
-        .selectAll()
-        .where('class', '=', recordClass)
-        .where('record', 'is not', null)
-        .orderBy('object_id')
-        .orderBy('version')
-        .execute()
-    ).flatMap((row) => toRecord(row) ?? []),
+  ofService: async (recordClass) => {
+    const found = await db
+      .selectFrom('key_records')
+      .selectAll()
+      .where('tenant_id', '=', serviceTenantId)
+      .where('class', '=', recordClass)
+      .where('record', 'is not', null)
+      .orderBy('object_id')
+      .orderBy('version')
+      .execute();
+    return found.flatMap((row) => {
+      const record = toRecord(row);
+      if (record === undefined) return [];
+      const owner = new RecordOwner('service', { tenantId: serviceTenantId, id: row.object_id, integrity: 'ok' }, null);
+      requireClass(owner, recordClass);
+      return [new OwnedRecord(owner, record)];
+    });
+  },
   put: (record) => putRecords(db, [record]),
   putAll: (records) => putRecords(db, records),
-  wipe: async (objectId, version, recordClass) => {
-    const place = () =>
-      db
+  replace: async (records) => {
+    for (const each of records)
+      await db
         .updateTable('key_records')
-        .where('object_id', '=', objectId)
-        .where('version', '=', version)
-        .where('class', '=', recordClass);
-    const row = await db
-      .selectFrom('key_records')
-      .select('record')
-      .where('object_id', '=', objectId)
-      .where('version', '=', version)
-      .where('class', '=', recordClass)
-      .executeTakeFirst();
+        .where(isAt(each))
+        .where('record', 'is not', null)
+        .set({ epoch: each.epoch, record: each.record })
+        .execute();
+  },
+  wipe: async (address) => {
+    const place = () => db.updateTable('key_records').where(isAt(address));
+    const row = await db.selectFrom('key_records').select('record').where(isAt(address)).executeTakeFirst();
     if (row === undefined || row.record === null) return false;
     // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
     await place()
@@ -79,17 +139,23 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
     await place().set({ record: null }).execute();
     return true;
   },
-  copies: async (objectIds) =>
+  copies: async (tenantId, objectIds) =>
     objectIds.length === 0
       ? []
       : (
           await db
             .selectFrom('key_records')
-            .select(['object_id', 'version', 'class'])
+            .select(['tenant_id', 'object_id', 'version', 'class'])
+            .where('tenant_id', '=', tenantId)
             .where('object_id', 'in', objectIds)
             .where('record', 'is not', null)
             .execute()
-        ).map((row) => ({ objectId: row.object_id, version: row.version, class: row.class as RecordClass })),
+        ).map((row) => ({
+          tenantId: row.tenant_id,
+          objectId: row.object_id,
+          version: row.version,
+          class: row.class as RecordClass,
+        })),
   listOlder: async (tenantId, epoch, limit, after) => {
     let query = db
       .selectFrom('key_records')

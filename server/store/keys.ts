@@ -67,8 +67,10 @@ export const createKeys = (
       (
         await db
           .selectFrom('key_versions')
+          .innerJoin('keys', 'keys.id', 'key_versions.key_id')
           .leftJoin('key_records', (join) =>
             join
+              .onRef('key_records.tenant_id', '=', 'keys.tenant_id')
               .onRef('key_records.object_id', '=', 'key_versions.key_id')
               .onRef('key_records.version', '=', 'key_versions.version')
               .on('key_records.class', '=', 'vault-copy'),

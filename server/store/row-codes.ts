@@ -20,7 +20,7 @@ export type RowAuthenticator = (text: string) => string;
 /** What `policyTable` declares of the code. */
 interface Coded {
   readonly code: readonly string[];
-  readonly codeWhenSet?: readonly string[];
+  readonly codeWhenSet?: { readonly [column: string]: RegExp | undefined };
   readonly codeSinceVersions?: readonly string[];
 }
 const coded = Object.fromEntries(Object.entries(tables).filter(([, table]) => 'code' in table)) as unknown as {
@@ -36,43 +36,65 @@ export const policyColumns = Object.fromEntries(policyTables.map((table) => [tab
 
 interface CodedColumn {
   readonly name: string;
-  readonly whenSet: boolean;
+  /** What a value of it is like, where the first layout omits it if it is null. */
+  readonly whenSet: RegExp | undefined;
   readonly sinceVersions: boolean;
 }
 const codedColumns = new Map<PolicyTable, readonly CodedColumn[]>(
   policyTables.map((table) => {
-    const { code, codeWhenSet = [], codeSinceVersions = [] } = coded[table];
+    const { code, codeWhenSet = {}, codeSinceVersions = [] } = coded[table];
     const columnOf = (name: string): CodedColumn => ({
       name,
-      whenSet: codeWhenSet.includes(name),
+      whenSet: codeWhenSet[name],
       sinceVersions: codeSinceVersions.includes(name),
     });
     return [table, code.map(columnOf)];
   }),
 );
 
-const rowText = (table: PolicyTable, row: { readonly [column: string]: unknown }): string => {
+/**
+ * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration says so: two rows can have one text. In layout
+ * 2 null is a value, and the text names its layout. Rows of released versions are read forever; a row is written in the newest layout.
+ */
+type Layout = 1 | 2;
+type Row = { readonly [column: string]: unknown };
+
+const newestLayout = (table: PolicyTable, row: Row): Layout =>
+  Number(row.row_version ?? 0) > 0 && (codedColumns.get(table) ?? []).some(({ whenSet }) => whenSet !== undefined)
+    ? 2
+    : 1;
+
+const rowText = (table: PolicyTable, row: Row, layout: Layout): string => {
   const version = Number(row.row_version ?? 0);
   const values: unknown[] = [table];
-  for (const { name, whenSet, sinceVersions } of codedColumns.get(table) ?? [])
-    if ((version > 0 || !sinceVersions) && !(whenSet && row[name] == null)) values.push(row[name]);
-  if (version > 0) values.push({ version });
+  for (const { name, whenSet, sinceVersions } of codedColumns.get(table) ?? []) {
+    const isOmitted = layout === 1 && whenSet !== undefined && row[name] == null;
+    if ((version > 0 || !sinceVersions) && !isOmitted) values.push(row[name]);
+  }
+  if (version > 0) values.push(layout === 1 ? { version } : { layout, version });
   return canonicalJson(values);
 };
+
+/** Of layout 1: whether each value is one of its own column. */
+const fits = (table: PolicyTable, row: Row): boolean =>
+  (codedColumns.get(table) ?? []).every(
+    ({ name, whenSet }) => whenSet === undefined || row[name] == null || whenSet.test(String(row[name])),
+  );
 
 /** The authentication code of a row: 64 hexadecimal digits. */
 export const authenticationCode = (
   authenticate: RowAuthenticator,
   table: PolicyTable,
-  row: { readonly [column: string]: unknown },
-): string => authenticate(rowText(table, row));
+  row: Row,
+  layout: Layout = newestLayout(table, row),
+): string => authenticate(rowText(table, row, layout));
 
 /** The row with its authentication code. */
 export const sealRow = <R extends { readonly [column: string]: unknown }>(
   authenticate: RowAuthenticator,
   table: PolicyTable,
   row: R,
-): R & { readonly row_mac: string } => ({ ...row, row_mac: authenticate(rowText(table, row)) });
+): R & { readonly row_mac: string } => ({ ...row, row_mac: authenticationCode(authenticate, table, row) });
 
 /** Whether the row still is what the service wrote. */
 export const rowIntegrity = (
@@ -81,7 +103,11 @@ export const rowIntegrity = (
   row: { readonly row_mac: string; readonly [column: string]: unknown },
 ): Integrity => {
   try {
-    return authenticate(rowText(table, row)) === row.row_mac ? 'ok' : 'tampered';
+    const newest = newestLayout(table, row);
+    if (authenticationCode(authenticate, table, row, newest) === row.row_mac) return 'ok';
+    const isFormer =
+      newest !== 1 && fits(table, row) && authenticationCode(authenticate, table, row, 1) === row.row_mac;
+    return isFormer ? 'ok' : 'tampered';
   } catch (error) {
     // A value that canonical JSON cannot hold was not written by us.
     if (error instanceof RangeError) return 'tampered';

@@ -3,14 +3,14 @@
 
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';
+import { RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { SnapshotRow } from '../ports/snapshot-archive.ts';
-import type { TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
-import { putRecords } from './key-records.ts';
+import { type TenantRow, type TenantRows, type TenantTable, tenantTables } from '../ports/tenant-rows.ts';
+import { recordClassesOf, recordsOf } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
 import type { PolicyRows } from './row-set.ts';
 import { type PolicyTable, type Schema, tables } from './schema.ts';
 import type { Terms } from './search.ts';
-import { toRecord } from './tables/keys.ts';
 import type { Columns, TableDeclaration } from './tables/table.ts';
 
 /** What the declarations say of these tables. */
@@ -18,6 +18,7 @@ interface Declared {
   readonly columns: Columns;
   readonly code?: readonly string[];
   readonly snapshots: TableDeclaration['snapshots'];
+  readonly records?: TableDeclaration['records'];
 }
 const declared: Readonly<Record<TenantTable, Declared>> = tables;
 
@@ -35,6 +36,18 @@ const policy = (table: TenantTable): readonly string[] => {
   const { code = [], columns } = declared[table];
   const others = [...code, ...marks(table), ...codeColumns(table)];
   return [...code, ...Object.keys(columns).filter((column) => !others.includes(column))];
+};
+/** The tables that columns of this one refer to, of those that snapshots carry. */
+const references = (table: TenantTable): ReadonlyMap<string, TenantTable> =>
+  new Map(
+    Object.entries(declared[table].columns).flatMap(([column, { of }]) => {
+      const to = tenantTables.find((each) => each === of);
+      return to === undefined ? [] : [[column, to] as const];
+    }),
+  );
+const fixed = (table: TenantTable): readonly string[] => {
+  const { snapshots } = declared[table];
+  return typeof snapshots === 'object' && 'marks' in snapshots ? (snapshots.fixed ?? []) : [];
 };
 const columns = (table: TenantTable): readonly string[] => [...policy(table), ...marks(table)];
 
@@ -121,7 +134,7 @@ const putRows = async (
 };
 
 /** Rows that do not fit together. */
-const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'doubles'> => ({
+const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'namesakes'> => ({
   strays: async (tenantId) =>
     (
       await db
@@ -133,34 +146,16 @@ const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'doubles'> =
         .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
         .execute()
     ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
-  doubles: async (tenantId) => {
-    const vaults = await db
-      .selectFrom('vaults')
-      .select('name')
-      .where('tenant_id', '=', tenantId)
-      .where('state', '!=', 'deleted')
-      .groupBy('name')
-      .having((e) => e.fn.countAll(), '>', 1)
-      .execute();
-    // Any two key objects of a label are rivals, except the two halves of a pair.
-    const labels = await db
-      .selectFrom('tde_objects')
-      .select('label')
-      .where('tenant_id', '=', tenantId)
-      .where('destroyed_at', 'is', null)
-      .where('label', '!=', '')
-      .where('class', 'in', ['secret-key', 'private-key', 'public-key'])
-      .groupBy(['group_id', 'label'])
-      .having(
-        sql<boolean>`sum(case when class = 'private-key' then 1 else 0 end) > 1
-          or sum(case when class = 'public-key' then 1 else 0 end) > 1
-          or (sum(case when class = 'secret-key' then 1 else 0 end) > 0 and count(*) > 1)`,
-      )
-      .execute();
-    return [
-      ...vaults.map(({ name }) => ({ what: 'vault', name })),
-      ...labels.map(({ label }) => ({ what: 'label', name: Buffer.from(label, 'base64').toString('latin1') })),
-    ];
+  namesakes: async (tenantId) => {
+    const { rows: vaults } = await sql<{ readonly id: string }>`
+      select id from vaults one where tenant_id = ${tenantId} and state <> 'deleted' and exists (
+        select 1 from vaults other where other.tenant_id = one.tenant_id and other.name = one.name
+          and other.state <> 'deleted' and other.id <> one.id) order by id`.execute(db);
+    const { rows: objects } = await sql<{ readonly handle: number }>`
+      select handle from tde_objects one where tenant_id = ${tenantId} and label <> '' and destroyed_at is null and exists (
+        select 1 from tde_objects other where other.group_id = one.group_id and other.label = one.label
+          and other.destroyed_at is null and other.handle <> one.handle) order by handle`.execute(db);
+    return { vaults: vaults.map(({ id }) => id), handles: objects.map(({ handle }) => handle) };
   },
 });
 
@@ -199,9 +194,27 @@ export const createTenantRows = (
       : 'ok';
     return { row, integrity };
   };
+  const find = async (
+    table: TenantTable,
+    ids: readonly string[],
+    where: RawBuilder<unknown> = sql`1 = 1`,
+  ): Promise<readonly TenantRow[]> => {
+    const [id] = identityOf(table);
+    const all: TenantRow[] = [];
+    await inParts(ids, async (part) => {
+      const { rows: found } = await sql<Loose>`
+        select ${selection(table)} from ${sql.table(table)}
+        where ${sql.ref(id)} in (${sql.join(part)}) and ${where}
+        order by ${sql.join(identityOf(table).map((column) => sql.ref(column)))}`.execute(db);
+      all.push(...found.map((row) => load(table, row)));
+    });
+    return all;
+  };
   return {
     columns,
     policy,
+    references,
+    fixed,
     page: async (table, tenantId, after, limit) => {
       const [id] = identityOf(table);
       const { rows: found } = await sql<Loose>`
@@ -210,18 +223,8 @@ export const createTenantRows = (
         order by ${sql.ref(id)} limit ${limit}`.execute(db);
       return found.map((row) => load(table, row));
     },
-    find: async (table, ids) => {
-      const [id] = identityOf(table);
-      const all: TenantRow[] = [];
-      await inParts(ids, async (part) => {
-        const { rows: found } = await sql<Loose>`
-          select ${selection(table)} from ${sql.table(table)}
-          where ${sql.ref(id)} in (${sql.join(part)})
-          order by ${sql.join(identityOf(table).map((column) => sql.ref(column)))}`.execute(db);
-        all.push(...found.map((row) => load(table, row)));
-      });
-      return all;
-    },
+    find: (table, ids) => find(table, ids),
+    findIn: (table, tenantId, ids) => find(table, ids, ownedBy(table, tenantId)),
     destroyedSince: async (at) => {
       const keys = await db.selectFrom('keys').select('id').where('destroyed_at', '>', at).execute();
       const objects = await db.selectFrom('tde_objects').select('id').where('destroyed_at', '>', at).execute();
@@ -233,23 +236,20 @@ export const createTenantRows = (
       return Number(found[0]?.count ?? 0);
     },
     put: (table, given) => putRows(db, policyRows, terms, tags, table, given),
-    records: async (objectIds) => {
-      const all: Awaited<ReturnType<TenantRows['records']>>[number][] = [];
-      await inParts(objectIds, async (part) => {
-        const found = await db
-          .selectFrom('key_records')
-          .selectAll()
-          .where('object_id', 'in', part)
-          .where('record', 'is not', null)
-          .orderBy('object_id')
-          .orderBy('version')
-          .orderBy('class')
-          .execute();
-        all.push(...found.flatMap((row) => toRecord(row) ?? []));
-      });
-      return all;
+    recordClasses: recordClassesOf,
+    owners: (table, tenantId, rows) => {
+      const attributes = declared[table].records?.attributes;
+      const owners = new Map<string, RecordOwner>();
+      if (attributes === undefined) return owners;
+      for (const { row, integrity } of rows) {
+        const id = String(row.id);
+        const isTheirs = integrity === 'ok' && (row.tenant_id ?? tenantId) === tenantId;
+        if (isTheirs)
+          owners.set(id, new RecordOwner(table as RecordTable, { tenantId, id, integrity }, attributes(row)));
+      }
+      return owners;
     },
-    putRecords: (records) => inParts(records, (part) => putRecords(db, part)),
+    recordsOf: (owners) => recordsOf(db, owners),
     ...conflicts(db),
     ...handles(db),
   };

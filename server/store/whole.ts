@@ -31,9 +31,10 @@ export const createWhole = (
     const rows = await db
       .selectFrom('key_records')
       .selectAll()
+      .orderBy('tenant_id')
       .orderBy('object_id')
-      .orderBy('class')
       .orderBy('version')
+      .orderBy('class')
       .limit(limit)
       .offset(after)
       .execute();

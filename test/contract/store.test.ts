@@ -14,6 +14,7 @@ import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
+import { OwnedRecord, RecordOwner } from '../../server/ports/records.ts';
 import type { Repositories, Store } from '../../server/ports/store.ts';
 import type { StoredObject } from '../../server/ports/tde-repositories.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
@@ -261,18 +262,14 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
 
   test('wipes a record', async () => {
     const record = Buffer.alloc(200, 0xc5);
-    const place = {
-      tenantId: tenant.id,
-      objectId: newId(5),
-      version: 1,
-      class: 'vault-copy',
-      attributes: '{}',
-    } as const;
-    await store.write((tx) => tx.records.put({ ...place, epoch: 1, record }));
-    expect((await store.read.records.get(place.objectId, 1, 'vault-copy'))?.record.equals(record)).toBe(true);
-    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(true);
-    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(false);
-    expect(await store.read.records.get(place.objectId, 1, 'vault-copy')).toBeUndefined();
+    const owner = new RecordOwner('keys', { tenantId: tenant.id, id: newId(5), integrity: 'ok' }, '{}');
+    const sealed = { version: 1, class: 'vault-copy', attributes: '{}', epoch: 1, record } as const;
+    const address = { tenantId: tenant.id, objectId: owner.objectId, version: 1, class: 'vault-copy' } as const;
+    await store.write((tx) => tx.records.put(new OwnedRecord(owner, sealed)));
+    expect((await store.read.records.of(owner).get(1, 'vault-copy'))?.record.equals(record)).toBe(true);
+    expect(await store.write((tx) => tx.records.wipe(address))).toBe(true);
+    expect(await store.write((tx) => tx.records.wipe(address))).toBe(false);
+    expect(await store.read.records.of(owner).get(1, 'vault-copy')).toBeUndefined();
   });
 
   test('reports the objects of an application and of other groups, their uses, and its newest master key', async () => {
@@ -313,8 +310,9 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       for (const [at, key] of made.entries()) {
         await tx.keys.insert(key);
         await tx.objects.insert(objectOf(key, at + 1));
-        const place = { tenantId: tenant.id, objectId: key.id, version: 1, attributes: '{}' } as const;
-        await tx.records.put({ ...place, class: 'sealed-copy', epoch: 1, record: Buffer.alloc(8, 1) });
+        const sealed = { version: 1, class: 'sealed-copy', attributes: '{}', epoch: 1 } as const;
+        const owner = new RecordOwner('keys', key, '{}');
+        await tx.records.put(new OwnedRecord(owner, { ...sealed, record: Buffer.alloc(8, 1) }));
       }
     });
     const label = Buffer.from('MK1').toString('base64');
@@ -323,7 +321,9 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     expect(await store.read.objects.newestMasterKey(application.id)).toBe(ids[2]);
     expect(await store.read.objects.countKeys(application.id)).toBe(3);
     expect((await store.read.objects.listByApplication(application.id, 1, 1)).map(({ handle }) => handle)).toEqual([2]);
-    expect((await store.read.records.copies(ids)).map(({ objectId }) => objectId).sort()).toEqual(ids.toSorted());
+    expect((await store.read.records.copies(tenant.id, ids)).map(({ objectId }) => objectId).sort()).toEqual(
+      ids.toSorted(),
+    );
 
     // The first use stays; all other changes of the object leave both.
     const [first = ''] = ids;
@@ -456,21 +456,17 @@ describe('the store that is a file', () => {
 
   test('wipes a record of a file: the sealed bytes are no longer in it after a checkpoint', async () => {
     const record = Buffer.alloc(200, 0xc5);
-    const place = {
-      tenantId: tenant.id,
-      objectId: newId(5),
-      version: 1,
-      class: 'vault-copy',
-      attributes: '{}',
-    } as const;
-    await store.write((tx) => tx.records.put({ ...place, epoch: 1, record }));
+    const owner = new RecordOwner('keys', { tenantId: tenant.id, id: newId(5), integrity: 'ok' }, '{}');
+    const sealed = { version: 1, class: 'vault-copy', attributes: '{}', epoch: 1, record } as const;
+    const address = { tenantId: tenant.id, objectId: owner.objectId, version: 1, class: 'vault-copy' } as const;
+    await store.write((tx) => tx.records.put(new OwnedRecord(owner, sealed)));
     await store.checkpoint();
     const holds = (): boolean =>
       ['dke.db', 'dke.db-wal'].some((name) => readFileSync(join(folder, name)).includes(record.subarray(0, 64)));
     expect(holds()).toBe(true);
-    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(true);
-    expect(await store.write((tx) => tx.records.wipe(place.objectId, 1, 'vault-copy'))).toBe(false);
-    expect(await store.read.records.get(place.objectId, 1, 'vault-copy')).toBeUndefined();
+    expect(await store.write((tx) => tx.records.wipe(address))).toBe(true);
+    expect(await store.write((tx) => tx.records.wipe(address))).toBe(false);
+    expect(await store.read.records.of(owner).get(1, 'vault-copy')).toBeUndefined();
     await store.checkpoint();
     expect(holds()).toBe(false);
   });

@@ -14,9 +14,11 @@ const times = Number(process.env.DKE_FUZZ_RUNS ?? 1);
 /** A few seconds' worth of inputs for each. */
 const runs: Readonly<Record<string, number>> = {
   'core-frames': 10_000,
+  'core-inputs': 5_000,
   'core-lane': 10_000,
   'core-part-state': 20_000,
   'core-records': 8_000,
+  'core-replay': 50_000,
   'core-threads': 1_000,
   'core-xks-body': 50_000,
   'module-abi': 3_000,

@@ -9,7 +9,8 @@ const noService = 'no service runs';
 /** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts marks single tests. */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
-  'test/contract/{columns,database-writer,released-schemas,search,store}.test.ts': 'runs on both stores on its own',
+  'test/contract/{columns,database-writer,released-schemas,released-services,search,store}.test.ts':
+    'runs on both stores on its own',
   'test/contract/request-log.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/house/**': noService,
   'test/native/**': noService,
@@ -140,6 +141,7 @@ const sizes = {
   'swapped columns': [1, 100, 'other columns whose value is put into each one'],
   'strikes at a server': [1, 3, 'system calls that are struck, of each operation'],
   templates: [300, 50_000, 'random templates of each call'],
+  'swapped values': [60, 2000, 'values that are swapped in a snapshot, spread evenly over all of them'],
   'wrapping kills': [2, 5, 'kills while keys are wrapped'],
 } as const satisfies Readonly<Record<string, readonly [short: number, long: number, what: string]>>;
 

@@ -350,8 +350,55 @@ Status CheckPrivateKey(EVP_PKEY* pkey) {
   return BadArgument("the parts of the private key do not fit together");
 }
 
+namespace {
+
+// RFC 8032, 5.1.3 and 5.2.3: whether the bytes are a point. x^2 = u / v with u = y^2 - 1 and v = d y^2 - a must have a root, and x = 0 has no
+// sign. libcrypto takes any bytes as a public key.
+bool IsEdwardsPoint(EVP_PKEY* pkey) {
+  const bool is_448 = EVP_PKEY_get_base_id(pkey) == EVP_PKEY_ED448;
+  uint8_t bytes[57];
+  size_t size = sizeof bytes;
+  if (EVP_PKEY_get_raw_public_key(pkey, bytes, &size) != 1 || size != (is_448 ? 57u : 32u)) return false;
+  const bool sign = (bytes[size - 1] & 0x80) != 0;
+  bytes[size - 1] &= 0x7f;
+  const BignumContextPtr context(BN_CTX_new());
+  const BignumPtr y(BN_lebin2bn(bytes, static_cast<int>(size), nullptr));
+  const BignumPtr p(BN_new());
+  const BignumPtr d(BN_new());
+  const BignumPtr u(BN_new());
+  const BignumPtr v(BN_new());
+  if (context == nullptr || y == nullptr || p == nullptr || d == nullptr || u == nullptr || v == nullptr) return false;
+  BN_CTX* const scratch = context.get();
+  bool done;
+  if (is_448) {
+    // p = 2^448 - 2^224 - 1, d = -39081, a = 1.
+    done = BN_set_bit(p.get(), 448) == 1 && BN_set_bit(v.get(), 224) == 1 && BN_sub(p.get(), p.get(), v.get()) == 1 &&
+           BN_sub_word(p.get(), 1) == 1 && BN_copy(d.get(), p.get()) != nullptr && BN_sub_word(d.get(), 39081) == 1;
+  } else {
+    // p = 2^255 - 19, d = -121665 / 121666, a = -1.
+    done = BN_set_bit(p.get(), 255) == 1 && BN_sub_word(p.get(), 19) == 1 && BN_set_word(v.get(), 121666) == 1 &&
+           BN_mod_inverse(d.get(), v.get(), p.get(), scratch) != nullptr && BN_mul_word(d.get(), 121665) == 1 &&
+           BN_sub(d.get(), p.get(), d.get()) == 1 && BN_nnmod(d.get(), d.get(), p.get(), scratch) == 1;
+  }
+  if (!done || BN_cmp(y.get(), p.get()) >= 0) return false;
+  done = BN_mod_sqr(u.get(), y.get(), p.get(), scratch) == 1 && BN_mod_mul(v.get(), d.get(), u.get(), p.get(), scratch) == 1 &&
+         (is_448 ? BN_sub_word(v.get(), 1) : BN_add_word(v.get(), 1)) == 1 && BN_sub_word(u.get(), 1) == 1 &&
+         BN_mod_mul(u.get(), u.get(), v.get(), p.get(), scratch) == 1;
+  if (!done) return false;
+  // u / v is a square where u v is one.
+  const int root = BN_kronecker(u.get(), p.get(), scratch);
+  return root == 1 || (root == 0 && !sign);
+}
+
+}  // namespace
+
 Status CheckPublicKey(EVP_PKEY* pkey) {
-  if (EVP_PKEY_get_base_id(pkey) == EVP_PKEY_RSA) return {};
+  const int type = EVP_PKEY_get_base_id(pkey);
+  if (type == EVP_PKEY_RSA) return {};
+  if ((type == EVP_PKEY_ED25519 || type == EVP_PKEY_ED448) && !IsEdwardsPoint(pkey)) {
+    (void)CryptoFailure("");
+    return BadArgument("the public key is not a point of its curve");
+  }
   const EvpPkeyCtxPtr context(EVP_PKEY_CTX_new(pkey, nullptr));
   if (context != nullptr && EVP_PKEY_public_check(context.get()) == 1) return {};
   (void)CryptoFailure("");

@@ -4,11 +4,15 @@
 #include <mutex>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace dke {
 namespace {
 
 // Slots are used again, numbers are not: a number contains its slot and how often the slot has been used.
 constexpr unsigned kSlotBits = 22;
+// JavaScript carries numbers up to 2^53. A slot that has been used so often is not used again.
+constexpr uint64_t kMostGenerations = (uint64_t{1} << (53 - kSlotBits)) - 1;
 
 struct Slot {
   std::unique_ptr<Operation> operation;
@@ -24,6 +28,15 @@ struct Table {
 Table& OperationTable() {
   static Table* table = new Table;
   return *table;
+}
+
+// With the table locked. The caller ends the operation.
+std::unique_ptr<Operation> Empty(Table& table, size_t index) {
+  Slot& slot = table.slots[index];
+  if (slot.generation < kMostGenerations) table.free.push_back(static_cast<uint32_t>(index));
+  DKE_ASSERT(table.count > 0);
+  table.count--;
+  return std::move(slot.operation);
 }
 
 Slot* SlotOf(Table& table, OperationRef ref) {
@@ -50,6 +63,7 @@ OperationRef AddOperation(std::unique_ptr<Operation> operation) {
   }
   Slot& slot = table.slots[index];
   slot.generation++;
+  DKE_ASSERT(slot.operation == nullptr && slot.generation <= kMostGenerations);
   slot.operation = std::move(operation);
   slot.owner = ThisThread();
   table.count++;
@@ -71,9 +85,7 @@ void DropOperation(OperationRef ref) {
   std::lock_guard<std::mutex> lock(table.mutex);
   Slot* slot = SlotOf(table, ref);
   if (slot == nullptr || slot->owner != ThisThread()) return;
-  dropped = std::move(slot->operation);
-  table.free.push_back(static_cast<uint32_t>(ref & ((1u << kSlotBits) - 1)));
-  table.count--;
+  dropped = Empty(table, ref & ((1u << kSlotBits) - 1));
 }
 
 void DropOperationsOf(Owner owner) {
@@ -83,9 +95,7 @@ void DropOperationsOf(Owner owner) {
   for (size_t index = 0; index < table.slots.size(); index++) {
     Slot& slot = table.slots[index];
     if (slot.operation == nullptr || slot.owner != owner) continue;
-    dropped.push_back(std::move(slot.operation));
-    table.free.push_back(static_cast<uint32_t>(index));
-    table.count--;
+    dropped.push_back(Empty(table, index));
   }
 }
 

@@ -46,45 +46,36 @@ struct Members final : JsonVisitor {
   Found request_id, operation, principal, key_arn, vpc, vpce, via;
 
   bool Member(size_t depth, std::string_view parent, std::string_view name, const JsonValue& value) override {
+    static constexpr struct {
+      size_t depth;
+      std::string_view name;
+      Found Members::*found;
+    } kNames[] = {
+        {1, "plaintext", &Members::plaintext},
+        {1, "ciphertext", &Members::ciphertext},
+        {1, "additionalAuthenticatedData", &Members::aad},
+        {1, "initializationVector", &Members::iv},
+        {1, "authenticationTag", &Members::tag},
+        {1, "encryptionAlgorithm", &Members::algorithm},
+        {1, "ciphertextDataIntegrityValueAlgorithm", &Members::cdiv},
+        {1, "ciphertextMetadata", &Members::ciphertext_metadata},
+        {2, "kmsRequestId", &Members::request_id},
+        {2, "kmsOperation", &Members::operation},
+        {2, "awsPrincipalArn", &Members::principal},
+        {2, "kmsKeyArn", &Members::key_arn},
+        {2, "awsSourceVpc", &Members::vpc},
+        {2, "awsSourceVpce", &Members::vpce},
+        {2, "kmsViaService", &Members::via},
+    };
+    if (depth == 1) any = true;
+    if (depth == 1 && name == "requestMetadata") {
+      has_metadata = true;
+      metadata_is_object = value.type == JsonType::kObject;
+    }
+    if (depth == 2 && parent != "requestMetadata") return true;
     Found* found = nullptr;
-    if (depth == 1) {
-      any = true;
-      if (name == "requestMetadata") {
-        has_metadata = true;
-        metadata_is_object = value.type == JsonType::kObject;
-      } else if (name == "plaintext") {
-        found = &plaintext;
-      } else if (name == "ciphertext") {
-        found = &ciphertext;
-      } else if (name == "additionalAuthenticatedData") {
-        found = &aad;
-      } else if (name == "initializationVector") {
-        found = &iv;
-      } else if (name == "authenticationTag") {
-        found = &tag;
-      } else if (name == "encryptionAlgorithm") {
-        found = &algorithm;
-      } else if (name == "ciphertextDataIntegrityValueAlgorithm") {
-        found = &cdiv;
-      } else if (name == "ciphertextMetadata") {
-        found = &ciphertext_metadata;
-      }
-    } else if (depth == 2 && parent == "requestMetadata") {
-      if (name == "kmsRequestId") {
-        found = &request_id;
-      } else if (name == "kmsOperation") {
-        found = &operation;
-      } else if (name == "awsPrincipalArn") {
-        found = &principal;
-      } else if (name == "kmsKeyArn") {
-        found = &key_arn;
-      } else if (name == "awsSourceVpc") {
-        found = &vpc;
-      } else if (name == "awsSourceVpce") {
-        found = &vpce;
-      } else if (name == "kmsViaService") {
-        found = &via;
-      }
+    for (const auto& row : kNames) {
+      if (row.depth == depth && row.name == name) found = &(this->*row.found);
     }
     // A JSON null is a member that is not there.
     if (found != nullptr && value.type != JsonType::kNull) *found = {true, value.type == JsonType::kString, value.text};

@@ -67,6 +67,9 @@ export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
   let size = 0;
   let readBefore = 0;
   let told = false;
+  const wipeKept = (): void => {
+    for (const kept of [first, ...(rest ?? [])]) kept?.fill(0);
+  };
   const settle = (body: Buffer | null | Error): void => {
     if (told) return;
     told = true;
@@ -76,7 +79,8 @@ export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
     if (told) return;
     size += chunk.length;
     if (size > maxBody || (alone && rest !== undefined && incoming.socket.bytesRead - readBefore > maxOnSocket)) {
-      for (const kept of [first, ...(rest ?? []), chunk]) kept?.fill(0);
+      wipeKept();
+      chunk.fill(0);
       settle(null);
     } else if (first === undefined) first = chunk;
     else if (rest === undefined) {
@@ -91,12 +95,17 @@ export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
       return;
     }
     const whole = Buffer.concat([first, ...rest], size);
-    for (const chunk of [first, ...rest]) chunk.fill(0);
+    wipeKept();
     settle(whole);
   });
-  incoming.on('error', settle);
+  // What came of a body that never ends may hold a plaintext.
+  const leave = (error: Error): void => {
+    if (!told) wipeKept();
+    settle(error);
+  };
+  incoming.on('error', leave);
   incoming.on('close', () => {
     // Every request closes; an error is made only for the few that close too early.
-    if (!told) settle(new Error('the peer went away'));
+    if (!told) leave(new Error('the peer went away'));
   });
 };

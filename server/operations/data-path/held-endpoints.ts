@@ -6,9 +6,9 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredRecord } from '../../ports/records.ts';
+import type { OwnedRecord } from '../../ports/records.ts';
 import type { XksCredentialView, XksEndpointView, XksUse } from '../../ports/xks-directory.ts';
-import { credentialAttributes } from '../keys/key-records.ts';
+import { credentialOwner } from '../keys/key-records.ts';
 import { createHeldKeys, type HeldKeys } from './held-keys.ts';
 import type { ReadChecks } from './read-checks.ts';
 
@@ -76,43 +76,36 @@ export const createHeldEndpoints = (
   };
 
   /** Undefined, and an alarm, when it cannot be opened. */
-  const openSecret = (
-    record: StoredRecord,
-    credential: {
-      readonly endpointId: string;
-      readonly tenantId: string;
-      readonly id: string;
-      readonly accessKeyId: string;
-    },
-  ): KeyRef | undefined => {
-    const { endpointId, tenantId, id, accessKeyId } = credential;
+  const openSecret = (record: OwnedRecord, endpointId: string): KeyRef | undefined => {
     try {
-      return ring.open({ ...record, tenantId, attributes: credentialAttributes(accessKeyId) });
+      return ring.open(record);
     } catch (error) {
-      checks.alarm('key_records', id, tenantId);
-      log.error('a credential cannot be opened', { endpointId, credentialId: id, error });
+      checks.alarm('key_records', record.objectId, record.tenantId);
+      log.error('a credential cannot be opened', { endpointId, credentialId: record.objectId, error });
       return undefined;
     }
   };
 
   /** Those that are open already stay open; one that cannot be opened is left out. */
   const openCredentials = async (
-    { id: endpointId, tenantId, credentials }: Endpoint,
+    endpoint: Endpoint,
     before: readonly XksCredentialView[],
   ): Promise<readonly XksCredentialView[]> => {
     const views: XksCredentialView[] = [];
     const opened: KeyRef[] = [];
     try {
-      for (const { id, accessKeyId } of credentials) {
+      for (const { id, accessKeyId } of endpoint.credentials) {
         const known = before.find((other) => other.id === id);
         if (known !== undefined) {
           views.push(known);
           continue;
         }
-        const record = await store.read.records.get(id, 1, 'endpoint-secret');
+        const record = await store.read.records
+          .of(credentialOwner(endpoint, { id, accessKeyId }))
+          .get(1, 'endpoint-secret');
         if (record === undefined) continue;
         await checks.knowKeks([record]);
-        const secret = openSecret(record, { endpointId, tenantId, id, accessKeyId });
+        const secret = openSecret(record, endpoint.id);
         if (secret === undefined) continue;
         opened.push(secret);
         views.push({ id, accessKeyId, secret });

@@ -6,9 +6,9 @@ import { isExternalKey, refusalOfExternalKey, refusalOfState } from '../../domai
 import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredRecord } from '../../ports/records.ts';
+import type { OwnedRecord } from '../../ports/records.ts';
 import type { XksKeyView } from '../../ports/xks-directory.ts';
-import { recordAttributes } from '../keys/key-records.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import type { ReadChecks } from './read-checks.ts';
 
 interface HeldKey {
@@ -40,17 +40,12 @@ export const createHeldKeys = (
   /** Those that are open already stay open. Undefined: one of them cannot be opened. */
   const openVersions = (
     key: Key,
-    records: readonly StoredRecord[],
+    records: readonly OwnedRecord[],
     before: ReadonlyMap<number, KeyRef>,
   ): ReadonlyMap<number, KeyRef> | undefined => {
     const versions = new Map<number, KeyRef>();
     try {
-      for (const record of records)
-        versions.set(
-          record.version,
-          before.get(record.version) ??
-            ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) }),
-        );
+      for (const record of records) versions.set(record.version, before.get(record.version) ?? ring.open(record));
       return versions;
     } catch (error) {
       for (const [version, reference] of versions) if (!before.has(version)) core.release(reference);
@@ -69,7 +64,7 @@ export const createHeldKeys = (
     }
     // Everything is read before anything is changed: in between, requests find the key as it was.
     const read = async () => {
-      const records = await store.read.records.list(id, 'vault-copy');
+      const records = await store.read.records.of(keyOwner(key)).list('vault-copy');
       await knowKeks(records);
       return { records, binding: await store.read.keyBindings.get(id) };
     };

@@ -8,7 +8,7 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Directory, LoadedObject } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
-import { recordAttributes } from '../keys/key-records.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import { type ObjectPage, readObjectPage } from '../shared/object-pages.ts';
 import type { ReadChecks } from './read-checks.ts';
 
@@ -135,13 +135,13 @@ export const createObjectCache = (
       if (isOpen(cached)) return cached;
       const before = generation;
       const { key } = cached.loaded;
-      const record = await store.read.records.get(key.id, key.currentVersion, 'sealed-copy');
+      const record = await store.read.records.of(keyOwner(key)).get(key.currentVersion, 'sealed-copy');
       if (record !== undefined) await directory.knowKeks([record]);
       if (before !== generation || objects.get(handle) !== cached) continue;
       if (record === undefined) return undefined;
       // Another call may have opened it in the meantime; one reference is enough.
       try {
-        cached.reference ??= ring.open({ ...record, tenantId: key.tenantId, attributes: recordAttributes(key) });
+        cached.reference ??= ring.open(record);
       } catch (error) {
         if (error instanceof ServiceError && error.code === 'key-tampered')
           directory.alarm('key_records', key.id, key.tenantId);

@@ -6,7 +6,7 @@ import { newId } from '../../base/ids.ts';
 import type { EndpointCredential } from '../../domain/endpoint.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { credentialAttributes } from '../keys/key-records.ts';
+import { credentialOwner } from '../keys/key-records.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointOperations } from './interface.ts';
@@ -47,18 +47,7 @@ export const addEndpointCredential =
           lastUsedAt: null,
         };
         await tx.endpoints.insertCredential(endpoint.tenantId, made);
-        await tx.records.put(
-          ring.seal(
-            {
-              tenantId: endpoint.tenantId,
-              objectId: made.id,
-              version: 1,
-              class: 'endpoint-secret',
-              attributes: credentialAttributes(made.accessKeyId),
-            },
-            key,
-          ),
-        );
+        await tx.records.put(ring.seal(credentialOwner(endpoint, made), 1, 'endpoint-secret', key));
         await recordEvent(tx, 'endpoint.credential-added', actor, about('endpoint', endpoint), {
           accessKeyId: made.accessKeyId,
         });

@@ -26,7 +26,12 @@ export const changeEndpoint =
       await tx.endpoints.update(after);
       if (state === 'deleted')
         for (const credential of before.credentials) {
-          await tx.records.wipe(credential.id, 1, 'endpoint-secret');
+          await tx.records.wipe({
+            tenantId: before.tenantId,
+            objectId: credential.id,
+            version: 1,
+            class: 'endpoint-secret',
+          });
           await tx.endpoints.removeCredential(credential.id);
         }
       await recordEvent(tx, kinds[state], actor, about('endpoint', after), details);

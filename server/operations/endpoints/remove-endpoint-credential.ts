@@ -14,7 +14,8 @@ export const removeEndpointCredential =
       const before = await findEndpoint(tx, actor.tenantId, id);
       const credential = before.credentials.find((candidate) => candidate.id === credentialId);
       if (credential === undefined) throw new ServiceError('not-found', 'credential not found');
-      await tx.records.wipe(credentialId, 1, 'endpoint-secret');
+      const { tenantId } = before;
+      await tx.records.wipe({ tenantId, objectId: credentialId, version: 1, class: 'endpoint-secret' });
       await tx.endpoints.removeCredential(credentialId);
       await recordEvent(tx, 'endpoint.credential-removed', actor, about('endpoint', before), {
         accessKeyId: credential.accessKeyId,

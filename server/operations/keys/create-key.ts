@@ -10,7 +10,7 @@ import { findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
-import { recordPlace } from './key-records.ts';
+import { keyOwner } from './key-records.ts';
 
 export const createKey =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): KeyOperations['create'] =>
@@ -34,7 +34,7 @@ export const createKey =
         const key = newKey({ id: newId(now), tenantId: vault.tenantId, vaultId, name, createdAt: now, tags });
         await tx.keys.insert(key);
         await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
-        await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
+        await tx.records.put(ring.seal(keyOwner(key), 1, 'vault-copy', reference));
         await recordEvent(tx, 'key.created', actor, about('key', key), {
           name,
           kind: key.kind,

@@ -56,10 +56,9 @@ export const destroyKeyIn =
     // A tampered row is written again here, with its destruction: its content no longer counts.
     const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
     await tx.keys.update(after);
-    for (const version of await tx.keys.versions(keyId)) {
-      await tx.records.wipe(keyId, version.version, 'vault-copy');
-      await tx.records.wipe(keyId, version.version, 'sealed-copy');
-    }
+    for (const { version } of await tx.keys.versions(keyId))
+      for (const copy of ['vault-copy', 'sealed-copy'] as const)
+        await tx.records.wipe({ tenantId: key.tenantId, objectId: keyId, version, class: copy });
     await tx.objects.destroy(before.handle, destroyedAt);
     await recordEvent(tx, 'key.destroyed', actor, about('key', key), {
       name: key.name,

@@ -1,24 +1,16 @@
-// What a key's records bind: the immutable attributes, in one canonical text. A record moved below a row that says
-// otherwise does not open.
+// Whose records those of keys and credentials are. A row that was changed from outside owns none.
 
-import { canonicalJson } from '../../base/bytes.ts';
 import type { Key } from '../../domain/key.ts';
-import type { RecordClass, RecordPlace } from '../../ports/records.ts';
+import type { Integrity } from '../../domain/vault.ts';
+import { RecordOwner, recordAttributes } from '../../ports/records.ts';
 
-export const recordAttributes = (key: Pick<Key, 'algorithm' | 'bits' | 'kind'>): string =>
-  canonicalJson({ algorithm: key.algorithm, bits: key.bits, kind: key.kind });
+export const keyOwner = (
+  key: Pick<Key, 'id' | 'tenantId' | 'algorithm' | 'bits' | 'kind' | 'integrity'>,
+): RecordOwner => new RecordOwner('keys', key, recordAttributes.key(key));
 
-export const recordPlace = (
-  key: Pick<Key, 'id' | 'tenantId' | 'algorithm' | 'bits' | 'kind'>,
-  version: number,
-  recordClass: RecordClass,
-): RecordPlace => ({
-  tenantId: key.tenantId,
-  objectId: key.id,
-  version,
-  class: recordClass,
-  attributes: recordAttributes(key),
-});
-
-/** A credential's record binds the access key id, so that secrets cannot be swapped between credentials. */
-export const credentialAttributes = (accessKeyId: string): string => canonicalJson({ accessKeyId });
+/** `integrity`: of the endpoint, which is that of its credentials too. */
+export const credentialOwner = (
+  { tenantId, integrity }: { readonly tenantId: string; readonly integrity: Integrity },
+  { id, accessKeyId }: { readonly id: string; readonly accessKeyId: string },
+): RecordOwner =>
+  new RecordOwner('endpoint_credentials', { tenantId, id, integrity }, recordAttributes.credential(accessKeyId));

@@ -14,9 +14,11 @@ export const viewMasterKeys = async (
   const wanted = keys.filter((key) => key.kind === 'master' && key.applicationId === applicationId);
   if (wanted.length === 0) return [];
   const ids = wanted.map(({ id }) => id);
+  // Keys of one application are of its tenant.
+  const tenantId = wanted[0]?.tenantId ?? '';
   const objects = new Map((await from.objects.listByIds(ids)).map((object) => [object.id, object]));
   const copies = new Set(
-    (await from.records.copies(ids)).map((copy) => `${copy.objectId} ${copy.version} ${copy.class}`),
+    (await from.records.copies(tenantId, ids)).map((copy) => `${copy.objectId} ${copy.version} ${copy.class}`),
   );
   const newest = await from.objects.newestMasterKey(applicationId);
   return wanted.flatMap((key): MasterKey[] => {

@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
-import { recordPlace } from './key-records.ts';
+import { keyOwner } from './key-records.ts';
 
 /** XKS ciphertexts carry the version in three bytes. */
 const largestVersion = 0xffffff;
@@ -35,7 +35,7 @@ export const rotateKey =
         const after: Key = { ...key, currentVersion: added };
         await tx.keys.update(after);
         await tx.keys.insertVersion({ keyId: id, version: added, createdAt: now });
-        await tx.records.put(ring.seal(recordPlace(after, added, 'vault-copy'), reference));
+        await tx.records.put(ring.seal(keyOwner(after), added, 'vault-copy', reference));
         await recordEvent(tx, 'key.rotated', actor, about('key', key), { name: key.name, version: added });
         return { keyId: id, version: added, createdAt: now, vaultCopy: true };
       });

@@ -14,7 +14,8 @@ import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
 
 const clearVaultCopy = async (tx: Repositories, key: Key): Promise<void> => {
-  for (const version of await tx.keys.versions(key.id)) await tx.records.wipe(key.id, version.version, 'vault-copy');
+  for (const { version } of await tx.keys.versions(key.id))
+    await tx.records.wipe({ tenantId: key.tenantId, objectId: key.id, version, class: 'vault-copy' });
 };
 
 const findDeletable = async (from: Repositories, tenantId: string, id: string): Promise<Key> => {

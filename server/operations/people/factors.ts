@@ -16,6 +16,7 @@ import type { FactorOperations, SessionCaller, SignInOrigin } from './interface.
 import { findSelf } from './profile.ts';
 import type { Sessions } from './sessions.ts';
 import { holderOf } from './start-session.ts';
+import { secretOf } from './user-records.ts';
 import { viewUser } from './views.ts';
 
 export type FactorPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people'>;
@@ -106,7 +107,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
             });
           for (const each of rest) await tx.factors.remove(each.id);
         }
-        if (factor.kind === 'totp') await tx.records.wipe(id, 1, 'second-factor');
+        if (factor.kind === 'totp') await tx.records.wipe(secretOf(id));
         await tx.factors.remove(id);
         if (factor.confirmedAt !== null) await record(tx, 'second-factor.removed', caller, user, factor);
         return viewUser(ports, tx, user);

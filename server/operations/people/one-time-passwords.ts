@@ -12,21 +12,21 @@ import {
   truncateMac,
 } from '../../domain/one-time-password.ts';
 import type { StoredFactor } from '../../ports/people.ts';
-import type { RecordPlace } from '../../ports/records.ts';
+import { RecordOwner } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import { type FactorPorts, type Factors, newFactor } from './factors.ts';
 import type { FactorOperations } from './interface.ts';
 import { findSelf } from './profile.ts';
 import type { Sessions } from './sessions.ts';
+import { secretOf } from './user-records.ts';
 
-const placeOf = (factorId: string, userId: string): RecordPlace => ({
-  tenantId: serviceTenantId,
-  objectId: factorId,
-  version: 1,
-  class: 'second-factor',
-  attributes: canonicalJson({ algorithm: 'generic', bits: totpSecretBytes * 8, userId }),
-});
+const ownerOf = ({ id, userId, integrity }: Pick<StoredFactor, 'id' | 'userId' | 'integrity'>): RecordOwner =>
+  new RecordOwner(
+    'user_factors',
+    { tenantId: serviceTenantId, id, integrity },
+    canonicalJson({ algorithm: 'generic', bits: totpSecretBytes * 8, userId }),
+  );
 
 export const createOneTimePasswords = (
   { store, core, ring, clock }: FactorPorts,
@@ -35,9 +35,9 @@ export const createOneTimePasswords = (
 ) => {
   /** The step whose code this is; undefined: of none that counts. */
   const matchStep = async (factor: StoredFactor, code: Uint8Array): Promise<number | undefined> => {
-    const record = await store.read.records.get(factor.id, 1, 'second-factor');
+    const record = await store.read.records.of(ownerOf(factor)).get(1, 'second-factor');
     if (record === undefined || code.length !== totpDigits) return undefined;
-    const key = ring.open({ ...record, ...placeOf(factor.id, factor.userId) });
+    const key = ring.open(record);
     try {
       const mac = Buffer.alloc(20);
       let found: number | undefined;
@@ -73,14 +73,14 @@ export const createOneTimePasswords = (
       const key = core.importSecret('generic', secret);
       core.wipe(secret);
       try {
-        const sealed = ring.seal(placeOf(factor.id, user.id), key);
+        const sealed = ring.seal(ownerOf(factor), 1, 'second-factor', key);
         await store.write(async (tx) => {
           await sessions.requireLive(tx, caller.sessionId);
           const known = await tx.factors.list(user.id);
           // What was started before and never used gives its place up.
           for (const { id, kind, confirmedAt } of known)
             if (kind === 'totp' && confirmedAt === null) {
-              await tx.records.wipe(id, 1, 'second-factor');
+              await tx.records.wipe(secretOf(id));
               await tx.factors.remove(id);
             }
           factors.requireRoom(known.filter(({ confirmedAt }) => confirmedAt !== null));

@@ -1,10 +1,12 @@
 // What changes of users have in common: their audit records, invitations, and what ends with a user's access.
 
+import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { RecordAddress } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { makeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -32,6 +34,14 @@ export const invite = ({ core, ring, clock, people, identity }: UserPorts): Invi
   };
 };
 
+/** Where the secret of one-time passwords stands. */
+export const secretOf = (factorId: string): RecordAddress => ({
+  tenantId: serviceTenantId,
+  objectId: factorId,
+  version: 1,
+  class: 'second-factor',
+});
+
 export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
   tx.sessions.removeOf({ kind: 'user', id }, null);
 
@@ -39,7 +49,7 @@ export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
 export const removeFactorsOf = async (tx: Repositories, userId: string): Promise<number> => {
   const factors = await tx.factors.list(userId);
   for (const { id, kind } of factors) {
-    if (kind === 'totp') await tx.records.wipe(id, 1, 'second-factor');
+    if (kind === 'totp') await tx.records.wipe(secretOf(id));
     await tx.factors.remove(id);
   }
   return factors.length;

@@ -8,10 +8,10 @@ import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordClass, RecordPosition, StoredRecord } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { recordPlace } from '../keys/key-records.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 
-type ResealPorts = Pick<Ports, 'ring' | 'log'>;
+type ResealPorts = Pick<Ports, 'ring' | 'core' | 'log'>;
 
 export type DamagedRecord = Pick<StoredRecord, 'tenantId' | 'objectId' | 'version' | 'class'>;
 
@@ -24,7 +24,7 @@ const otherCopy: Partial<Record<RecordClass, RecordClass>> = {
 const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<boolean> => {
   if (record.class === 'object-content') {
     const object = await tx.objects.getById(record.objectId);
-    return object?.integrity === 'ok' && object.destroyedAt !== null;
+    return object?.tenantId === record.tenantId && object.integrity === 'ok' && object.destroyedAt !== null;
   }
   if (otherCopy[record.class] === undefined) return false;
   const key = await tx.keys.get(record.tenantId, record.objectId);
@@ -32,15 +32,21 @@ const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<bool
 };
 
 /** Seals both copies of a key's version again from the one that opens. False when there is none. */
-const repair = async ({ ring, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
+const repair = async ({ ring, core, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
   const from = otherCopy[damaged.class];
   const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
-  const record = from === undefined ? undefined : await tx.records.get(damaged.objectId, damaged.version, from);
-  if (from === undefined || key === undefined || key.integrity !== 'ok' || record === undefined) return false;
-  const sound = { ...record, ...recordPlace(key, damaged.version, from) };
+  if (from === undefined || key === undefined || key.integrity !== 'ok') return false;
+  const owner = keyOwner(key);
+  const record = await tx.records.of(owner).get(damaged.version, from);
+  if (record === undefined) return false;
   try {
-    await tx.records.put(ring.reseal(sound));
-    await tx.records.put(ring.reseal(sound, recordPlace(key, damaged.version, damaged.class)));
+    const reference = ring.open(record);
+    try {
+      for (const copy of [from, damaged.class])
+        await tx.records.put(ring.seal(owner, damaged.version, copy, reference));
+    } finally {
+      core.release(reference);
+    }
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'key-tampered') return false;
     throw error;
@@ -80,7 +86,7 @@ export const resealStep = async (
   let repaired = 0;
   for (const record of records) {
     if (suspects.has(record.objectId) && (await isDestroyed(tx, record))) {
-      await tx.records.wipe(record.objectId, record.version, record.class);
+      await tx.records.wipe(record);
       wiped += 1;
       continue;
     }
@@ -94,7 +100,7 @@ export const resealStep = async (
     }
   }
   // The sound copy of a repaired record may be among these: it is sealed twice, to the same end.
-  await tx.records.putAll(sealed);
+  await tx.records.replace(sealed);
   return {
     done: sealed.length + wiped + repaired,
     damaged,

@@ -2,16 +2,14 @@
 // whole, destroyed keys have no material, and no key is in a state that no operation leaves behind. Changes nothing.
 
 import { verifyLogNote } from '../../base/checkpoint.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
 import { type AuditEvent, auditEntry } from '../../domain/audit-event.ts';
 import { toText } from '../../domain/difference.ts';
 import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { WholeRecord } from '../../ports/records.ts';
+import { recordAttributes, type WholeRecord } from '../../ports/records.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
-import { recordAttributes } from '../keys/key-records.ts';
 import { compareStored, hashedMinutesOf } from '../requests/request-minutes.ts';
 
 const page = 500;
@@ -87,19 +85,13 @@ interface Present {
 }
 
 const checkRecords = async (
-  { store: { read }, ring, core }: Needs,
+  { store: { read }, ring }: Needs,
   purged: ReadonlySet<string>,
   findings: Findings,
 ): Promise<Present> => {
   const opens = (record: WholeRecord): boolean => {
-    if (record.record === null) return false;
-    try {
-      core.release(ring.open({ ...record, record: record.record }));
-      return true;
-    } catch (error) {
-      if (error instanceof ServiceError && error.code === 'key-tampered') return false;
-      throw error;
-    }
+    const { record: sealed } = record;
+    return sealed !== null && ring.opens({ ...record, record: sealed });
   };
   /** By object: the versions of its copies. */
   const present = new Map<string, Set<string>>();
@@ -117,7 +109,7 @@ const checkRecords = async (
       if (!copies.includes(record.class)) continue;
       const key = await read.keys.get(everyTenant, record.objectId);
       if (key === undefined) findings.push(`${what}: its key does not exist`);
-      else if (recordAttributes(key) !== record.attributes) findings.push(`${what}: it does not match its key`);
+      else if (recordAttributes.key(key) !== record.attributes) findings.push(`${what}: it does not match its key`);
     }
     if (batch.length < page) break;
   }

@@ -12,7 +12,7 @@ import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { StoredRecord } from '../../ports/records.ts';
+import type { OwnedRecord } from '../../ports/records.ts';
 import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
@@ -52,7 +52,7 @@ const carryUnit = async (
   { ring, core, archive, log }: Pick<Ports, 'ring' | 'core' | 'archive' | 'log'>,
   writer: SnapshotWriter,
   id: string,
-  records: readonly StoredRecord[],
+  records: readonly OwnedRecord[],
 ): Promise<number> => {
   const byVersion = Map.groupBy(records, ({ version }) => version);
   const materials: SnapshotMaterial[] = [];
@@ -94,10 +94,7 @@ const carryUnit = async (
   }
 };
 
-/** Tables whose rows have keys of their own. */
-const withKeys: ReadonlySet<TenantTable> = new Set(['keys', 'tde_objects', 'endpoint_credentials']);
-
-/** Writes every row and key of a tenant. Answers what was damaged. */
+/** Writes every row of a tenant, and the keys of those that were not changed from outside. Answers what was damaged. */
 const carryTenant = async (
   ports: MakePorts,
   from: Repositories,
@@ -115,9 +112,8 @@ const carryTenant = async (
     for (let after: string | undefined; ; ) {
       const page = await from.tenantRows.page(table, tenantId, after, pageSize);
       const ids = page.map(({ row }) => String(row.id));
-      const records = withKeys.has(table)
-        ? Map.groupBy(await from.tenantRows.records(ids), ({ objectId }) => objectId)
-        : new Map<string, readonly StoredRecord[]>();
+      const owners = from.tenantRows.owners(table, tenantId, page);
+      const records = Map.groupBy(await from.tenantRows.recordsOf([...owners.values()]), ({ objectId }) => objectId);
       const beside = await Promise.all(
         (table === 'keys' ? keyTables : []).map(async (each) => ({
           table: each,
@@ -128,10 +124,7 @@ const carryTenant = async (
         const id = ids[at] ?? '';
         await carryRow(table, each);
         for (const other of beside) for (const row of other.rows.get(id) ?? []) await carryRow(other.table, row);
-        // A key object's own keys are its key's: they went with that.
-        const own = (records.get(id) ?? []).filter(
-          ({ class: own }) => table !== 'tde_objects' || own === 'object-content',
-        );
+        const own = records.get(id) ?? [];
         if (own.length > 0) omitted += await carryUnit(ports, writer, id, own);
       }
       await otherWork();

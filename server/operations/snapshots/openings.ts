@@ -9,7 +9,7 @@ import { openingContext } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
+import { type OwnedRecord, RecordOwner } from '../../ports/records.ts';
 import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -38,16 +38,15 @@ const lifetimeMs = 10 * 60_000;
 const recordClass = 'snapshot-opening';
 
 /** Whose it is and of what is bound into the record: a row that was changed opens nothing. */
-const placeOf = ({ id, snapshotId, actorId, expiresAt }: StoredOpening): RecordPlace => ({
-  tenantId: serviceTenantId,
-  objectId: id,
-  version: 1,
-  class: recordClass,
-  attributes: canonicalJson({ algorithm: 'x25519', snapshotId, actorId, expiresAt }),
-});
+const ownerOf = ({ id, snapshotId, actorId, expiresAt }: StoredOpening): RecordOwner =>
+  new RecordOwner(
+    'snapshot_openings',
+    { tenantId: serviceTenantId, id, integrity: 'ok' },
+    canonicalJson({ algorithm: 'x25519', snapshotId, actorId, expiresAt }),
+  );
 
 const remove = async (tx: Repositories, id: string): Promise<void> => {
-  await tx.records.wipe(id, 1, recordClass);
+  await tx.records.wipe({ tenantId: serviceTenantId, objectId: id, version: 1, class: recordClass });
   await tx.openings.remove(id);
 };
 
@@ -61,14 +60,14 @@ export const createOpenings = (
 ): Openings => {
   const { store, core, ring, archive, clock } = ports;
   /** Returns the stored part, once; an attempt by another caller does not end it. */
-  const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<StoredRecord | undefined> =>
+  const takeStored = (actor: Actor, snapshotId: string, id: string): Promise<OwnedRecord | undefined> =>
     store.write(async (tx) => {
       const opening = await tx.openings.get(id);
       const isTheirs = opening?.actorId === actor.id && opening.snapshotId === snapshotId;
       if (!isTheirs || opening.expiresAt <= clock.now()) return undefined;
-      const record = await tx.records.get(id, 1, recordClass);
+      const record = await tx.records.of(ownerOf(opening)).get(1, recordClass);
       await remove(tx, id);
-      return record && { ...record, ...placeOf(opening) };
+      return record;
     });
 
   return {
@@ -97,7 +96,7 @@ export const createOpenings = (
         await store.write(async (tx) => {
           await pruneOpenings(tx, now);
           await tx.openings.insert(opening);
-          await tx.records.put(ring.seal(placeOf(opening), key));
+          await tx.records.put(ring.seal(ownerOf(opening), 1, recordClass, key));
           await recordEvent(tx, 'snapshot.opening-started', actor, about('snapshot', snapshot), {
             recoveryKeyId: recipient.recoveryKeyId,
           });

@@ -1,42 +1,118 @@
-// The key material of a snapshot: it is sealed again into the records of the tenant that have it, and records that the snapshot does not have go.
+// The key material of a snapshot: it is sealed again into the records of the tenant's rows that own it, and records that the snapshot does not
+// have go. A row owns keys if it is in the tenant now, with the right authentication code; a key of no such row is left out, whatever the file
+// says of it. The value of a key's version never changes: where the tenant has another one, nothing is restored.
 
 import { ServiceError } from '../../base/errors.ts';
-import type { RecordClass, RecordPlace, StoredRecord } from '../../ports/records.ts';
+import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
+import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
+import { type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { tokenHashUnit } from './make-snapshot.ts';
-import { idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
+import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
 
-/** Whether a record is there and opens to the same key. */
-const holds = (
+interface Owners {
+  readonly table: TenantTable;
+  readonly classes: readonly RecordClass[];
+  readonly owners: ReadonlyMap<string, RecordOwner>;
+  readonly rows: ReadonlyMap<string, SnapshotRow>;
+}
+
+/** Of each table whose rows own records: the rows of these ids that are in the tenant. */
+const ownersOf = async ({ tx, target }: RunningRestore, ids: readonly string[]): Promise<readonly Owners[]> => {
+  const { tenantRows } = tx;
+  const all: Owners[] = [];
+  for (const table of tenantTables) {
+    const classes = tenantRows.recordClasses(table);
+    if (classes.length === 0) continue;
+    const found = await tenantRows.findIn(table, target.tenantId, ids);
+    all.push({
+      table,
+      classes,
+      owners: tenantRows.owners(table, target.tenantId, found),
+      rows: new Map(found.map(({ row }) => [String(row.id), row])),
+    });
+  }
+  return all;
+};
+
+/** How the key that a record holds compares with the one of this check value. */
+const compare = (
   { ring, core, archive }: RunningRestore,
-  record: StoredRecord | undefined,
-  place: RecordPlace,
+  record: OwnedRecord | undefined,
   check: string,
-): boolean => {
-  if (record === undefined) return false;
+): 'none' | 'same' | 'other' | 'damaged' => {
+  if (record === undefined) return 'none';
   try {
-    const key = ring.open({ ...record, ...place });
+    const key = ring.open(record);
     try {
-      return archive.checkOf(key) === check;
+      return archive.checkOf(key) === check ? 'same' : 'other';
     } finally {
       core.release(key);
     }
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+    if (error instanceof ServiceError && error.code === 'key-tampered') return 'damaged';
     throw error;
   }
 };
 
-export const putMaterials = async (restore: RunningRestore, { materials }: RestoreBatch): Promise<void> => {
-  const { ring, archive, tx, target, newIds, gone } = restore;
-  const ids = [...new Set(materials.map(({ unitId }) => idHere(restore, unitId)))];
-  const stored = new Map(
-    (await tx.tenantRows.records(ids)).map((record) => [
-      `${record.objectId} ${record.version} ${record.class}`,
-      record,
-    ]),
+const differs = (name: string, version: number): ServiceError =>
+  new ServiceError(
+    'conflict',
+    `version ${version} of the key ${name} has another value here than in the snapshot: nothing was changed`,
+    {
+      reason: 'key-version-differs',
+      hint: 'data may be encrypted with both values: restore the snapshot to a new tenant, which has the other one',
+    },
   );
-  const put: StoredRecord[] = [];
-  for (const { unitId, version, attributes, copies, check, key } of materials) {
+
+const notOfItsRow = (objectId: string): ServiceError =>
+  new ServiceError('key-tampered', `the snapshot has a key that is not the one of its row ${objectId}`, {
+    reason: 'snapshot-damaged',
+  });
+
+/** Other records than those of keys have one version. */
+const isVersionOf = (table: TenantTable, row: SnapshotRow | undefined, version: number): boolean =>
+  Number.isSafeInteger(version) && version >= 1 && version <= (table === 'keys' ? Number(row?.current_version) : 1);
+
+type Material = RestoreBatch['materials'][number];
+
+/** The records of one key that are to be put. */
+const recordsOf = (
+  restore: RunningRestore,
+  { unitId, version, attributes, copies, check, key }: Material,
+  all: readonly Owners[],
+  stored: ReadonlyMap<string, OwnedRecord>,
+): readonly OwnedRecord[] => {
+  const objectId = idHere(restore, unitId);
+  const put: OwnedRecord[] = [];
+  for (const copy of copies) {
+    const found = all.find(({ classes }) => (classes as readonly string[]).includes(copy));
+    const owner = found?.owners.get(objectId);
+    if (found === undefined) throw notOfItsRow(objectId);
+    const { table, rows } = found;
+    if (owner === undefined || key === null) {
+      counterOf(restore, table).omitted += 1;
+      continue;
+    }
+    const recordClass = copy as RecordClass;
+    const row = rows.get(objectId);
+    if (owner.attributes !== attributes || !isVersionOf(table, row, version)) throw notOfItsRow(objectId);
+    const how = compare(restore, stored.get(`${objectId} ${version} ${recordClass}`), check);
+    if (how === 'other') throw differs(String(row?.name ?? objectId), version);
+    if (how !== 'same') put.push(restore.ring.seal(owner, version, recordClass, key));
+  }
+  return put;
+};
+
+export const putMaterials = async (restore: RunningRestore, { materials }: RestoreBatch): Promise<void> => {
+  const { ring, archive, tx, newIds, gone } = restore;
+  const all = await ownersOf(restore, [...new Set(materials.map(({ unitId }) => idHere(restore, unitId)))]);
+  const stored = new Map<string, OwnedRecord>();
+  for (const { owners } of all)
+    for (const record of await tx.tenantRows.recordsOf([...owners.values()]))
+      stored.set(`${record.objectId} ${record.version} ${record.class}`, record);
+  const put: OwnedRecord[] = [];
+  for (const material of materials) {
+    const { unitId, version, copies, check, key } = material;
     if (key === null || gone.has(unitId)) continue;
     if (archive.checkOf(key) !== check)
       throw new ServiceError(
@@ -44,38 +120,40 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
         'a key of the snapshot does not match its check value: nothing was changed',
       );
     if (unitId === tokenHashUnit) {
+      if (copies.some((copy) => copy !== 'token-hash')) throw notOfItsRow(unitId);
       // The copy of a tenant has no access_guids of the original.
       if (!newIds) await ring.adoptTokenHashKey(tx, key);
       continue;
     }
     if (newIds && copies.includes('endpoint-secret')) continue;
-    const objectId = idHere(restore, unitId);
-    for (const recordClass of copies) {
-      const place: RecordPlace = {
-        tenantId: target.tenantId,
-        objectId,
-        version,
-        class: recordClass as RecordClass,
-        attributes,
-      };
-      if (!holds(restore, stored.get(`${objectId} ${version} ${recordClass}`), place, check))
-        put.push(ring.seal(place, key));
-    }
+    put.push(...recordsOf(restore, material, all, stored));
     // A copy that was not there then, and is now, goes: the vault's, of a key that was soft-deleted.
-    for (const recordClass of ['vault-copy', 'sealed-copy'] as const)
-      if (!copies.includes(recordClass) && stored.has(`${objectId} ${version} ${recordClass}`))
-        await tx.records.wipe(objectId, version, recordClass);
+    const objectId = idHere(restore, unitId);
+    for (const recordClass of ['vault-copy', 'sealed-copy'] as const) {
+      const extra = stored.get(`${objectId} ${version} ${recordClass}`);
+      if (!copies.includes(recordClass) && extra !== undefined) await tx.records.wipe(extra);
+    }
   }
-  await tx.tenantRows.putRecords(put);
+  await tx.records.putAll(put);
 };
 
-/** Keys whose material the snapshot does not have had none: a general key that was soft-deleted. */
+/** Keys whose material the snapshot does not have had none: a general key that was soft-deleted, and one that was destroyed. */
 export const wipeLeftovers = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
-  const { tx, gone } = restore;
+  const { tx, gone, target } = restore;
   const carried = new Set(materials.map(({ unitId }) => unitId));
-  const without = (rows.get('keys') ?? []).filter(
-    ({ row }) => row.state === 'soft-deleted' && !carried.has(String(row.id)) && !gone.has(String(row.id)),
-  );
-  for (const record of await tx.tenantRows.records(without.map(({ row }) => idHere(restore, String(row.id)))))
-    await tx.records.wipe(record.objectId, record.version, record.class);
+  for (const table of ['keys', 'tde_objects'] as const) {
+    const without = (rows.get(table) ?? []).filter(
+      ({ row }) =>
+        (row.state === 'soft-deleted' || row.destroyed_at != null) &&
+        !carried.has(String(row.id)) &&
+        !gone.has(String(row.id)),
+    );
+    const found = await tx.tenantRows.findIn(
+      table,
+      target.tenantId,
+      without.map(({ row }) => idHere(restore, String(row.id))),
+    );
+    const owners = tx.tenantRows.owners(table, target.tenantId, found);
+    for (const record of await tx.tenantRows.recordsOf([...owners.values()])) await tx.records.wipe(record);
+  }
 };

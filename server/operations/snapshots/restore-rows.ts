@@ -7,6 +7,8 @@ import { otherWork } from '../../base/other-work.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { type TenantRows, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { takerOfLabel } from '../shared/labels.ts';
+import { nameFromLabel } from '../shared/names.ts';
 import { putMaterials, wipeLeftovers } from './restore-materials.ts';
 import { findGone, putTable } from './restore-table.ts';
 import {
@@ -14,6 +16,7 @@ import {
   beginRestore,
   counterOf,
   emptyBatch,
+  idHere,
   isKeyTable,
   keyColumn,
   type RestorePorts,
@@ -44,6 +47,8 @@ export interface RestoreOutcome {
   /** Handles that were taken: old and new. */
   readonly newHandles: number;
 }
+
+const mostNamed = 10;
 
 /** Lines that are worked on together: little enough that others are served between. */
 const batchLines = 400;
@@ -89,6 +94,7 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
     const ids = (batch.rows.get('vaults') ?? []).map((each) => String(each.row.id));
     const found = await tenantRows.find('vaults', ids);
     restore.newIds = found.some((each) => each.row.tenant_id !== restore.target.tenantId);
+    for (const id of ids) restore.vaultIds.add(idHere(restore, id));
   };
 
   try {
@@ -134,15 +140,27 @@ const moveStrays = async ({ tx: { tenantRows }, target }: RunningRestore): Promi
   }
 };
 
-const refuseDoubles = async ({ tx: { tenantRows }, target }: RunningRestore): Promise<void> => {
-  const doubles = await tenantRows.doubles(target.tenantId);
-  if (doubles.length > 0)
+/**
+ * What was made since may have a name that was given to something of the snapshot. The rules are those of live operations: programs keep two keys
+ * under one label, a master key shares its label with none. Vaults that shared a name when the snapshot was made still may.
+ */
+const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promise<void> => {
+  const { vaults, handles } = await tx.tenantRows.namesakes(target.tenantId);
+  const named: string[] = [];
+  for (const id of vaults) {
+    const vault = vaultIds.has(id) ? undefined : await tx.vaults.get(target.tenantId, id);
+    if (vault !== undefined) named.push(`vault ${vault.name}`);
+  }
+  for (const handle of handles) {
+    if (named.length >= mostNamed) break;
+    const object = await tx.objects.get(handle);
+    if (object !== undefined && (await takerOfLabel(tx, object, handle)) !== undefined)
+      named.push(`label ${nameFromLabel(object.label)}`);
+  }
+  if (named.length > 0)
     throw new ServiceError(
       'conflict',
-      `names were reused since the snapshot was created: ${doubles
-        .slice(0, 10)
-        .map(({ what, name }) => `${what} ${name}`)
-        .join(', ')}; nothing was changed`,
+      `names were reused since the snapshot was created: ${[...new Set(named)].slice(0, mostNamed).join(', ')}; nothing was changed`,
       { hint: 'rename or remove the current resources with these names, or restore to a new tenant' },
     );
 };
@@ -176,6 +194,6 @@ export const restoreRows = async (
   await restoreItems(restore, items);
   await moveStrays(restore);
   if (restore.lastHandle > 0) await tx.tenantRows.reserveHandles(restore.lastHandle);
-  await refuseDoubles(restore);
+  await refuseNamesakes(restore);
   return outcomeOf(restore);
 };

@@ -8,20 +8,6 @@ import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
 import { noteActivated } from './note-activated.ts';
 import { counterOf, differIn, idHere, keyColumn, type RestoreBatch, type RunningRestore } from './running-restore.ts';
 
-const references: { readonly [T in TenantTable]: readonly string[] } = {
-  vaults: ['id'],
-  tde_groups: ['id', 'vault_id'],
-  tde_applications: ['id', 'group_id'],
-  access_guids: ['id', 'application_id'],
-  instances: ['id', 'application_id', 'access_guid_id'],
-  keys: ['id', 'vault_id', 'application_id'],
-  key_versions: ['key_id'],
-  key_bindings: ['key_id'],
-  tde_objects: ['id', 'group_id', 'application_id'],
-  endpoints: ['id', 'vault_id', 'key_id'],
-  endpoint_credentials: ['id', 'endpoint_id'],
-  external_key_stores: ['id', 'endpoint_id'],
-};
 /** What names one place in the world: a copy of a tenant next to it cannot have it too. */
 const notCopied: ReadonlySet<TenantTable> = new Set([
   'access_guids',
@@ -42,13 +28,27 @@ interface GivenRow {
 const identityText = (table: TenantTable, row: SnapshotRow): string =>
   table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
 
+const differsForever = (table: TenantTable, row: SnapshotRow): ServiceError =>
+  new ServiceError(
+    'conflict',
+    `what never changes is different here (${table} ${String(row.name ?? row[keyColumn(table)])}): nothing was changed`,
+    { reason: 'fixed-value-differs', hint: 'restore the snapshot to a new tenant' },
+  );
+
+const strangeReference = (table: TenantTable, column: string): ServiceError =>
+  new ServiceError(
+    'key-tampered',
+    `the snapshot refers to something that is not in it (${table}.${column}): nothing was changed`,
+    { reason: 'snapshot-damaged', hint: 'ask its signer for a sound one' },
+  );
+
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
 
 const toTarget = (restore: RunningRestore, table: TenantTable, row: SnapshotRow): SnapshotRow => {
   const changed: Record<string, SnapshotRow[string]> = { ...row };
   if (restore.newIds)
-    for (const column of references[table]) {
+    for (const column of new Set([keyColumn(table), ...restore.tx.tenantRows.references(table).keys()])) {
       const id = changed[column];
       if (typeof id === 'string') changed[column] = idHere(restore, id);
     }
@@ -91,6 +91,12 @@ const wantedKey = (
   if (existing !== undefined) wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
   else if (newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
   // Versions that were made since stay, and the newest continues being the one that seals.
+  if (existing !== undefined && from.destroyed_at != null) {
+    // It was destroyed later than what is here: its records go, and the erasure run that follows says that it is unrecoverable.
+    const at = Number(from.destroyed_at);
+    stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt: at });
+    wanted = { ...wanted, unrecoverable_at: null };
+  }
   if (existing !== undefined)
     wanted = {
       ...wanted,
@@ -113,7 +119,9 @@ const wantedObject = async (
     if (isTombstone(existing)) return undefined;
     wanted = { ...row, destroyed_at: row.destroyed_at ?? destroyedAt, content: null };
   }
-  if (existing === undefined && taken.has(Number(row.handle))) {
+  // A number is never given twice: the object keeps the one that it has here.
+  if (existing !== undefined) wanted = { ...wanted, handle: existing.row.handle ?? null };
+  else if (taken.has(Number(row.handle))) {
     wanted = { ...wanted, handle: await restore.tx.objects.nextHandle() };
     restore.newHandles += 1;
   }
@@ -156,6 +164,29 @@ const takenHandlesOf = async (
     ),
   );
 
+/**
+ * The rows whose references all lead to rows of this tenant, which are there by now: a reference to anything else does not exist. Of a row that
+ * was changed from outside before the snapshot was made, that may be what was changed: it is left out.
+ */
+const referring = async (
+  restore: RunningRestore,
+  table: TenantTable,
+  here: readonly GivenRow[],
+): Promise<readonly GivenRow[]> => {
+  const { tenantRows } = restore.tx;
+  let left = here;
+  for (const [column, to] of tenantRows.references(table)) {
+    const ids = [...new Set(left.flatMap(({ row }) => (row[column] == null ? [] : [String(row[column])])))];
+    const found = await tenantRows.findIn(to, restore.target.tenantId, ids);
+    const known = new Set(found.map(({ row }) => String(row.id)));
+    const leads = ({ row }: GivenRow): boolean => row[column] == null || known.has(String(row[column]));
+    if (left.some((each) => !each.tampered && !leads(each))) throw strangeReference(table, column);
+    left = left.filter(leads);
+  }
+  counterOf(restore, table).omitted += here.length - left.length;
+  return left;
+};
+
 export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, table: TenantTable): Promise<void> => {
   const { tx, target, newIds } = restore;
   const { tenantRows } = tx;
@@ -166,18 +197,22 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     counter.omitted += given.length;
     return;
   }
-  const here = given.map(
-    ({ row, tampered }): GivenRow => ({ from: row, row: toTarget(restore, table, row), tampered }),
+  const here = await referring(
+    restore,
+    table,
+    given.map(({ row, tampered }): GivenRow => ({ from: row, row: toTarget(restore, table, row), tampered })),
   );
-  const found = await tenantRows.find(table, [...new Set(here.map(({ row }) => String(row[keyColumn(table)])))]);
+  const ids = [...new Set(here.map(({ row }) => String(row[keyColumn(table)])))];
+  const found = await tenantRows.find(table, ids);
+  if ((await tenantRows.findIn(table, target.tenantId, ids)).length !== found.length) throw takenIds(table);
   const before = new Map(found.map((each) => [identityText(table, each.row), each]));
   const policy = tenantRows.policy(table);
   const taken = table === 'tde_objects' ? await takenHandlesOf(restore, here, before) : new Set<number>();
   const put: TenantRow[] = [];
   for (const each of here) {
     const existing = before.get(identityText(table, each.row));
-    if (existing !== undefined && Object.hasOwn(each.row, 'tenant_id') && existing.row.tenant_id !== target.tenantId)
-      throw takenIds(table);
+    if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
+      throw differsForever(table, each.row);
     let wanted: SnapshotRow | undefined = each.row;
     if (table === 'keys') wanted = wantedKey(restore, each, existing);
     else if (table === 'tde_objects') wanted = await wantedObject(restore, each, existing, taken);

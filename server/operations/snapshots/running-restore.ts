@@ -60,6 +60,8 @@ export interface RunningRestore extends RestorePorts {
   readonly target: RestoreTarget;
   /** The ids of the snapshot are another tenant's: everything gets fresh ones. */
   newIds: boolean;
+  /** Of the snapshot's vaults, by their ids here. */
+  readonly vaultIds: Set<string>;
   readonly counters: Map<TenantTable, Counter>;
   readonly stayDestroyed: StaysDestroyed[];
   /** Labels of token objects that stay destroyed, by their id here. */
@@ -83,6 +85,7 @@ export const beginRestore = (
   tx,
   target,
   newIds: false,
+  vaultIds: new Set(),
   counters: new Map(),
   stayDestroyed: [],
   labels: new Map(),

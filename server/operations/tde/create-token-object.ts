@@ -13,7 +13,7 @@ import type { Curve, KeyDescription, KeyRef, UnwrappedKind } from '../../ports/c
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
-import { recordPlace } from '../keys/key-records.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import { findApplication, findSoundGroup, findTenant } from '../shared/find.ts';
 import { requireFreeLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
@@ -139,8 +139,8 @@ const insertKey = async (
   });
   await tx.keys.insert(key);
   await tx.keys.insertVersion({ keyId: key.id, version: 1, createdAt: now });
-  await tx.records.put(ring.seal(recordPlace(key, 1, 'vault-copy'), reference));
-  await tx.records.put(ring.seal(recordPlace(key, 1, 'sealed-copy'), reference));
+  await tx.records.put(ring.seal(keyOwner(key), 1, 'vault-copy', reference));
+  await tx.records.put(ring.seal(keyOwner(key), 1, 'sealed-copy', reference));
   await tx.objects.insert(made);
   await recordEvent(tx, 'key.created', caller.actor, about('key', key), {
     name: key.name,
@@ -169,7 +169,8 @@ const insertValue = async (
 ): Promise<StoredObject> => {
   const now = clock.now();
   const id = newId(now);
-  const sealed = sealContent({ core, ring }, { tenantId: caller.application.tenantId, id }, contentKey, value);
+  const owner = { tenantId: caller.application.tenantId, id, integrity: 'ok' } as const;
+  const sealed = sealContent({ core, ring }, owner, contentKey, value);
   const object = objectOf(caller, input, {
     ...made,
     ...fromOutside,

@@ -25,7 +25,7 @@ export const destroyValueIn = async (
   now: number,
 ): Promise<void> => {
   await tx.objects.destroy(handle, now);
-  await tx.records.wipe(id, 1, 'object-content');
+  await tx.records.wipe({ tenantId, objectId: id, version: 1, class: 'object-content' });
   await recordEvent(tx, 'object.destroyed', caller.actor, about('object', { id, tenantId }), {
     class: objectClass,
     label,

@@ -1,25 +1,23 @@
 // The value of a token object that is not a secret key: AES-256-GCM under a content key of its own. Layout: nonce (12),
 // ciphertext, tag (16); the object's id is authenticated with it.
 
-import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { RecordPlace, StoredRecord } from '../../ports/records.ts';
+import { type OwnedRecord, RecordOwner, recordAttributes } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 
 const nonceLength = 12;
 const tagLength = 16;
 
-const place = (object: { readonly tenantId: string; readonly id: string }): RecordPlace => ({
-  tenantId: object.tenantId,
-  objectId: object.id,
-  version: 1,
-  class: 'object-content',
-  attributes: canonicalJson({ algorithm: 'aes', bits: 256 }),
-});
+type ContentOwner = Pick<StoredObject, 'tenantId' | 'id' | 'integrity'>;
+
+const ownerOf = (object: ContentOwner): RecordOwner => new RecordOwner('tde_objects', object, recordAttributes.content);
+
+export const contentRecord = (from: Repositories, object: ContentOwner): Promise<OwnedRecord | undefined> =>
+  from.records.of(ownerOf(object)).get(1, 'object-content');
 
 /** Encrypts a value with a fresh nonce. */
 const encryptContent = (core: Ports['core'], id: string, contentKey: KeyRef, value: Uint8Array): Buffer => {
@@ -33,12 +31,12 @@ const encryptContent = (core: Ports['core'], id: string, contentKey: KeyRef, val
 
 export const sealContent = (
   { core, ring }: Pick<Ports, 'core' | 'ring'>,
-  object: { readonly tenantId: string; readonly id: string },
+  object: ContentOwner,
   contentKey: KeyRef,
   value: Uint8Array,
-): { readonly content: Buffer; readonly record: StoredRecord } => ({
+): { readonly content: Buffer; readonly record: OwnedRecord } => ({
   content: encryptContent(core, object.id, contentKey, value),
-  record: ring.seal(place(object), contentKey),
+  record: ring.seal(ownerOf(object), 1, 'object-content', contentKey),
 });
 
 /** The content with another value, under the content key that the object has: who reads next to this opens the old value or the new one. */
@@ -48,10 +46,10 @@ export const replaceContent = async (
   object: StoredObject,
   value: Uint8Array,
 ): Promise<Buffer> => {
-  const record = await tx.records.get(object.id, 1, 'object-content');
+  const record = await contentRecord(tx, object);
   if (record === undefined) throw new ServiceError('key-tampered', 'the stored value is incomplete');
   if (!ring.knows(record)) await ring.refresh(tx);
-  const contentKey = ring.open({ ...record, ...place(object) });
+  const contentKey = ring.open(record);
   try {
     return encryptContent(core, object.id, contentKey, value);
   } finally {
@@ -63,12 +61,12 @@ export const replaceContent = async (
 export const openContent = (
   { core, ring }: Pick<Ports, 'core' | 'ring'>,
   object: StoredObject,
-  record: StoredRecord | undefined,
+  record: OwnedRecord | undefined,
 ): Buffer => {
   const { content } = object;
   if (content === null || record === undefined || content.length < nonceLength + tagLength)
     throw new ServiceError('key-tampered', 'the stored value is incomplete');
-  const contentKey = ring.open({ ...record, ...place(object) });
+  const contentKey = ring.open(record);
   try {
     const out = Buffer.alloc(content.length - nonceLength - tagLength);
     const iv = content.subarray(0, nonceLength);

@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { SealTo, TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
-import { openContent } from './object-content.ts';
+import { contentRecord, openContent } from './object-content.ts';
 import { admittedUses, type TokenKeyUseRow, tokenKeyUse, type UsePorts } from './token-key-pipeline.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
@@ -82,7 +82,7 @@ export const readTokenObjects = (
     readValue: async (caller, handle, to) => {
       const { object, key } = await findVisible(ports, caller, handle, 'export');
       if (key === undefined) {
-        const record = await store.read.records.get(object.id, 1, 'object-content');
+        const record = await contentRecord(store.read, object);
         if (record !== undefined && !ring.knows(record)) await ring.refresh(store.read);
         return openContent(ports, object, record);
       }

@@ -3,7 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { recordPlace } from '../keys/key-records.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeCaller } from './interface.ts';
 import { instanceDetails } from './visibility.ts';
@@ -18,12 +18,12 @@ export const reimportVaultCopy = async (
     await store.write(async (tx) => {
       const key = await tx.keys.get(caller.application.tenantId, keyId);
       if (key === undefined || key.state !== 'soft-deleted' || key.reimportedAt !== null) return;
-      const place = recordPlace(key, key.currentVersion, 'sealed-copy');
-      const record = await tx.records.get(keyId, key.currentVersion, 'sealed-copy');
+      const owner = keyOwner(key);
+      const record = await tx.records.of(owner).get(key.currentVersion, 'sealed-copy');
       if (record === undefined) return;
-      const reference = ring.open({ ...record, ...place });
+      const reference = ring.open(record);
       try {
-        await tx.records.put(ring.seal(recordPlace(key, key.currentVersion, 'vault-copy'), reference));
+        await tx.records.put(ring.seal(owner, key.currentVersion, 'vault-copy', reference));
       } finally {
         core.release(reference);
       }

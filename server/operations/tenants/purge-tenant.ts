@@ -71,7 +71,7 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
   for (;;) {
     const wiped = await store.write(async (tx) => {
       const records = await tx.records.listOlder(tenantId, beyondEpochs, batch);
-      for (const record of records) await tx.records.wipe(record.objectId, record.version, record.class);
+      for (const record of records) await tx.records.wipe(record);
       return records.length;
     });
     if (wiped === 0) break;

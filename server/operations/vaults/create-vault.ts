@@ -1,11 +1,11 @@
 // Makes a general vault.
 
-import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { requireFreeVaultName } from '../shared/vault-names.ts';
 import type { VaultOperations } from './interface.ts';
 
 export const createVault =
@@ -14,8 +14,7 @@ export const createVault =
     checkName(name);
     const { tenantId } = actor;
     const vault = await store.write(async (tx): Promise<Vault> => {
-      if ((await tx.vaults.findByName(tenantId, name)) !== undefined)
-        throw new ServiceError('conflict', 'a vault with this name already exists');
+      await requireFreeVaultName(tx, tenantId, name);
       const now = clock.now();
       const made: Vault = {
         id: newId(now),

@@ -1,9 +1,10 @@
 // Every step that databases of released versions take, oldest first. A released step is never edited: it does not use the declarations of
 // the tables (tables/), which change after it. docs/decisions/0024-schema-of-released-versions.md says when one is needed.
 
+import { ownedRecords } from './0002-owned-records.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
 export const baseline = '0001-baseline';
 
-export const migrations: readonly SchemaMigration[] = [];
+export const migrations: readonly SchemaMigration[] = [ownedRecords];

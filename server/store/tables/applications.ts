@@ -54,7 +54,7 @@ export const applicationsTables = {
       { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     statistics: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
-    codeWhenSet: ['compatibility', 'callers'],
+    codeWhenSet: { compatibility: /^\[/, callers: /^\{/ },
     beside: {},
     snapshots: { marks: [] },
   }),
@@ -71,7 +71,7 @@ export const applicationsTables = {
     },
     indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'] },
+    snapshots: { marks: ['last_used_at'], fixed: ['hash', 'application_id', 'created_at'] },
   }),
   instances: plainTable({
     columns: {

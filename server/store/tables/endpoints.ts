@@ -8,6 +8,7 @@ import {
   type EndpointSettings,
 } from '../../domain/endpoint.ts';
 import type { Integrity } from '../../domain/vault.ts';
+import { recordAttributes } from '../../ports/records.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { readDocument } from '../documents.ts';
 import { membersOf } from './members.ts';
@@ -49,7 +50,11 @@ export const endpointsTables = {
     },
     indexes: [{ name: 'endpoint_credentials_by_endpoint', columns: ['endpoint_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'] },
+    snapshots: { marks: ['last_used_at'], fixed: ['access_key_id', 'endpoint_id', 'created_at'] },
+    records: {
+      classes: ['endpoint-secret'],
+      attributes: ({ access_key_id: id }) => recordAttributes.credential(String(id)),
+    },
   }),
   diagnoses: plainTable({
     columns: {

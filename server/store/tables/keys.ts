@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Integrity } from '../../domain/vault.ts';
-import type { StoredRecord } from '../../ports/records.ts';
+import { type RecordClass, recordAttributes, type StoredRecord } from '../../ports/records.ts';
 import { membersOf } from './members.ts';
 import {
   bytes,
@@ -66,9 +66,17 @@ export const keysTables = {
       { name: 'keys_by_copy', columns: ['copy_of', 'id'], where: '"copy_of" is not null' },
     ],
     statistics: { keys_by_scope: "coalesce(tenant_id, '')" },
-    codeWhenSet: ['tags', 'copy_of'],
+    codeWhenSet: { tags: /^\[/, copy_of: /^[0-9a-f]{8}-/ },
     beside: { first_used_at: 'a mark of use', last_used_at: 'a mark of use' },
-    snapshots: { marks: ['first_used_at', 'last_used_at'] },
+    snapshots: {
+      marks: ['first_used_at', 'last_used_at'],
+      fixed: ['kind', 'algorithm', 'bits', 'created_at'],
+    },
+    records: {
+      classes: ['vault-copy', 'sealed-copy'],
+      attributes: ({ algorithm, bits, kind }) =>
+        recordAttributes.key({ algorithm: String(algorithm), bits: Number(bits), kind: String(kind) }),
+    },
   }),
   key_records: plainTable({
     columns: {
@@ -81,7 +89,7 @@ export const keysTables = {
       /** Null after it was wiped. */
       record: bytes({ null: true }),
     },
-    primaryKey: { name: 'key_records_pk', columns: ['object_id', 'version', 'class'] },
+    primaryKey: { name: 'key_records_pk', columns: ['tenant_id', 'object_id', 'version', 'class'] },
     indexes: [
       // Records under older keys, in the order in which an erasure run reseals them.
       {
@@ -102,7 +110,7 @@ export const keysTables = {
     primaryKey: { name: 'key_versions_pk', columns: ['key_id', 'version'] },
     indexes: [{ name: 'key_versions_by_age', columns: ['created_at', 'key_id', 'version'] }],
     unauthenticated: 'times; the key says how many there are',
-    snapshots: { marks: [] },
+    snapshots: { marks: [], fixed: ['created_at'] },
   }),
   /** Derived from `keys`: finds the keys of a tag. */
   key_tags: plainTable({
@@ -128,6 +136,17 @@ export const keysTables = {
 };
 
 type Row<T extends keyof typeof keysTables> = RowOf<(typeof keysTables)[T]>;
+
+/** Of the service's own keys, which do not belong to a table. */
+export const serviceRecordClasses: readonly RecordClass[] = [
+  'row-authentication',
+  'token-hash',
+  'api-token-hash',
+  'session-hash',
+  'adopted-token-hash',
+  'audit-signature',
+  'self-test',
+];
 
 export const recordMembers = membersOf<StoredRecord>()(keysTables.key_records, 'record');
 

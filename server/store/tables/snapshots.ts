@@ -84,6 +84,7 @@ export const snapshotsTables = {
       expires_at: long(),
     },
     unauthenticated: 'bound into the record of its key',
+    records: { classes: ['snapshot-opening'] },
     snapshots: { without: 'of their ten minutes' },
   }),
 };

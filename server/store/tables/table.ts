@@ -3,6 +3,7 @@
 // of rows, the SQL that creates the tables, and the lists of policy tables follow from the declarations.
 
 import type { Generated, Selectable } from 'kysely';
+import type { RecordClass } from '../../ports/records.ts';
 
 /** `long`: 64 bits. `bytewise`: text in the order of its bytes. `sequence`: grows with every row and is never used twice. */
 export type ColumnKind = 'text' | 'bytewise' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
@@ -65,8 +66,22 @@ interface Common<C extends Columns> {
   readonly statistics?: { readonly [name: string]: string };
   /** Rows of a new database. */
   readonly rows?: () => readonly { readonly [column: string]: string | number }[];
-  /** Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is not a change of the row. */
-  readonly snapshots: { readonly marks: readonly ColumnOf<C>[] } | { readonly without: string } | 'of no tenant';
+  /**
+   * Whether snapshots of a tenant carry the rows. `marks`: columns that record use, whose change is not a change of the row. `fixed`: columns
+   * that never change: a snapshot that says otherwise is about another row, and is not restored.
+   */
+  readonly snapshots:
+    | { readonly marks: readonly ColumnOf<C>[]; readonly fixed?: readonly ColumnOf<C>[] }
+    | { readonly without: string }
+    | 'of no tenant';
+  /**
+   * Classes of the key records that its rows own: no other table's rows lead to them. `attributes`: what they bind of a row that a snapshot
+   * carries; others are opened by their own operations only.
+   */
+  readonly records?: {
+    readonly classes: readonly RecordClass[];
+    readonly attributes?: (row: { readonly [column: string]: unknown }) => string;
+  };
   /** `dke store migrate` does not copy it: it is about the servers that share one database. */
   readonly ofOneDatabase?: true;
 }
@@ -79,8 +94,11 @@ export const policyTable = <const C extends Columns & CodeColumns>(
   table: Common<C> & {
     /** Where the bytes have another order than the columns. */
     readonly code?: readonly ColumnOf<C>[];
-    /** Left out of the code of a row in which they are null: rows that were written before these columns stay valid. */
-    readonly codeWhenSet?: readonly ColumnOf<C>[];
+    /**
+     * In the first layout of a code these columns are omitted where they are null, so that rows from before them stay valid. `fits`: a value
+     * that the service writes there, and writes in none of the others: a row of that layout whose value stands elsewhere is not accepted.
+     */
+    readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
     /** Under the code of rows that carry a version only. */
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };

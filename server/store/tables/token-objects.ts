@@ -3,6 +3,7 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
 import type { Integrity } from '../../domain/vault.ts';
+import { recordAttributes } from '../../ports/records.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { membersOf } from './members.ts';
 import { bytes, integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
@@ -52,7 +53,8 @@ export const tokenObjectsTables = {
     ],
     codeWhenSet: ['rules'],
     beside: { content: 'a record that authenticates itself' },
-    snapshots: { marks: [] },
+    snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
+    records: { classes: ['object-content'], attributes: () => recordAttributes.content },
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: plainTable({

@@ -27,7 +27,7 @@ export const vaultsTables = {
       { name: 'vaults_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     beside: {},
-    snapshots: { marks: [] },
+    snapshots: { marks: [], fixed: ['kind', 'created_at'] },
   }),
 };
 

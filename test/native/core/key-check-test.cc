@@ -271,6 +271,41 @@ TEST(AWrappedKeyIsNoWayAroundTheCheck) {
   ReleaseKey(wrapping);
 }
 
+TEST(AnEdwardsKeyIsAPointOfItsCurve) {
+  const auto with = [](const char* oid, const ByteVector& key) { return Public(Sequence({Oid(oid)}), key); };
+  const auto accepted = [](const ByteVector& der) { ReleaseKey(Good(ImportPublicKey(der.data(), der.size()))); };
+  // RFC 8032, 7.1 and 7.4.
+  accepted(with("2b6570", Hex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")));
+  accepted(with("2b6571", Hex("5fd7449b59b461fd2ce787ec616ad46a1da1342485a70e1f8a0ea75d80e96778edf124769b46c7061bd6783df1e50f6cd1fa1abeafe8256180")));
+  for (const Curve curve : {Curve::kEd25519, Curve::kEd448}) {
+    for (int i = 0; i < 50; i++) {
+      const KeyRef pair = Good(GenerateEc(curve));
+      accepted(Good(ExportPublicKey(pair)));
+      ReleaseKey(pair);
+    }
+  }
+  // About half of all rows of bytes are not a point.
+  for (const auto& [oid, size] : {std::pair<const char*, size_t>{"2b6570", 32}, {"2b6571", 57}}) {
+    size_t refused = 0;
+    for (uint8_t y = 2; y < 66; y++) {
+      ByteVector key(size);
+      key[0] = y;
+      const ByteVector der = with(oid, key);
+      const Result<KeyRef> imported = ImportPublicKey(der.data(), der.size());
+      if (imported.ok()) ReleaseKey(imported.value());
+      else refused++;
+    }
+    assert_in_range(refused, 16, 48);
+    // A coordinate that is not below p, and a sign where x is 0.
+    RefusedPublic(with(oid, ByteVector(size, 0xff)), Code::kBadArgument);
+    ByteVector one(size);
+    one[0] = 1;
+    accepted(with(oid, one));
+    one[size - 1] = 0x80;
+    RefusedPublic(with(oid, one), Code::kBadArgument);
+  }
+}
+
 }  // namespace
 }  // namespace dke
 

@@ -11,6 +11,7 @@ import { createKeyRing } from '../../../server/native/key-ring.ts';
 import { retainStoredKeys } from '../../../server/operations/keys/forget-unstored-keys.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { KeyRing } from '../../../server/ports/key-ring.ts';
+import { RecordOwner } from '../../../server/ports/records.ts';
 import type { Repositories, Store, StoredKek } from '../../../server/ports/store.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
 import { sharedFolder } from '../../support/folders.ts';
@@ -232,7 +233,13 @@ describe('an unlock that fails', () => {
       },
     };
     const lost: Partial<Repositories> = {
-      records: { ...records, get: async (...place) => (place[2] === 'self-test' ? undefined : records.get(...place)) },
+      records: {
+        ...records,
+        of: (owner) => ({
+          ...records.of(owner),
+          get: async (version, name) => (name === 'self-test' ? undefined : records.of(owner).get(version, name)),
+        }),
+      },
     };
     for (const [reads, message] of [
       [spoilt, 'the root key cannot open a key encryption key'],
@@ -265,14 +272,8 @@ describe('an unlock that fails', () => {
 
       await first.unlock(fresh, root);
       const key = core.generateAes(256);
-      const place = {
-        tenantId: serviceTenantId,
-        objectId: newId(1),
-        version: 1,
-        class: 'vault-copy',
-        attributes: '{}',
-      } as const;
-      const record = first.seal(place, key);
+      const owner = new RecordOwner('keys', { tenantId: serviceTenantId, id: newId(1), integrity: 'ok' }, '{}');
+      const record = first.seal(owner, 1, 'vault-copy', key);
       expect(core.describe(first.open(record))).toEqual(core.describe(key));
     } finally {
       await fresh.close();

@@ -1,14 +1,16 @@
 // What the directory shows while it reads a change: the state before or the state after, and nothing in between. When reading fails, what is shown stays as
 // it is, and no row is reported as changed from outside.
+
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
+import { credentialOwner, keyOwner } from '../../../server/operations/keys/key-records.ts';
 import type { KeyRef } from '../../../server/ports/crypto-core.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
-import type { StoredRecord } from '../../../server/ports/records.ts';
+import { OwnedRecord, type RecordClass } from '../../../server/ports/records.ts';
 import type { Repositories, Store } from '../../../server/ports/store.ts';
 import { oneEndpoint } from '../../support/one-endpoint.ts';
 import { storeOfTest } from '../../support/open-store.ts';
@@ -28,10 +30,10 @@ const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId, name: 'erp', appId: 'erp', state: 'enabled' },
   ...{ callers: { networks: [], certificates: [] }, compatibility: [], createdAt: 5, integrity: 'ok' },
 };
-const recordOf = (version: number): StoredRecord => ({
-  ...{ tenantId: tenant.id, objectId: key.id, version, class: 'vault-copy', attributes: '{}', epoch: 1 },
-  record: Buffer.alloc(8, version),
-});
+const recordOf = (version: number, owner = keyOwner(key), recordClass: RecordClass = 'vault-copy'): OwnedRecord => {
+  const sealed = { version, class: recordClass, attributes: '{}', epoch: 1 } as const;
+  return new OwnedRecord(owner, { ...sealed, record: Buffer.alloc(8, version) });
+};
 
 let store: Store;
 /** Replaces reads of the directory. */
@@ -121,7 +123,7 @@ test('an application that changes is known all the time', async () => {
 
 test('a version that is removed is usable as long as it is shown', async () => {
   await store.write(async (tx) => {
-    await tx.records.wipe(key.id, 1, 'vault-copy');
+    await tx.records.wipe(recordOf(1));
     await tx.records.put(recordOf(2));
   });
   const usable = (): boolean =>
@@ -144,7 +146,13 @@ test('a version that is removed is usable as long as it is shown', async () => {
 
 test('a database that does not answer takes no key from an endpoint, and is not tampering', async () => {
   reads = {
-    records: { ...store.read.records, list: () => Promise.reject(new Error('the database does not answer')) },
+    records: {
+      ...store.read.records,
+      of: (owner) => ({
+        ...store.read.records.of(owner),
+        list: () => Promise.reject(new Error('the database does not answer')),
+      }),
+    },
   };
   await expect(directory.renew({ keys: [key.id] })).rejects.toThrow('the database does not answer');
   expect([...(shownKey()?.versions.keys() ?? [])]).toEqual([1]);
@@ -160,7 +168,7 @@ test('nor is a key encryption key of a credential that cannot be read', async ()
   await store.write(async (tx) => {
     await tx.endpoints.get(tenant.id, endpoint.id);
     await tx.endpoints.insertCredential(tenant.id, credential);
-    await tx.records.put({ ...recordOf(1), objectId: credential.id, class: 'endpoint-secret' });
+    await tx.records.put(recordOf(1, credentialOwner(endpoint, credential), 'endpoint-secret'));
   });
   hasKeks = false;
   await expect(directory.renew({ endpoints: [endpoint.id] })).rejects.toThrow('the database does not answer');
@@ -177,16 +185,19 @@ test('a credential that was opened before another one could not be read is relea
     await tx.endpoints.get(tenant.id, endpoint.id);
     for (const each of [credential, second]) {
       await tx.endpoints.insertCredential(tenant.id, each);
-      await tx.records.put({ ...recordOf(1), objectId: each.id, class: 'endpoint-secret' });
+      await tx.records.put(recordOf(1, credentialOwner(endpoint, each), 'endpoint-secret'));
     }
   });
   reads = {
     records: {
       ...store.read.records,
-      get: (id, ...place) =>
-        id === second.id
-          ? Promise.reject(new Error('the database does not answer'))
-          : store.read.records.get(id, ...place),
+      of: (owner) => ({
+        ...store.read.records.of(owner),
+        get: (...place) =>
+          owner.objectId === second.id
+            ? Promise.reject(new Error('the database does not answer'))
+            : store.read.records.of(owner).get(...place),
+      }),
     },
   };
   await expect(directory.renew({ endpoints: [endpoint.id] })).rejects.toThrow('the database does not answer');

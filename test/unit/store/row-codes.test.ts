@@ -1,7 +1,7 @@
 // The exact text under the authentication code of a row of each policy table: rows that are stored must stay valid, so its bytes never
 // change. A new table adds an entry; an existing entry is never edited.
 import { describe, expect, test } from 'vitest';
-import { authenticationCode, policyColumns } from '../../../server/store/row-codes.ts';
+import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
 import recorded from './row-codes.json' with { type: 'json' };
 
 type Table = keyof typeof policyColumns;
@@ -15,7 +15,7 @@ test('every policy table is recorded', () => {
 
 describe.each(tables)('%s', (table) => {
   const text = (row: Readonly<Record<string, unknown>>): unknown =>
-    JSON.parse(authenticationCode((encoded) => encoded, table, row));
+    JSON.parse(authenticationCode((encoded) => encoded, table, row, 1));
   const full = Object.fromEntries(policyColumns[table].map((column, at) => [column, valueAt(column, at)]));
 
   test('with a value in every column', () => {
@@ -27,6 +27,25 @@ describe.each(tables)('%s', (table) => {
     const empty = Object.fromEntries(policyColumns[table].map((column) => [column, null]));
     expect(text({ ...empty, id: 'one', row_version: 7 })).toEqual(recorded[table].empty);
   });
+});
+
+test('null is a value in the layout that new rows have, and no two rows have one text', () => {
+  const row = { id: 'one', tenant_id: 't', group_id: 'g', name: 'n', app_id: 'a', state: 'enabled', created_at: 1 };
+  const value = '{"certificates":[],"networks":["10.0.0.0/8"]}';
+  const limited = { ...row, compatibility: null, callers: value, row_version: 7 };
+  const moved = { ...row, compatibility: value, callers: null, row_version: 7 };
+  const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2): string =>
+    authenticationCode((text) => text, 'tde_applications', of, layout);
+  expect(code(limited)).not.toBe(code(moved));
+  expect(code(limited)).toContain('{"layout":2,"version":7}');
+  const integrity = (of: Readonly<Record<string, unknown>>, mac: string): string =>
+    rowIntegrity((text) => text, 'tde_applications', { ...of, row_mac: mac });
+  expect(integrity(limited, code(limited))).toBe('ok');
+  expect(integrity(moved, code(limited))).toBe('tampered');
+  // A row of the former layout, too, in which both have one text.
+  expect(code(limited, 1)).toBe(code(moved, 1));
+  expect(integrity(limited, code(limited, 1))).toBe('ok');
+  expect(integrity(moved, code(limited, 1))).toBe('tampered');
 });
 
 test('the text is canonical JSON', () => {

@@ -1,0 +1,84 @@
+// Services of released versions, on both databases: their keys still open, nothing in them is found damaged, and their snapshots are restored.
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newestSchema } from '../../server/store/migrate.ts';
+import { sharedFolder } from '../support/folders.ts';
+import { administrator, instance, openTestService } from '../support/open-service.ts';
+import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import {
+  type Dialect,
+  layReleased,
+  releasedCipher,
+  releasedPlain,
+  releasedServices,
+  releasedToml,
+} from '../support/released-services.ts';
+import { actorIn, answerOpening, checksOf } from '../support/snapshots.ts';
+
+const folder = sharedFolder();
+let postgres: PostgresServer;
+let number = 0;
+beforeAll(async () => {
+  postgres = await startPostgres();
+});
+afterAll(async () => {
+  await postgres?.remove();
+});
+
+test('the services of this version are recorded', () => {
+  // Otherwise: node test/support/released-services.ts
+  expect(releasedServices().at(-1)).toBe(newestSchema);
+});
+
+describe.each(['sqlite', 'postgresql'] as const satisfies Dialect[])('on %s', (dialect) => {
+  test.each(releasedServices())('a service of %s continues, and its snapshots are restored', async (schema) => {
+    number += 1;
+    const own = mkdtempSync(join(folder, 'released-'));
+    const place = dialect === 'sqlite' ? null : postgres.createDatabase(`released_${number}`);
+    const { facts, recovery } = await layReleased(schema, own, place);
+    const toml = `${releasedToml(place)}[snapshots]\nrestore_second_person = false\n`;
+    const opened = await openTestService({ folder: own, toml });
+    try {
+      const { operations } = opened;
+      const login = { accessGuid: facts.accessGuid, appId: facts.appId, instance, requestId: 'r', peer: null };
+      const caller = await operations.tde.authenticate(login);
+      const opens = async (): Promise<void> => {
+        const secret = Buffer.from(facts.ciphertext, 'base64');
+        expect(await operations.tde.decrypt(caller, facts.masterKeyHandle, releasedCipher, secret)).toEqual(
+          releasedPlain,
+        );
+        expect((await operations.tde.readValue(caller, facts.dataHandle)).toString()).toBe('kept');
+      };
+      await opens();
+      const restore = async (id: string, newTenant: string | null) => {
+        const opening = await operations.snapshots.beginOpening(administrator, id, recovery.id);
+        const answer = answerOpening(opening, recovery.key);
+        return operations.snapshots.restore(administrator, id, answer, { tenantId: null, newTenant, dryRun: false });
+      };
+      const { id } = recovery;
+      for (const [snapshotId, tenantId] of [
+        [facts.snapshotId, facts.tenantId],
+        [facts.secondSnapshotId, facts.secondTenantId],
+      ] as const) {
+        const outcome = await restore(snapshotId, null);
+        expect(outcome.tenantId).toBe(tenantId);
+        for (const [table, { created, changed, omitted }] of Object.entries(outcome.counts))
+          expect([table, created, changed, omitted]).toEqual([table, 0, 0, 0]);
+        const copy = await restore(snapshotId, `copy of ${tenantId}`);
+        expect(copy).toMatchObject({ newTenant: true, newIds: true });
+        const made = await operations.snapshots.create(administrator, copy.tenantId);
+        const values = async (of: string): Promise<readonly string[]> =>
+          [...(await checksOf(opened, of, { ...recovery, id, publicKey: Buffer.alloc(0) })).values()].toSorted();
+        const credentials = (await operations.endpoints.list(actorIn(tenantId), { limit: 5 })).items.flatMap(
+          (endpoint) => endpoint.credentials,
+        );
+        expect(credentials).toHaveLength(1);
+        expect((await values(made.id)).length).toBe((await values(snapshotId)).length - credentials.length);
+      }
+      await opens();
+    } finally {
+      await opened.stop();
+    }
+  });
+});

@@ -1,0 +1,105 @@
+// Each function of the core and of the library that takes bytes from outside stands in this table with the fuzz target that reaches it. A new one
+// without a row fails, and so does a row whose target is not there or does not reach it. `npm run check:native` runs all targets.
+import { expect, test } from 'vitest';
+import { files, read, withoutComments } from '../support/sources.ts';
+
+/** The target, or the function of a target that calls this one with what it was given. */
+const targets: Readonly<Record<string, { readonly target: string; readonly through?: string }>> = {
+  'base/base64.h DecodeBase64': { target: 'core-xks-body', through: 'ReadXksBody' },
+  'base/json_reader.h ReadJsonObject': { target: 'core-xks-body', through: 'ReadXksBody' },
+  'ciphers/message_state.h CipherState::Parse': { target: 'core-part-state' },
+  'ciphers/message_state.h MacState::Parse': { target: 'core-part-state' },
+  'ciphers/service_seal.h Open': { target: 'core-inputs' },
+  'frames/replay_cache.h Answer': { target: 'core-replay' },
+  'keys/key_check.h CheckPrivateForm': { target: 'core-records', through: 'ImportPrivateKey' },
+  'keys/key_check.h CheckPublicForm': { target: 'core-records', through: 'ImportPublicKey' },
+  'keys/key_table.h ImportPrivateKey': { target: 'core-records' },
+  'keys/key_table.h ImportPublicKey': { target: 'core-records' },
+  'keys/key_table.h ImportSecret': { target: 'core-records' },
+  'keys/key_table.h OpenPrivateKey': { target: 'core-records', through: 'ImportPrivateKey' },
+  'keys/key_table.h RestorePrivateKey': { target: 'core-records', through: 'OpenRecord' },
+  'keys/rsa_numbers.h CompleteRsaKey': { target: 'core-inputs' },
+  'public_key/agreement.h Ecdh': { target: 'core-inputs' },
+  'public_key/agreement.h EcdhKey': { target: 'core-inputs', through: 'Ecdh' },
+  'public_key/rsa_encryption.h RsaDecrypt': { target: 'core-inputs' },
+  'public_key/signature.h Recover': { target: 'core-inputs' },
+  'public_key/signature.h Verify': { target: 'core-inputs' },
+  'root/root_file.h OpenRootFile': { target: 'core-records' },
+  'wrapping/hpke.h HpkeOpen': { target: 'core-inputs', through: 'HpkeOpenKey' },
+  'wrapping/hpke.h HpkeOpenKek': { target: 'core-inputs' },
+  'wrapping/hpke.h HpkeOpenKey': { target: 'core-inputs' },
+  'wrapping/key_record.h OpenRecord': { target: 'core-records' },
+  'wrapping/key_record.h PeekRecord': { target: 'core-records', through: 'OpenRecord' },
+  'wrapping/key_wrap.h UnwrapCipherValue': { target: 'core-inputs' },
+  'wrapping/key_wrap.h UnwrapData': { target: 'core-inputs' },
+  'wrapping/key_wrap.h UnwrapKey': { target: 'core-records' },
+  'wrapping/key_wrap.h UnwrapValue': { target: 'core-inputs' },
+  'xks/xks_body.h ReadXksBody': { target: 'core-xks-body' },
+  'xks/xks_body.h XksDecrypt': { target: 'core-xks-body' },
+};
+
+/** Names of functions that take bytes apart, by the first word of the name. */
+const verb =
+  /^(?:\w+::)?(?:Parse|Read|Open|Import|Restore|Peek|Decode|Unwrap|Verify|Recover|Complete|Ecdh|HpkeOpen|RsaDecrypt|XksDecrypt|Answer|Check\w+Form)/;
+const takesBytes = /const uint8_t\s*\*|const RsaNumbers&|const std::string& path|const XksBody&|const HeldPkey&/;
+
+/** Functions that a header of the core declares and that take bytes apart; members with the type that they belong to. */
+const declared = (path: string): string[] => {
+  const text = withoutComments(read(path));
+  const name = path.replace('addon/core/', '');
+  return [
+    ...text.matchAll(/(?:^|\n)(?<indent> *)[\w:<>,&* ]*?[&*> ](?<name>\w+)\((?<parameters>[^;{()]*)\)[^;{}]*;/g),
+  ].flatMap(({ groups, index }) => {
+    const { indent = '', name: found = '', parameters = '' } = groups ?? {};
+    if (!verb.test(found) || !takesBytes.test(parameters)) return [];
+    const type = indent === '' ? '' : (/(?:struct|class) (\w+)[^;{]*\{[\s\S]*$/.exec(text.slice(0, index))?.[1] ?? '');
+    const owner =
+      found === 'Parse' ? `${[...text.slice(0, index).matchAll(/\nstruct (\w+) \{/g)].at(-1)?.[1] ?? type}::` : '';
+    return [`${name} ${owner}${found}`];
+  });
+};
+
+const fuzz = files(['test/native/fuzz'], '.c', '.cc');
+const found = [...new Set(files(['addon/core'], '.h').flatMap(declared))].sort();
+
+test('every function of the core that takes bytes from outside has a fuzz target', () => {
+  // One is private, behind `Update`; the others read files without looking into them.
+  const inside = ['base/secret_files.h OpenSecretFile', 'base/secret_files.h ReadAt', 'ciphers/block_cipher.h Open'];
+  expect(found.filter((each) => !inside.includes(each) && targets[each] === undefined)).toEqual([]);
+  expect(Object.keys(targets).filter((each) => !found.includes(each))).toEqual([]);
+});
+
+test('every target reaches the functions that it is named for', () => {
+  const wrong = Object.entries(targets).filter(([each, { target, through }]) => {
+    const path = fuzz.find((source) => source.endsWith(`/${target}.cc`));
+    const name = through ?? /(?:\w+::)?\w+$/.exec(each)?.[0] ?? '';
+    return path === undefined || !new RegExp(`(?:\\b|\\.)${name}\\(`).test(withoutComments(read(path)));
+  });
+  expect(wrong).toEqual([]);
+});
+
+/** What of the library reads replies of the agent, or structures of a caller. */
+const readers: Readonly<Record<string, string>> = {
+  'provider/module/buffer.c': 'module-codec',
+  'provider/module/call.c': 'module-abi',
+  'provider/module/codec.c': 'module-codec',
+  'provider/module/connect.c': 'module-abi',
+  'provider/module/delivery.c': 'module-abi',
+  'provider/module/last_cause.c': 'module-abi',
+  'provider/module/gen/entries.c': 'module-abi',
+  'provider/module/leader.c': 'module-abi',
+  'provider/module/mechanism.c': 'module-abi',
+  'provider/module/parts.c': 'module-abi',
+  'provider/module/transport.c': 'module-abi',
+};
+
+test('every file of the library that reads a reply has a fuzz target', () => {
+  const reading = files(['provider/module'], '.c').filter((path) =>
+    /\bbuffer_(?:get|take|peek)\w*\(/.test(withoutComments(read(path))),
+  );
+  expect(reading.filter((path) => readers[path] === undefined)).toEqual([]);
+  const names = fuzz.map((path) => path.replace(/^.*\/|\.cc?$/g, ''));
+  expect(names).toEqual(
+    expect.arrayContaining([...new Set(Object.values(readers)), 'core-frames', 'core-lane', 'core-threads']),
+  );
+});

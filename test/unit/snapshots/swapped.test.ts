@@ -1,0 +1,222 @@
+// A signer whom the service trusts swaps what a snapshot says: ids, owners, versions, classes, references and nulls, one at a time. Whatever the
+// service makes of the file, nothing outside the tenant that it is restored into is another thing afterwards, and the service starts again.
+import { isDeepStrictEqual } from 'node:util';
+import { beforeAll, expect, test } from 'vitest';
+import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import { recordClasses } from '../../../server/ports/records.ts';
+import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
+import { type ForgedItem, type Forger, makeForger } from '../../support/forged-snapshots.ts';
+import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
+import { restart, sharedService } from '../../support/shared.ts';
+import { makeRecoveryKey } from '../../support/snapshot-files.ts';
+import { actorIn, type Dump, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+
+import { queryStored } from '../../support/test-store.ts';
+import { sizeOf } from '../../support/tiers.ts';
+
+const recovery = makeRecoveryKey();
+const forger: Forger = makeForger(recovery);
+const toml = `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\ntrusted_signers = ["${forger.verifier}"]\nrestore_second_person = false\n`;
+const opened = sharedService({ toml });
+let hand: SnapshotHand;
+let genuine: readonly ForgedItem[];
+/** Ids of another tenant of this service, by table. */
+const others = new Map<string, string>();
+let otherTenantId: string;
+
+const fill = async (actor: typeof administrator, name: string): Promise<void> => {
+  const { operations } = opened;
+  const vault = await operations.vaults.create(actor, { name: `vault of ${name}` });
+  const key = await operations.keys.create(actor, { name, vaultId: vault.id });
+  const endpoint = await operations.endpoints.create(actor, { name, vaultId: vault.id, keyId: key.id });
+  await operations.endpoints.addCredential(actor, endpoint.id);
+};
+
+beforeAll(async () => {
+  hand = await handOf(opened, recovery);
+  await fill(administrator, 'first');
+  const { caller } = await registerCaller(opened, 'erp');
+  await opened.operations.tde.generateKey(caller, masterKey('pages'));
+  await opened.operations.tde.createObject(caller, dataObject('note'), Buffer.from('kept'));
+  const second = await opened.operations.tenants.create(administrator, { name: 'second' });
+  otherTenantId = second.id;
+  await fill(actorIn(second.id), 'second');
+  genuine = await forger.read(opened, await hand.make(administrator.tenantId));
+  outsiders = (await outside()).records.map((record) => ({ id: String(record.object_id), kind: String(record.class) }));
+  for (const item of genuine) if (item.kind === 'row') others.set(item.table, String(item.row.id ?? item.row.key_id));
+});
+
+/** The same content under ids, names of the world and hashes that are free. */
+const renamed = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
+  const ids = new Map<string, string>();
+  const known = new Set<string>();
+  for (const item of items) known.add(item.kind === 'row' ? String(item.row.id ?? item.row.key_id) : item.unitId);
+  const names = new Map<string, string>();
+  const attributesOf = (attributes: string): string =>
+    [...names].reduce((text, [from, to]) => text.replace(from, to), attributes);
+  const idOf = (id: string): string => {
+    if (!known.has(id) || id.startsWith('00000000-0000')) return id;
+    const fresh = ids.get(id) ?? newId(Date.now());
+    ids.set(id, fresh);
+    return fresh;
+  };
+  const rowOf = (row: SnapshotRow): SnapshotRow =>
+    Object.fromEntries(
+      Object.entries(row).map(([column, value]) => {
+        if (typeof value !== 'string') return [column, value];
+        if (column === 'hash') return [column, `${newId(1)}${newId(1)}`.replaceAll('-', '')];
+        if (column === 'prefix' || column === 'access_key_id') {
+          names.set(value, newId(1).replaceAll('-', '').slice(12));
+          return [column, names.get(value) ?? ''];
+        }
+        return [column, idOf(value)];
+      }),
+    );
+  return items.map((item) =>
+    item.kind === 'row'
+      ? { ...item, row: rowOf(item.row) }
+      : { ...item, unitId: idOf(item.unitId), attributes: attributesOf(item.attributes) },
+  );
+};
+
+interface Swap {
+  readonly name: string;
+  apply(items: readonly ForgedItem[]): readonly ForgedItem[];
+}
+const ownIds = ['1', '2', '3', '4', '5', '6'].map((digit) => `00000000-0000-0000-0000-00000000000${digit}`);
+
+/** Keys that are outside: the service's own, and those of another tenant. */
+let outsiders: readonly { readonly id: string; readonly kind: string }[];
+
+/** Every change of one value: of each column of each table, and of each part of each key. */
+const swapsOf = (items: readonly ForgedItem[]): readonly Swap[] => {
+  const swaps: Swap[] = [];
+  const seen = new Set<string>();
+  const swapRow = (table: string, column: string, how: string, value: SnapshotRow[string]): void => {
+    swaps.push({
+      name: `${table}.${column} ${how}`,
+      apply: (all) => {
+        const at = all.findIndex((item) => item.kind === 'row' && item.table === table);
+        return all.map((item, index) =>
+          index === at && item.kind === 'row' ? { ...item, row: { ...item.row, [column]: value } } : item,
+        );
+      },
+    });
+  };
+  const tableOfColumn: Readonly<Record<string, string>> = {
+    vault_id: 'vaults',
+    group_id: 'tde_groups',
+    application_id: 'tde_applications',
+    access_guid_id: 'access_guids',
+    key_id: 'keys',
+    endpoint_id: 'endpoints',
+  };
+  for (const item of items) {
+    if (item.kind === 'material') {
+      const kind = item.copies.join(' and ');
+      if (seen.has(kind)) continue;
+      seen.add(kind);
+      const swap = (name: string, change: Partial<Extract<ForgedItem, { kind: 'material' }>>): void => {
+        swaps.push({
+          name: `a key of ${kind} ${name}`,
+          apply: (all) => {
+            const at = all.findIndex((each) => each.kind === 'material' && each.copies.join(' and ') === kind);
+            return all.map((each, index) => (index === at && each.kind === 'material' ? { ...each, ...change } : each));
+          },
+        });
+      };
+      for (const id of [...ownIds, ...others.values()]) swap(`of ${id}`, { unitId: id });
+      for (const each of recordClasses) swap(`as ${each}`, { copies: [each] });
+      for (const { id, kind: other } of outsiders) swap(`as ${other} of ${id}`, { unitId: id, copies: [other] });
+      swap('of no class', { copies: ['nothing'] });
+      for (const other of [0, 2, 0x7fffffff]) swap(`as version ${other}`, { version: other });
+      swap('with other attributes', { attributes: '{"algorithm":"aes","bits":128,"kind":"general"}' });
+      continue;
+    }
+    const { table, row } = item;
+    if (seen.has(table)) continue;
+    seen.add(table);
+    for (const [column, value] of Object.entries(row)) {
+      if (value !== null) swapRow(table, column, 'is null', null);
+      const named = column === 'id' ? table : tableOfColumn[column];
+      const other = named === undefined ? undefined : others.get(named);
+      if (other !== undefined) swapRow(table, column, 'is of another tenant', other);
+      if (column === 'id' || column.endsWith('_id')) {
+        swapRow(table, column, 'is of the service', ownIds[0] ?? '');
+        swapRow(table, column, 'is of no row', newId(1));
+      }
+      if (column === 'tenant_id') swapRow(table, column, 'is the service', serviceTenantId);
+      if (typeof value === 'number') swapRow(table, column, 'is negative', -1);
+      if (typeof value === 'string') swapRow(table, column, 'is empty', '');
+      if (table === 'tde_objects' && column === 'handle') swapRow(table, column, 'is taken', 1);
+    }
+    swaps.push({
+      name: `a row of ${table} says that it was changed from outside`,
+      apply: (all) => {
+        const at = all.indexOf(all.find((each) => each.kind === 'row' && each.table === table) ?? item);
+        return all.map((each, index) => (index === at && each.kind === 'row' ? { ...each, tampered: true } : each));
+      },
+    });
+  }
+  return swaps;
+};
+
+interface Outside {
+  readonly tenants: readonly Dump[];
+  readonly records: Awaited<ReturnType<typeof queryStored>>;
+}
+/** What is not the target's: rows of every tenant of before, and sealed keys of theirs and of the service. */
+const outside = async (): Promise<Outside> => ({
+  tenants: [await dumpTenant(opened, administrator.tenantId), await dumpTenant(opened, otherTenantId)],
+  records: await queryStored(
+    opened.folder,
+    `select * from key_records where tenant_id in (?, ?, ?) and class not in ('adopted-token-hash', 'snapshot-opening')
+      order by object_id, version, class`,
+    serviceTenantId,
+    administrator.tenantId,
+    otherTenantId,
+  ),
+});
+async function* once(file: Buffer): AsyncGenerator<Uint8Array> {
+  yield file;
+}
+
+let copies = 0;
+const tryOne = async (items: readonly ForgedItem[]): Promise<string> => {
+  const { id, file } = await forger.write(items);
+  const { snapshots } = opened.operations;
+  await snapshots.import(administrator, once(file), forger.verifier);
+  copies += 1;
+  return hand.restore(id, { newTenant: `copy ${copies}` }).then(
+    () => 'restored',
+    (error: { readonly code?: string; readonly message: string }) => error.code ?? error.message,
+  );
+};
+
+test('the same content under other ids is restored', async () => {
+  expect(await tryOne(renamed(genuine))).toBe('restored');
+});
+
+test('no swapped value reaches anything outside the tenant, and the service starts again', async () => {
+  let before = await outside();
+  const reached: string[] = [];
+  const outcomes = new Map<string, string>();
+  const swaps = swapsOf(genuine);
+  const step = Math.max(1, Math.ceil(swaps.length / sizeOf('swapped values')));
+  // What reached something outside once comes first.
+  const known =
+    /(as|of) (row-authentication|vault-copy|endpoint-secret) of|application_id is of another|credentials.*of another/;
+  const chosen = swaps.filter(({ name }, at) => at % step === 0 || (step > 1 && known.test(name) && at % 3 === 0));
+  for (const { name, apply } of chosen) {
+    const outcome = await tryOne(apply(renamed(genuine)));
+    outcomes.set(name, outcome);
+    const after = await outside();
+    if (!isDeepStrictEqual(after, before)) reached.push(name);
+    before = after;
+  }
+  expect(reached).toEqual([]);
+  const expected = ['restored', 'conflict', 'key-tampered', 'unsupported', 'validation'];
+  expect([...outcomes].filter(([, outcome]) => !expected.includes(outcome))).toEqual([]);
+  await restart(opened, { toml });
+  expect(await outside()).toEqual(before);
+});
