@@ -51,7 +51,7 @@ export const tokenObjectsTables = {
       // A snapshot reads the rows of a tenant in the order of their ids.
       { name: 'tde_objects_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    codeWhenSet: ['rules'],
+    codeWhenSet: { rules: /^\{/ },
     beside: { content: 'a record that authenticates itself' },
     snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
     records: { classes: ['object-content'], attributes: () => recordAttributes.content },
