@@ -366,6 +366,8 @@ export interface Core {
   wakeFrameServer(id: number): void;
   /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
+  /** From now on this process leaves no core file, and no process of its user can read its memory. */
+  forbidDumps(): void;
   /**
    * Reads a file that a local user names, with that user's rights, on a thread of its own (addon/core/base/user_files.h). No
    * deadline: a file system may never answer, so the caller limits how many there are.

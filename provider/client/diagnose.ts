@@ -80,7 +80,19 @@ const socketPath = ({ options, environment }: Context): string => {
   if (existsSync('/run/dke-pkcs11/agent.sock')) return '/run/dke-pkcs11/agent.sock';
   const runtime = environment.XDG_RUNTIME_DIR;
   if (runtime !== undefined && existsSync(runtime)) return join(runtime, 'dke-pkcs11/agent.sock');
-  return `/tmp/dke-pkcs11-${process.geteuid?.() ?? 0}/agent.sock`;
+  return join(temporaryFolder(process.geteuid?.() ?? 0), 'agent.sock');
+};
+
+/** The rule of provider/module/temporary_folder.h. */
+const temporaryFolder = (uid: number): string => {
+  const isOwn = (path: string): boolean => {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    return found?.isDirectory() === true && found.uid === uid && (found.mode & 0o77) === 0;
+  };
+  const usual = `/tmp/dke-pkcs11-${uid}`;
+  if (!existsSync(usual) || isOwn(usual)) return usual;
+  const spare = readdirSync('/tmp').filter((name) => name.startsWith(`dke-pkcs11-${uid}-`) && isOwn(`/tmp/${name}`));
+  return spare.length > 0 ? `/tmp/${spare.sort()[0]}` : usual;
 };
 
 /** A finding in the words of the provider's log, with what the database prints. */

@@ -87,6 +87,8 @@ const serverOptions = (socket: string | null, limits: UserLimits): FrameServerOp
 /** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
 const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
+  // It holds keys of all processes of its users, and may have been started by any of them.
+  core.forbidDumps();
   setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);
   const log = await logs.own('info');

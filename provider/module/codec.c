@@ -6,7 +6,7 @@
 
 enum {
   DEPTH_MAX = 8,           /* templates in templates, as in p11-kit */
-  ATTRIBUTES_MAX = 4096,   /* in one template */
+  ATTRIBUTES_MAX = 4096,   /* in one template, with those of the templates in it: one may contain itself */
   LIST_MAX = 1 << 16       /* handles, slots or mechanisms in one answer: half a frame */
 };
 
@@ -32,9 +32,9 @@ CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length)
   return CKR_OK;
 }
 
-static CK_RV put_attributes(struct buffer *buffer, const unsigned char *attributes, CK_ULONG count, int depth);
+static CK_RV put_attributes(struct buffer *buffer, const unsigned char *attributes, CK_ULONG count, CK_ULONG *left, int depth);
 
-static CK_RV put_attribute(struct buffer *buffer, const CK_ATTRIBUTE *attribute, int depth) {
+static CK_RV put_attribute(struct buffer *buffer, const CK_ATTRIBUTE *attribute, CK_ULONG *left, int depth) {
   const CK_ULONG length = attribute->ulValueLen;
   const unsigned char *value = attribute->pValue;
   CK_ULONG number;
@@ -72,7 +72,7 @@ static CK_RV put_attribute(struct buffer *buffer, const CK_ATTRIBUTE *attribute,
       return CKR_OK;
     case KIND_TEMPLATE:
       if (length % sizeof *attribute != 0 || depth >= DEPTH_MAX) return CKR_ATTRIBUTE_VALUE_INVALID;
-      return put_attributes(buffer, value, length / sizeof *attribute, depth + 1);
+      return put_attributes(buffer, value, length / sizeof *attribute, left, depth + 1);
     case KIND_BYTES:
       break;
   }
@@ -80,23 +80,27 @@ static CK_RV put_attribute(struct buffer *buffer, const CK_ATTRIBUTE *attribute,
   return CKR_OK;
 }
 
-static CK_RV put_attributes(struct buffer *buffer, const unsigned char *attributes, CK_ULONG count, int depth) {
+/** `*left`: how many there may still be. */
+static CK_RV put_attributes(struct buffer *buffer, const unsigned char *attributes, CK_ULONG count, CK_ULONG *left, int depth) {
   CK_ATTRIBUTE attribute;
   CK_RV rv;
 
-  if (count > ATTRIBUTES_MAX) return CKR_ARGUMENTS_BAD;
+  if (count > *left) return CKR_ARGUMENTS_BAD;
+  *left -= count;
   buffer_put_u32(buffer, (uint32_t)count);
   for (CK_ULONG i = 0; i < count; i++) {
     memcpy(&attribute, attributes + i * sizeof attribute, sizeof attribute);
-    rv = put_attribute(buffer, &attribute, depth);
+    rv = put_attribute(buffer, &attribute, left, depth);
     if (rv != CKR_OK) return rv;
   }
   return CKR_OK;
 }
 
 CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count) {
+  CK_ULONG left = ATTRIBUTES_MAX;
+
   if (attributes == NULL && count != 0) return CKR_ARGUMENTS_BAD;
-  return put_attributes(buffer, (const unsigned char *)attributes, count, 0);
+  return put_attributes(buffer, (const unsigned char *)attributes, count, &left, 0);
 }
 
 /* --- output -------------------------------------------------------------------------------------------------------- */
@@ -123,11 +127,12 @@ CK_RV codec_put_list_room(struct buffer *buffer, const void *list, CK_ULONG coun
 }
 
 static CK_RV put_queries(struct buffer *buffer, const unsigned char *attributes, CK_ULONG count, enum dialect dialect,
-                         int depth) {
+                         CK_ULONG *left, int depth) {
   CK_ATTRIBUTE attribute;
   CK_RV rv;
 
-  if (count > ATTRIBUTES_MAX || depth > DEPTH_MAX) return CKR_ARGUMENTS_BAD;
+  if (count > *left || depth > DEPTH_MAX) return CKR_ARGUMENTS_BAD;
+  *left -= count;
   buffer_put_u32(buffer, (uint32_t)count);
   for (CK_ULONG i = 0; i < count; i++) {
     memcpy(&attribute, attributes + i * sizeof attribute, sizeof attribute);
@@ -141,15 +146,17 @@ static CK_RV put_queries(struct buffer *buffer, const unsigned char *attributes,
     else buffer_put_u32(buffer, attribute.ulValueLen > BUFFER_MAX ? BUFFER_MAX : (uint32_t)attribute.ulValueLen);
     if (dialect == DIALECT_P11KIT_24 || codec_attribute_kind(attribute.type) != KIND_TEMPLATE) continue;
     if (attribute.ulValueLen == 0 && dialect != DIALECT_OWN) continue;
-    rv = put_queries(buffer, attribute.pValue, attribute.ulValueLen / sizeof attribute, dialect, depth + 1);
+    rv = put_queries(buffer, attribute.pValue, attribute.ulValueLen / sizeof attribute, dialect, left, depth + 1);
     if (rv != CKR_OK) return rv;
   }
   return CKR_OK;
 }
 
 CK_RV codec_put_query(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count, enum dialect dialect) {
+  CK_ULONG left = ATTRIBUTES_MAX;
+
   if (attributes == NULL && count != 0) return CKR_ARGUMENTS_BAD;
-  return put_queries(buffer, (const unsigned char *)attributes, count, dialect, 0);
+  return put_queries(buffer, (const unsigned char *)attributes, count, dialect, &left, 0);
 }
 
 CK_RV codec_get_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length) {
@@ -232,7 +239,10 @@ static CK_RV get_answer(struct buffer *buffer, unsigned char *row, CK_RV *rv, in
   if (row != NULL) memcpy(&attribute, row, sizeof attribute);
   else attribute = (CK_ATTRIBUTE){0, NULL, 0};
   told = buffer_get_u32(buffer);
-  if (buffer->failed || (row != NULL && depth == 0 && told != attribute.type)) return CKR_DEVICE_ERROR;
+  /* In a template it is the token that names the types. But only who has asked for a template has rows there, with pointers to write to. */
+  if (buffer->failed ||
+      (row != NULL && told != attribute.type && (depth == 0 || codec_attribute_kind(told) == KIND_TEMPLATE)))
+    return CKR_DEVICE_ERROR;
   attribute.type = told;
   if (buffer_get_u8(buffer) == 0) {
     attribute.ulValueLen = unavailable;

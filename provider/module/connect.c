@@ -15,12 +15,14 @@
 #include <unistd.h>
 
 #include "acting.h"
+#include "descriptor.h"
 #include "lane.h"
 #include "last_cause.h"
 #include "launch.h"
 #include "log.h"
 #include "process.h"
 #include "sessions.h"
+#include "temporary_folder.h"
 #include "transport.h"
 
 enum {
@@ -61,15 +63,6 @@ static bool is_system_folder_usable(char *path, size_t size) {
   return eaccess(system_folder, W_OK | X_OK) == 0;
 }
 
-/** Only ours, or made so now. A folder that another user prepared is refused: its owner could put an agent there. */
-static bool is_own_folder(const char *folder) {
-  struct stat status;
-
-  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return false;
-  if (lstat(folder, &status) != 0) return false;
-  return S_ISDIR(status.st_mode) && status.st_uid == acting_user() && (status.st_mode & 077) == 0;
-}
-
 /** A user's number as a fact of a cause. */
 struct uid_text {
   char text[16];
@@ -94,14 +87,13 @@ bool connect_socket_path(const struct settings *settings, char *path, size_t siz
     struct stat status;
     if (stat(runtime, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == acting_user()) {
       snprintf(folder, sizeof folder, "%s/dke-pkcs11", runtime);
-      if (is_own_folder(folder)) {
+      if (temporary_folder_of(folder, acting_user()) == FOLDER_OWN) {
         snprintf(path, size, "%s/agent.sock", folder);
         return true;
       }
     }
   }
-  snprintf(folder, sizeof folder, "/tmp/dke-pkcs11-%u", (unsigned)acting_user());
-  if (!is_own_folder(folder)) {
+  if (!temporary_folder(folder, sizeof folder, acting_user())) {
     log_cause(CAUSE_SOCKET_DIRECTORY, folder, uid_text(acting_user()).text);
     return false;
   }
@@ -124,10 +116,9 @@ static void set_log_folder(const char *path) {
 
 static bool is_trusted(int fd, const char *path) {
   struct ucred peer;
-  socklen_t size = sizeof peer;
   struct stat status;
 
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  if (!descriptor_peer(fd, &peer)) return false;
   if (peer.uid == acting_user() || peer.uid == 0) return true;
   if (strncmp(path, system_folder, strlen(system_folder)) == 0 && path[strlen(system_folder)] == '/' &&
       lstat(system_folder, &status) == 0 && status.st_uid == peer.uid)
@@ -146,22 +137,22 @@ static int connect_once(const char *path, int64_t deadline) {
     return -1;
   }
   memcpy(address.sun_path, path, strlen(path) + 1);
-  process_bar_forks();
-  fd = process_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  process_allow_forks();
+  descriptor_bar_forks();
+  fd = descriptor_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  descriptor_allow_forks();
   if (fd < 0) return -1;
-  while (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+  while (descriptor_connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
     /* EAGAIN: the listener's queue is full. There is nothing to poll for, so ask again. */
     if ((errno == EAGAIN || errno == EINTR) && process_until(deadline) > 0) {
       process_sleep(2000);
     } else {
       if (errno == EAGAIN) errno = ETIMEDOUT;
-      process_close(fd);
+      descriptor_close(fd);
       return -1;
     }
   }
   if (is_trusted(fd, path)) return fd;
-  process_close(fd);
+  descriptor_close(fd);
   errno = EPERM;
   return -1;
 }
@@ -174,14 +165,15 @@ static int take_descriptor(struct msghdr *message) {
   for (struct cmsghdr *control = CMSG_FIRSTHDR(message); control != NULL; control = CMSG_NXTHDR(message, control)) {
     if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
     for (size_t at = 0; CMSG_LEN(at + sizeof first) <= control->cmsg_len; at += sizeof first, count++) {
-      int fd;
-      memcpy(&fd, CMSG_DATA(control) + at, sizeof fd);
-      if (count == 0) first = fd;
-      else close(fd);
+      int number;
+      memcpy(&number, CMSG_DATA(control) + at, sizeof number);
+      number = descriptor_keep(number);
+      if (count == 0) first = number;
+      else descriptor_close(number);
     }
   }
-  if (count < 2) return process_keep(first);
-  close(first);
+  if (count < 2) return first;
+  descriptor_close(first);
   return -1;
 }
 
@@ -195,16 +187,15 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
   ssize_t got;
 
   *lane = -1;
-  if (send(fd, &byte, 1, MSG_NOSIGNAL) != 1) return -1;
+  if (descriptor_send(fd, &byte, 1) != 1) return -1;
   for (;;) {
-    struct pollfd poller = {.fd = fd, .events = POLLIN};
     struct iovec part = {&byte, 1};
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    process_bar_forks();
-    got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    descriptor_bar_forks();
+    got = descriptor_receive_message(fd, &message);
     if (got == 1) *lane = take_descriptor(&message);
-    process_allow_forks();
+    descriptor_allow_forks();
     if (got == 1) return byte;
     if (got == 0) errno = ECONNRESET;
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
@@ -212,7 +203,7 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
       errno = ETIMEDOUT;
       return -1;
     }
-    poll(&poller, 1, process_until(deadline));
+    descriptor_poll(fd, POLLIN, process_until(deadline));
   }
 }
 
@@ -225,9 +216,8 @@ static bool is_start_paused(void) { return start_failed_at != 0 && process_now()
 /** Whether the process that listens is the host's first: systemd, which may have to start the agent, and no other process waits for it. */
 static bool is_activated(int fd) {
   struct ucred peer;
-  socklen_t size = sizeof peer;
 
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == 1;
+  return descriptor_peer(fd, &peer) && peer.pid == 1;
 }
 
 /** Connects and agrees on a version. Our own first; a peer that refuses it is asked again for p11-kit's. */
@@ -247,7 +237,7 @@ static int connect_and_agree(const char *path, int64_t deadline) {
       dialect = answer == OWN_VERSION ? DIALECT_OWN : answer >= 2 ? DIALECT_P11KIT_26 : DIALECT_P11KIT_24;
       return fd;
     }
-    process_close(fd);
+    descriptor_close(fd);
     if (process_until(deadline) == 0) break;
   }
   if (starts && process_until(deadline) == 0) start_failed_at = process_now();
@@ -314,10 +304,10 @@ static CK_RV start_agent(const char *path, int *fd) {
 
   if (is_start_paused()) return tell_unreachable(path);
   snprintf(lock_path, sizeof lock_path, "%s.lock", path);
-  lock = process_open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  lock = descriptor_open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (lock < 0) return tell_unreachable(lock_path);
   for (;;) {
-    if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    if (descriptor_flock(lock, LOCK_EX | LOCK_NB) == 0) {
       /* Perhaps the last holder has just succeeded. */
       *fd = connect_and_agree(path, process_now() + 200000);
       if (*fd < 0 && does_nobody_listen()) rv = start_and_await(path, deadline, fd);
@@ -329,8 +319,8 @@ static CK_RV start_agent(const char *path, int *fd) {
   }
   if (*fd < 0 && rv == CKR_OK) rv = tell_unreachable(path);
   /* Closing is not enough: a child that was made past the C library has the descriptor, too, and would keep the lock. */
-  flock(lock, LOCK_UN);
-  process_close(lock);
+  descriptor_flock(lock, LOCK_UN);
+  descriptor_close(lock);
   if (*fd >= 0) start_failed_at = 0;
   else if (process_until(deadline) == 0) start_failed_at = process_now();
   return rv;
@@ -431,6 +421,17 @@ static CK_RV greet(int fd, const char *path, const struct settings *settings, bo
   return rv;
 }
 
+/** What came of a choice that the caller of a program with more rights has made. */
+static void tell_choice(const struct settings *settings) {
+  char name[64];
+
+  process_name(name, sizeof name);
+  if (settings->refusal == NULL) log_line("%s: uid %u has chosen %s by DKE_PKCS11_CONF", name, (unsigned)getuid(), settings->config);
+  else
+    log_line("%s: DKE_PKCS11_CONF of uid %u is ignored: this program has more rights than its caller, and of the file, %s. %s is used",
+             name, (unsigned)getuid(), settings->refusal, settings->config);
+}
+
 /** With the rights of the user for whom it acts. */
 static CK_RV connect_and_greet(const struct settings *settings, bool starts) {
   char path[108];
@@ -440,6 +441,7 @@ static CK_RV connect_and_greet(const struct settings *settings, bool starts) {
   log_set_wanted(settings->log_folder);
   if (!connect_socket_path(settings, path, sizeof path)) return CKR_DEVICE_REMOVED;
   set_log_folder(path);
+  if (starts && settings->is_secure) tell_choice(settings);
   fd = connect_and_agree(path, process_now() + settings->connect_timeout_ms * 1000LL);
   if (fd < 0) {
     rv = does_nobody_listen() ? start_agent(path, &fd) : tell_unreachable(path);
@@ -454,14 +456,14 @@ static CK_RV connect_and_greet(const struct settings *settings, bool starts) {
     offered_lane = -1;
     /* Memory that another user's process can write to at any time is not root's to read. */
     if (settings->spin_us > 0 && !acting_for_owner()) lane = lane_join(offered);
-    else process_close(offered);
+    else descriptor_close(offered);
     if (transport_adopt(fd, lane, settings->spin_us)) return CKR_OK;
     lane_leave(lane);
     rv = CKR_FUNCTION_FAILED;
   }
-  process_close(offered_lane);
+  descriptor_close(offered_lane);
   offered_lane = -1;
-  process_close(fd);
+  descriptor_close(fd);
   return rv;
 }
 

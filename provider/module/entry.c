@@ -176,7 +176,7 @@ CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_
     memcpy(to, &interface, sizeof interface);
     return CKR_OK;
   }
-  return CKR_FUNCTION_FAILED;
+  return CKR_ARGUMENTS_BAD; /* the standard names no value; this is what other libraries return */
 }
 
 /* --- answered here ------------------------------------------------------------------------------------------------------ */

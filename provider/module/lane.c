@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "descriptor.h"
 
 /* Of Linux 3.17 and 4.4: newer than the headers that we promise to build with. */
 #ifndef F_GET_SEALS
@@ -58,16 +58,16 @@ struct lane {
 };
 
 /** Memory that no forked child has: it has nothing to do there. */
-static void *map(int fd) {
+static void *map(int number) {
   void *memory;
 
-  process_bar_forks();
-  memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  descriptor_bar_forks();
+  memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, number, 0);
   if (memory != MAP_FAILED && madvise(memory, sizeof(struct shared), MADV_DONTFORK) != 0) {
     munmap(memory, sizeof(struct shared));
     memory = MAP_FAILED;
   }
-  process_allow_forks();
+  descriptor_allow_forks();
   return memory;
 }
 
@@ -75,15 +75,17 @@ struct lane *lane_join(int fd) {
   struct lane *lane = NULL;
   struct stat status;
   void *memory = MAP_FAILED;
+  int number;
   int seals;
 
   if (fd < 0) return NULL;
-  seals = fcntl(fd, F_GET_SEALS);
+  number = descriptor_number(fd);
+  seals = fcntl(number, F_GET_SEALS);
   /* Without the seal the memory could vanish under our hands, and with it the host. */
-  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(fd, &status) == 0 &&
+  if (seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && fstat(number, &status) == 0 &&
       status.st_size == (off_t)sizeof(struct shared))
-    memory = map(fd);
-  process_close(fd);
+    memory = map(number);
+  descriptor_close(fd);
   if (memory == MAP_FAILED) return NULL;
   lane = calloc(1, sizeof *lane);
   if (lane == NULL) {

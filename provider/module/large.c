@@ -21,11 +21,9 @@ static int operation_of(const struct call_row *row) {
 
 /**
  * The connection ended between two parts. What they came to is gone with the agent; a call in one piece begins again, as one message would
- * be sent again, if its data are still what they were.
+ * be sent again: its data are still what they were.
  */
-static bool may_begin_again(const struct large *large, int attempt) {
-  return large->lost && attempt + 1 < ATTEMPTS && (large->written == 0 || !parts_overlap(large));
-}
+static bool may_begin_again(const struct large *large, int attempt) { return large->lost && attempt + 1 < ATTEMPTS; }
 
 /** The operation has ended for the caller. The agent has ended it as well where the error is its own. */
 static CK_RV give_up(const struct large *large, const struct call_row *row, CK_RV rv) {

@@ -1,6 +1,6 @@
 /*
  * Data longer than one message carries (PROTOCOL.md, "Large data"): a call is split into parts, each an ordinary message, so that other
- * threads get their turn in between. The caller's memory is read and written in place: there is no second copy of the data.
+ * threads get their turn in between. The caller's memory is read and written in place. Only data that the result is written over are copied.
  * A generated entry point comes here when `large_is` says so; `row` is its position in call_rows.
  */
 #ifndef DKE_LARGE_H

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "acting.h"
+#include "descriptor.h"
 #include "log.h"
 #include "process.h"
 
@@ -34,10 +35,10 @@ extern char **environ;
 
 /** Names that the agent needs; the host's others (ORACLE_HOME, LD_PRELOAD, secrets) are none of its business. */
 static bool is_passed(const char *variable) {
-  static const char *const names[] = {"HOME=", "XDG_RUNTIME_DIR=", "PATH=", "TZ=", "LANG="};
+  static const char *const names[] = {
+      "HOME=", "XDG_RUNTIME_DIR=", "PATH=", "TZ=", "LANG=", "DKE_AGENT_LOG_DIR=", "DKE_AGENT_USER_LIMITS="};
   enum { OF_USER = 2 };
 
-  if (strncmp(variable, "DKE_AGENT_", 10) == 0) return true;
   /* Root's folders are not those of the user for whom it acts. */
   for (size_t i = acting_for_owner() ? OF_USER : 0; i < sizeof names / sizeof *names; i++)
     if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
@@ -66,6 +67,34 @@ static char **make_environment(char *socket_variable) {
   return passed;
 }
 
+/* --- limits ------------------------------------------------------------------------------------------------------------- */
+
+/** Below these the agent, which other processes of the user will share, does not live long, or not at all. */
+static const struct {
+  int resource;
+  const char *name;
+  rlim_t least;
+} floors[] = {
+    {RLIMIT_CPU, "CPU time in seconds (ulimit -t)", 600},
+    {RLIMIT_AS, "address space in bytes (ulimit -v)", (rlim_t)4 << 30},
+    {RLIMIT_DATA, "data segments in bytes (ulimit -d)", (rlim_t)1 << 30},
+    {RLIMIT_FSIZE, "file size in bytes (ulimit -f)", (rlim_t)16 << 20},
+    {RLIMIT_NOFILE, "open files (ulimit -n)", 256},
+};
+
+/** What is wrong with the hard limits of this process, which the agent would keep; false for nothing. */
+static bool is_below_a_floor(char *reason, size_t size) {
+  struct rlimit limit;
+
+  for (size_t i = 0; i < sizeof floors / sizeof *floors; i++) {
+    if (getrlimit((__rlimit_resource_t)floors[i].resource, &limit) != 0 || limit.rlim_max >= floors[i].least) continue;
+    snprintf(reason, size, "this process has a hard limit of %llu for %s, and the agent needs %llu", (unsigned long long)limit.rlim_max,
+             floors[i].name, (unsigned long long)floors[i].least);
+    return true;
+  }
+  return false;
+}
+
 /* --- the new process ---------------------------------------------------------------------------------------------------- */
 
 struct start {
@@ -86,8 +115,39 @@ static bool become_effective_user(const struct start *start) {
   /* The groups of the host's caller are not the agent's. Only root may drop them, and must where it starts the agent of another user. */
   if (syscall(SYS_setgroups, 1, &start->group) != 0 && start->drops_rights) return false;
   return syscall(SYS_setresgid, start->group, start->group, start->group) == 0 &&
-         syscall(SYS_setresuid, start->user, start->user, start->user) == 0 && syscall(SYS_chdir, "/") == 0 &&
-         syscall(SYS_umask, 022) >= 0;
+         syscall(SYS_setresuid, start->user, start->user, start->user) == 0;
+}
+
+/**
+ * The agent serves all processes of a user, so it keeps nothing of the one that needed it first: neither limits nor its priority, its CPUs, its
+ * directory or its umask. What the kernel does not grant stays as it is: an ordinary user cannot lower a nice value.
+ */
+static void become_ordinary(void) {
+  enum { RESOURCES = 16, STACK = 8 << 20, PRIO_PROCESS_WHO = 0, ORDINARY = 0 /* SCHED_OTHER, PER_LINUX */, IOPRIO_PROCESS = 1 };
+  static const unsigned long all[128] = {[0 ... 127] = ~0ul};
+  static const int priority; /* of struct sched_param */
+  long file;
+
+  for (int resource = 0; resource < RESOURCES; resource++) {
+    struct rlimit limit;
+    if (syscall(SYS_prlimit64, 0, resource, NULL, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    /* Of a thread's stack the C library makes the size of others. A core file would contain keys. */
+    if (resource == RLIMIT_STACK && limit.rlim_cur > STACK) limit.rlim_cur = STACK;
+    if (resource == RLIMIT_CORE) limit.rlim_cur = limit.rlim_max = 0;
+    syscall(SYS_prlimit64, 0, resource, &limit, NULL);
+  }
+  syscall(SYS_sched_setscheduler, 0, ORDINARY, &priority);
+  syscall(SYS_setpriority, PRIO_PROCESS_WHO, 0, 0);
+  syscall(SYS_ioprio_set, IOPRIO_PROCESS, 0, 0);
+  syscall(SYS_sched_setaffinity, 0, sizeof all, all);
+  syscall(SYS_personality, ORDINARY);
+  syscall(SYS_chdir, "/");
+  syscall(SYS_umask, 022);
+  file = syscall(SYS_openat, AT_FDCWD, "/proc/self/oom_score_adj", O_WRONLY, 0);
+  if (file < 0) return;
+  syscall(SYS_write, file, "0", 1);
+  syscall(SYS_close, file);
 }
 
 static bool set_standard_files(const struct start *start) {
@@ -121,6 +181,7 @@ __attribute__((noinline, noreturn)) static void become_agent(struct start *start
   /* What the host ignores would stay ignored. */
   for (int signal = 1; signal <= 64; signal++) syscall(SYS_rt_sigaction, signal, by_default, NULL, SIGNAL_SET);
   syscall(SYS_setsid);
+  become_ordinary(); /* with the rights of the host, which may be root's */
   if ((!start->changes_user || become_effective_user(start)) && set_standard_files(start)) {
     close_inherited();
     syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, &none, NULL, SIGNAL_SET);
@@ -163,20 +224,20 @@ static int await_exit(pid_t child) {
 
 /** A pipe of the library's; {-1, -1} when there is none to be had. */
 static void open_pipe(int ends[2]) {
-  process_bar_forks();
+  descriptor_bar_forks();
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
-    ends[0] = process_keep(ends[0]);
-    ends[1] = process_keep(ends[1]);
+    ends[0] = descriptor_keep(ends[0]);
+    ends[1] = descriptor_keep(ends[1]);
   } else {
     ends[0] = ends[1] = -1;
   }
-  process_allow_forks();
+  descriptor_allow_forks();
 }
 
 /** The number of a process that was printed into a pipe, 0 when none was. */
 static pid_t read_process(int fd) {
   char text[16];
-  const ssize_t length = read(fd, text, sizeof text - 1);
+  const ssize_t length = descriptor_read(fd, text, sizeof text - 1);
 
   if (length <= 0) return 0;
   text[length] = 0;
@@ -197,24 +258,25 @@ static CK_RV launch(char *program, const char *socket_path, pid_t *agent) {
       .output = -1,
   };
   int printed[2];
-  char reason[48];
+  char reason[192];
   pid_t child;
   int status;
 
   if (eaccess(program, X_OK) != 0) return log_cause(CAUSE_AGENT_MISSING, socket_path, program, strerror(errno));
+  if (is_below_a_floor(reason, sizeof reason)) return log_cause(CAUSE_AGENT_START, program, reason, socket_path);
   snprintf(socket_argument, sizeof socket_argument, "%s", socket_path);
   snprintf(socket_variable, sizeof socket_variable, "DKE_PKCS11_SOCKET=%s", socket_path);
   start.environment = make_environment(socket_variable);
   if (start.environment == NULL) return CKR_HOST_MEMORY;
   open_pipe(printed);
-  start.output = printed[1];
+  start.output = descriptor_number(printed[1]);
   child = run(&start);
   if (child < 0) start.error = errno;
   free(start.environment);
   status = child < 0 ? 0 : await_exit(child);
   *agent = read_process(printed[0]);
-  process_close(printed[0]);
-  process_close(printed[1]);
+  descriptor_close(printed[0]);
+  descriptor_close(printed[1]);
   if (start.error != 0) return log_cause(CAUSE_AGENT_START, program, strerror(start.error), socket_path);
   if (status == 0) return CKR_OK;
   if (WIFEXITED(status)) snprintf(reason, sizeof reason, "exit code %d", WEXITSTATUS(status));

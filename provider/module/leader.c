@@ -6,14 +6,15 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
+#include "descriptor.h"
 #include "process.h"
 
 enum {
   INPUT_SMALL = 16 * 1024,
-  NAP = 50, /* milliseconds, after which a thread that sleeps at the lane checks whether the agent is still there */
-  SOCKET_EVERY = 8 /* polls of the lane for one of the socket */
+  NAP = 50, /* milliseconds, after which a thread that sleeps at the lane checks whether the agent is still there; then twice as many, */
+  LONGEST_NAP = 250, /* and so many at most; at the socket, to see whether it is still the library's */
+  SOCKET_EVERY = 16 /* polls of the lane for one of the socket */
 };
 
 /* --- receiving: the leader's input ------------------------------------------------------------------------------------- */
@@ -126,11 +127,14 @@ static enum outcome retire(struct lane *lane, int64_t started) {
 
 /** Waits for the agent at the lane. False when the socket has to be read: the lane holds one answer at most, so that what rang more
  * often than once came another way. */
-static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline) {
+static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline, int *nap) {
   const int64_t left = deadline - process_now();
   const uint32_t bell = leader->bell;
 
-  if (left > 0 && lane_bell(lane) == bell) lane_sleep(lane, bell, left < NAP * 1000 ? left : NAP * 1000);
+  if (left > 0 && lane_bell(lane) == bell) {
+    lane_sleep(lane, bell, left < *nap * 1000LL ? left : *nap * 1000LL);
+    *nap = *nap * 2 < LONGEST_NAP ? *nap * 2 : LONGEST_NAP;
+  }
   leader->bell = lane_bell(lane);
   return leader->bell - bell == 1 && lane_answered(lane);
 }
@@ -144,8 +148,9 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   /* Among many callers spinning only takes the CPU from those who are served before. */
   const bool crowded = lane != NULL && lane_crowded(lane);
   bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps && !crowded;
-  /* Who sleeps at the socket has no use for an answer in the lane. */
-  enum lane_listening listening = lane != NULL && (spinning || leader->in_lane) ? LANE_LISTENING : LANE_DEAF;
+  /* The bell tells of the answer, also to a request that was sent through the socket: the socket need not be asked. */
+  enum lane_listening listening = lane != NULL ? LANE_LISTENING : LANE_DEAF;
+  int nap = NAP;
   /* The last read took all that the socket had. Until then there is no ring for the rest. */
   bool drained = true;
   bool broken = false;
@@ -155,7 +160,8 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   /* No answer comes in less time than this takes; and an agent on this CPU gets to run. */
   if (spinning) sched_yield();
   for (unsigned looks = 0;; looks++) {
-    bool blocking;
+    bool waits;
+    int left;
     size_t room;
     ssize_t got;
 
@@ -171,29 +177,25 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
     }
     if (!spinning && listening == LANE_LISTENING) {
       /* One more look after this. */
-      listening = leader->in_lane ? LANE_ASLEEP : LANE_DEAF;
+      listening = LANE_ASLEEP;
       lane_listen(lane, listening);
       continue;
     }
     /* Answers for others may come through the lane without end, and the leader's own through the socket. */
-    if (listening == LANE_ASLEEP && drained && sleep_at_lane(lane, leader, deadline) && looks % SOCKET_EVERY != SOCKET_EVERY - 1) continue;
-    blocking = !spinning && listening == LANE_DEAF && process_until(deadline) > LONG_WAIT;
+    if (listening == LANE_ASLEEP && drained && sleep_at_lane(lane, leader, deadline, &nap) && looks % SOCKET_EVERY != SOCKET_EVERY - 1) continue;
+    waits = !spinning && listening == LANE_DEAF;
+    left = process_until(deadline);
+    if (waits) descriptor_poll(fd, POLLIN, left < LONGEST_NAP ? left : LONGEST_NAP);
     room = wire.input_capacity - wire.input_to;
-    got = recv(fd, wire.input + wire.input_to, room, blocking ? 0 : MSG_DONTWAIT);
+    got = descriptor_receive(fd, wire.input + wire.input_to, room);
     drained = got < 0 || (size_t)got < room;
     if (got > 0) {
       wire.input_to += (size_t)got;
       continue;
     }
     if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) break;
-    if (spinning) {
-      sched_yield();
-    } else if (!blocking) {
-      struct pollfd poller = {.fd = fd, .events = POLLIN};
-      int left = process_until(deadline);
-      if (left == 0) return wire_withdraw(leader, true) ? UNANSWERED : EXCHANGED;
-      if (listening == LANE_DEAF) poll(&poller, 1, left);
-    }
+    if (spinning) sched_yield();
+    else if (left == 0) return wire_withdraw(leader, true) ? UNANSWERED : EXCHANGED;
   }
   wire_lose(epoch, true);
   return LOST;

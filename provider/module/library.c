@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "connect.h"
+#include "descriptor.h"
 #include "last_cause.h"
 #include "log.h"
 #include "process.h"
@@ -44,7 +45,7 @@ static void take_over(void) {
       if (owner != 0) {
         library.ready = false;
         library.lock = 0;
-        process_close_inherited();
+        descriptor_close_inherited();
         transport_forget();
         connect_forget();
         sessions_forget();
@@ -77,7 +78,7 @@ static void leave_parent(void) {
 /* A child that never calls us must not keep the parent's connection: while it lives the agent would hold on to the sessions and
  * keys of a parent that has exited. A child made by vfork or posix_spawn does not come here. */
 __attribute__((constructor)) static void watch_forks(void) {
-  pthread_atfork(process_before_fork, process_allow_forks, leave_parent);
+  pthread_atfork(descriptor_before_fork, descriptor_allow_forks, leave_parent);
 }
 
 /* dlclose without C_Finalize; and exit, perhaps in the middle of a call of another thread, so no lock is waited for. */

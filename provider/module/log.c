@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "acting.h"
+#include "descriptor.h"
 #include "last_cause.h"
 #include "process.h"
 
@@ -31,19 +32,21 @@ static int open_in(const char *folder) {
   static const char name[] = "library.log";
   struct stat status;
   int directory;
+  int number;
   int fd = -1;
 
   if (*folder == 0) return -1;
-  directory = process_open(folder, O_PATH | O_DIRECTORY, 0);
+  directory = descriptor_open(folder, O_PATH | O_DIRECTORY, 0);
   if (directory < 0) return -1;
-  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-      (S_ISREG(status.st_mode) &&
-       (status.st_size <= FILE_MAX_LENGTH || renameat(directory, name, directory, "library.log.1") == 0))) {
-    process_bar_forks();
-    fd = process_keep(openat(directory, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
-    process_allow_forks();
+  number = descriptor_number(directory);
+  if (number >= 0 && (fstatat(number, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+                      (S_ISREG(status.st_mode) &&
+                       (status.st_size <= FILE_MAX_LENGTH || renameat(number, name, number, "library.log.1") == 0)))) {
+    descriptor_bar_forks();
+    fd = descriptor_keep(openat(number, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0640));
+    descriptor_allow_forks();
   }
-  process_close(directory);
+  descriptor_close(directory);
   return fd;
 }
 
@@ -70,8 +73,8 @@ static void write_line(const char *text) {
   if (fd < 0) fd = open_in(fallback);
   if (fd >= 0) {
     /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): a line that cannot be written is lost, and write's result must be used. */
-    if (write(fd, line, length) < 0) length = 0;
-    process_close(fd);
+    if (descriptor_write(fd, line, length) < 0) length = 0;
+    descriptor_close(fd);
   }
   acting_end();
   errno = saved;

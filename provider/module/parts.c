@@ -2,96 +2,58 @@
 #include "parts.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "connect.h"
 #include "library.h"
 
+CK_ULONG parts_least(CK_ULONG a, CK_ULONG b) { return a < b ? a : b; }
+
+/** Whether the result may be written where the data is. */
+static bool overlaps(const struct large *large) {
+  const uintptr_t data = (uintptr_t)large->data;
+  const uintptr_t out = (uintptr_t)large->out;
+
+  if (large->data == NULL || large->out == NULL || large->length > CALL_DATA_MOST) return false;
+  return out < data ? data - out < large->room : out - data < large->length;
+}
+
 void parts_open(struct large *large, CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out,
-                       CK_ULONG_PTR out_length) {
+                CK_ULONG_PTR out_length) {
   memset(large, 0, sizeof *large);
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &large->cancellation);
   large->session = session;
   large->data = data;
   large->length = length;
-  large->tail_from = length;
   large->out = out;
   large->room = out_length == NULL ? 0 : codec_load(out_length);
+  if (length == 0 || !overlaps(large)) return;
+  large->copy = malloc(length);
+  large->without_copy = large->copy == NULL;
+  if (large->copy == NULL) return;
+  memcpy(large->copy, data, length);
+  large->data = large->copy;
 }
 
 CK_RV parts_close(const struct large *large, CK_RV rv) {
+  if (large->copy != NULL) buffer_wipe(large->copy, large->length);
+  free(large->copy);
   pthread_setcancelstate(large->cancellation, NULL);
   return rv;
 }
 
-CK_ULONG parts_least(CK_ULONG a, CK_ULONG b) { return a < b ? a : b; }
-
-/* --- data and result, which may overlap ---------------------------------------------------------------------------------- */
-
-bool parts_overlap(const struct large *large) {
-  const uintptr_t data = (uintptr_t)large->data;
-  const uintptr_t out = (uintptr_t)large->out;
-
-  return large->out != NULL && out < data + large->length && data < out + large->room;
-}
-
-/** Where the bytes from `from` on are now, and how many of them in one piece. */
-static const unsigned char *look(const struct large *large, CK_ULONG from, CK_ULONG *length) {
-  if (from >= large->ahead_from && from - large->ahead_from < large->ahead_length) {
-    *length = parts_least(*length, large->ahead_length - (from - large->ahead_from));
-    return large->ahead + (from - large->ahead_from);
-  }
-  if (from >= large->tail_from) return large->tail + (from - large->tail_from);
-  *length = parts_least(*length, large->tail_from - from);
-  return large->data + from;
-}
+/* --- data and result ------------------------------------------------------------------------------------------------------ */
 
 static void put_data(struct call *call, const struct large *large, CK_ULONG from, CK_ULONG length) {
   buffer_put_u8(&call->request, 1);
   buffer_put_u32(&call->request, (uint32_t)length);
   call->given = length;
-  while (length > 0) {
-    CK_ULONG piece = length;
-    const unsigned char *bytes = look(large, from, &piece);
-    buffer_put_raw(&call->request, bytes, piece);
-    from += piece;
-    length -= piece;
-  }
+  if (length > 0) buffer_put_raw(&call->request, large->data + from, length);
 }
 
-/** Keeps the data from `at` on, which is still to be sent, from being overwritten by a result. False when that cannot be done. */
-static bool make_way(struct large *large, CK_ULONG at) {
-  unsigned char ahead[AHEAD] = {0};
-  CK_ULONG length;
-  CK_ULONG got = 0;
-
-  if (!parts_overlap(large) || at >= large->length) return true;
-  /* A result that begins behind the data would run into it: the data goes where the result begins. All of that is the result's. */
-  if (large->out > large->data) {
-    const CK_ULONG moved = at < large->room ? parts_least(large->length - at, large->room - at) : 0;
-    const CK_ULONG left = large->length - at - moved;
-    if (left > sizeof large->tail) return false;
-    memcpy(large->tail, large->data + at + moved, left);
-    memmove(large->out + at, large->data + at, moved);
-    large->tail_from = at + moved;
-    large->data = large->out;
-    large->ahead_length = 0;
-  }
-  length = parts_least(sizeof ahead, large->length - at);
-  while (got < length) {
-    CK_ULONG piece = length - got;
-    const unsigned char *bytes = look(large, at + got, &piece);
-    memcpy(ahead + got, bytes, piece);
-    got += piece;
-  }
-  memcpy(large->ahead, ahead, length);
-  large->ahead_from = at;
-  large->ahead_length = length;
-  return true;
-}
-
-/** The bytes of an answer behind those that have come before. `at`: the data from there on has not been sent. */
-static void take_result(struct call *call, struct large *large, CK_ULONG at) {
+/** The bytes of an answer behind those that have come before. */
+static void take_result(struct call *call, struct large *large) {
   const unsigned char *from;
   size_t got;
 
@@ -102,7 +64,8 @@ static void take_result(struct call *call, struct large *large, CK_ULONG at) {
     return;
   }
   from = buffer_get_array(&call->reply, &got);
-  if (call->reply.failed || got > large->room - large->written || (got > 0 && !make_way(large, at))) {
+  /* Who asks for the length has given no room, whatever its length says. */
+  if (call->reply.failed || (got > 0 && (large->out == NULL || got > large->room - large->written))) {
     large->broken = true;
     call->rv = CKR_DEVICE_ERROR;
     return;
@@ -118,7 +81,8 @@ bool parts_begin(struct call *call, const struct large *large, const struct call
   if (!call_begin(call, row)) return false;
   call->only = large->only;
   call_put_session(call, large->session);
-  return true;
+  if (large->without_copy) call->rv = CKR_HOST_MEMORY;
+  return !large->without_copy;
 }
 
 CK_RV parts_end(struct call *call, struct large *large) {
@@ -155,7 +119,7 @@ CK_RV parts_send_one(struct large *large, const struct call_row *row, CK_ULONG f
     put_room(&call, large);
     if (large->message.is) call_put_ulong(&call, flags);
     if (call_run(&call)) {
-      if (large->out != NULL) take_result(&call, large, from + length);
+      if (large->out != NULL) take_result(&call, large);
       if (sealing) call_get_message(&call);
     }
   }
@@ -176,6 +140,9 @@ CK_RV parts_send_all(struct large *large, const struct call_row *row) {
   return rv;
 }
 
+/* What the last part of a result may be longer than that of the data: by a block that is not full, and one of padding. */
+enum { LONGEST_REST = 32 };
+
 /** Before a peer that is not our agent, and takes no announcement: what can be said without one. */
 static CK_RV announce_foreign(const struct large *large, const struct call_row *row, CK_BYTE_PTR data, CK_ULONG_PTR out_length) {
   const bool streams = row->last < 0 || call_rows[row->part].reply[0] != '\0';
@@ -186,7 +153,7 @@ static CK_RV announce_foreign(const struct large *large, const struct call_row *
   if (streams) {
     /* No mechanism makes it longer than that; less room than data is taken for too little. */
     if (large->out != NULL && large->room >= large->length) return CKR_OK;
-    codec_store(out_length, large->length + AHEAD);
+    codec_store(out_length, large->length + LONGEST_REST);
     return large->out == NULL ? CKR_OK : CKR_BUFFER_TOO_SMALL;
   }
   if (parts_begin(&call, large, &call_rows[row->last])) {
@@ -216,7 +183,7 @@ CK_RV parts_announce(struct large *large, const struct call_row *row, CK_BYTE_PT
     call_put_room(&call, large->out, out_length);
     if (large->message.is && !whole) call_put_ulong(&call, large->message.flags);
     if (call_run(&call)) {
-      take_result(&call, large, 0);
+      take_result(&call, large);
       if (sealing) call_get_message(&call);
       if (call.rv == CKR_BUFFER_TOO_SMALL) {
         codec_store(out_length, large->told);
@@ -232,7 +199,6 @@ CK_RV parts_announce(struct large *large, const struct call_row *row, CK_BYTE_PT
 /** What the standard's own way of calling in parts ends with. */
 CK_RV parts_send_last(struct large *large, const struct call_row *row, unsigned char *out, CK_ULONG room) {
   struct call call;
-  CK_RV rv;
 
   if (parts_begin(&call, large, row)) {
     struct large place = *large;
@@ -242,11 +208,9 @@ CK_RV parts_send_last(struct large *large, const struct call_row *row, unsigned 
       place.written = 0;
     }
     put_room(&call, &place);
-    if (call_run(&call)) take_result(&call, &place, large->length);
+    if (call_run(&call)) take_result(&call, &place);
     large->written = place.written;
     large->told = place.told;
-    buffer_wipe(&place, sizeof place);
   }
-  rv = parts_end(&call, large);
-  return rv;
+  return parts_end(&call, large);
 }

@@ -7,10 +7,6 @@
 
 #include "large.h"
 
-/* The result of a part may begin with what earlier parts left over: with a block that is not full, and one that padded decryption
- * holds back. So it may be written this far into data that was not sent yet, where both are in the same place. */
-enum { AHEAD = 32 };
-
 struct message {
   bool is; /* of the message-based functions */
   CK_VOID_PTR parameter;
@@ -23,7 +19,7 @@ struct message {
 struct large {
   int cancellation; /* whether the thread could be cancelled before: not in the middle of a call */
   CK_SESSION_HANDLE session;
-  const unsigned char *data; /* the caller's; once it was in the way of the result, where it was moved to */
+  const unsigned char *data; /* the caller's, or `copy` */
   CK_ULONG length;
   unsigned char *out; /* NULL when parts have no result */
   CK_ULONG room;
@@ -32,22 +28,16 @@ struct large {
   uint32_t only; /* the connection of all parts; 0 for any */
   bool lost;     /* it has ended */
   bool broken;   /* it failed here, and the agent does not know */
-  /* Copies of data that is about to be overwritten: what comes next, and what had no room at the end. */
-  unsigned char ahead[AHEAD];
-  CK_ULONG ahead_from;
-  CK_ULONG ahead_length;
-  unsigned char tail[AHEAD];
-  CK_ULONG tail_from;
+  unsigned char *copy; /* of data that the result is written over */
+  bool without_copy;   /* there was no memory for it */
   struct message message;
 };
 
-/** The thread cannot be cancelled until parts_close. */
+/** The thread cannot be cancelled until parts_close. Data that the result may be written over is copied. */
 void parts_open(struct large *large, CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out,
                 CK_ULONG_PTR out_length);
 CK_RV parts_close(const struct large *large, CK_RV rv);
 CK_ULONG parts_least(CK_ULONG a, CK_ULONG b);
-/** Whether the result is written where the data is. */
-bool parts_overlap(const struct large *large);
 
 /* One message. */
 bool parts_begin(struct call *call, const struct large *large, const struct call_row *row);

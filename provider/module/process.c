@@ -1,7 +1,6 @@
-/* Clock, names, descriptors and waiting; see process.h. */
+/* Clock, names, forks and waiting; see process.h. */
 #include "process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -12,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "descriptor.h"
 
 /* Newer than the headers that we promise to build with. */
 #ifndef MADV_WIPEONFORK
@@ -57,6 +57,11 @@ pid_t process_id(void) {
   return id;
 }
 
+void process_forked(void) {
+  generation++;
+  descriptor_close_inherited();
+}
+
 int64_t process_now(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -76,12 +81,12 @@ void process_sleep(int64_t microseconds) {
 }
 
 static size_t read_file(const char *path, char *text, size_t size) {
-  const int fd = process_open(path, O_RDONLY, 0);
+  const int fd = descriptor_open(path, O_RDONLY, 0);
   ssize_t got;
 
   if (fd < 0) return 0;
-  got = read(fd, text, size);
-  process_close(fd);
+  got = descriptor_read(fd, text, size);
+  descriptor_close(fd);
   return got < 0 ? 0 : (size_t)got;
 }
 
@@ -133,129 +138,6 @@ void process_lock(_Atomic uint32_t *word) { process_lock_until(word, INT64_MAX);
 
 void process_unlock(_Atomic uint32_t *word) {
   if (atomic_exchange_explicit(word, FREE, memory_order_release) == CONTENDED) process_wake(word);
-}
-
-/* --- descriptors and forks ------------------------------------------------------------------------------------------------ */
-
-enum {
-  /* Microseconds. A thread that has the lock has it for a few system calls; a fork of a large host takes long, but copies descriptors first. */
-  FORK_WAIT = 100000,
-  OPEN_WAIT = 10000,
-  KEPT = 32
-};
-
-/** Taken by a thread that forks, and by one that opens or closes a descriptor. */
-static _Atomic uint32_t fork_lock;
-static _Atomic pid_t fork_lock_owner;
-static unsigned fork_lock_depth; /* a signal handler may fork in the thread that has the lock */
-
-/** A row of the list. The number is at least 3; 0: the row is free; -1: it is being written. */
-struct kept {
-  _Atomic int fd;
-  dev_t device;
-  ino_t inode;
-};
-static struct kept kept[KEPT];
-
-static void take_fork_lock(int64_t most) {
-  const pid_t self = (pid_t)syscall(SYS_gettid);
-  const int saved = errno;
-
-  if (fork_lock_owner == self) {
-    fork_lock_depth++;
-  } else if (process_lock_until(&fork_lock, process_now() + most)) {
-    /* At the deadline it continues without the lock: a child that keeps a descriptor is better than a host that hangs. */
-    fork_lock_owner = self;
-    fork_lock_depth = 1;
-  }
-  errno = saved;
-}
-
-void process_bar_forks(void) { take_fork_lock(OPEN_WAIT); }
-void process_before_fork(void) { take_fork_lock(FORK_WAIT); }
-
-void process_allow_forks(void) {
-  const int saved = errno;
-
-  if (fork_lock_owner == (pid_t)syscall(SYS_gettid) && --fork_lock_depth == 0) {
-    fork_lock_owner = 0;
-    process_unlock(&fork_lock);
-  }
-  errno = saved;
-}
-
-/** Moves a descriptor above the standard ones. Closes it and returns -1 when it cannot. */
-static int raise_fd(int fd) {
-  int raised;
-
-  if (fd < 0 || fd > 2) return fd;
-  raised = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  close(fd);
-  return raised;
-}
-
-int process_keep(int fd) {
-  const int raised = raise_fd(fd);
-  const int saved = errno;
-  struct stat status;
-
-  if (raised < 0 || fstat(raised, &status) != 0) return raised;
-  for (size_t i = 0; i < KEPT; i++) {
-    int unused = 0;
-    if (!atomic_compare_exchange_strong(&kept[i].fd, &unused, -1)) continue;
-    kept[i].device = status.st_dev;
-    kept[i].inode = status.st_ino;
-    kept[i].fd = raised;
-    break;
-  }
-  errno = saved;
-  return raised;
-}
-
-int process_open(const char *path, int flags, mode_t mode) {
-  int fd;
-
-  process_bar_forks();
-  fd = process_keep(open(path, flags | O_CLOEXEC, mode));
-  process_allow_forks();
-  return fd;
-}
-
-/** Takes a row off the list and closes its descriptor, if the number still is that file: the host may have closed all numbers that it knows. */
-static void drop(struct kept *row, int fd) {
-  struct stat status;
-  const bool same = fstat(fd, &status) == 0 && status.st_dev == row->device && status.st_ino == row->inode;
-
-  row->fd = 0;
-  if (same) close(fd);
-}
-
-void process_close(int fd) {
-  const int saved = errno;
-  size_t i = 0;
-
-  if (fd < 0) return;
-  process_bar_forks();
-  while (i < KEPT && kept[i].fd != fd) i++;
-  if (i < KEPT) drop(&kept[i], fd);
-  else close(fd);
-  process_allow_forks();
-  errno = saved;
-}
-
-void process_close_inherited(void) {
-  fork_lock = 0;
-  fork_lock_owner = 0;
-  for (size_t i = 0; i < KEPT; i++) {
-    const int fd = kept[i].fd;
-    if (fd > 0) drop(&kept[i], fd);
-    else kept[i].fd = 0;
-  }
-}
-
-void process_forked(void) {
-  generation++;
-  process_close_inherited();
 }
 
 /* --- where the library is ----------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * The process we are guests in: who it is, its descriptors, its clock. The host owns signals, threads, standard
- * descriptors and forks; these helpers keep us out of their way.
+ * The process we are guests in: who it is, its clock, its threads. The host owns signals, threads and forks; these helpers keep us out of
+ * their way. Descriptors: descriptor.h.
  */
 #ifndef DKE_PROCESS_H
 #define DKE_PROCESS_H
@@ -23,29 +23,7 @@ int process_until(int64_t deadline);
 void process_sleep(int64_t microseconds);
 /** argv[0] without its directories, which is where a database writes a process's role; else the kernel's name for it. */
 void process_name(char *name, size_t size);
-/**
- * The library's own descriptors. A forked child closes those of its parent, so each is on a list from the moment at which it exists:
- *
- *   process_bar_forks();
- *   fd = process_keep(socket(...));
- *   process_allow_forks();
- *
- * Between the two, other threads that fork wait, and so do others that come here. They wait 100 ms and 10 ms at most, because a lock of the host
- * may be in between. So nothing here may take long. All of these keep errno.
- */
-void process_bar_forks(void);
-void process_allow_forks(void);
-/** Puts a new descriptor on the list and answers its number, which is above the standard ones; -1 for -1, and when there is no such number. */
-int process_keep(int fd);
-/** open(2), close-on-exec, and on that list. */
-int process_open(const char *path, int flags, mode_t mode);
-/** Closes a descriptor, but not what the host has opened under its number in the meantime. -1 does nothing. */
-void process_close(int fd);
-/** Before a fork; process_allow_forks is called after it. */
-void process_before_fork(void);
-/** In a forked child: closes what it has inherited. */
-void process_close_inherited(void);
-/** In a forked child, where the host's fork tells us: the same, and it is another process from here on. */
+/** In a forked child, where the host's fork tells us: closes what it has inherited, and it is another process from here on. */
 void process_forked(void);
 /** Waits while `*word` is `value`, until woken or `deadline`. May return early. */
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline);

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "acting.h"
-#include "process.h"
+#include "descriptor.h"
+#include "secure_config.h"
 
 enum { FILE_MAX = 64 * 1024 };
 
@@ -87,14 +89,14 @@ void settings_scan(struct settings *settings, const char *text) {
 
 static void scan_file(struct settings *settings) {
   /* Not blocking: the path could be a pipe. */
-  const int fd = process_open(settings->config, O_RDONLY | O_NONBLOCK, 0);
+  const int fd = descriptor_open(settings->config, O_RDONLY | O_NONBLOCK, 0);
   char *text;
   ssize_t got;
 
   if (fd < 0) return;
   text = malloc(FILE_MAX + 1);
   if (text != NULL) {
-    got = read(fd, text, FILE_MAX);
+    got = descriptor_read(fd, text, FILE_MAX);
     text[got > 0 ? got : 0] = 0;
     settings_scan(settings, text);
     /* It contains the access token. */
@@ -102,11 +104,38 @@ static void scan_file(struct settings *settings) {
     __asm__ volatile("" : : "r"(text) : "memory");
     free(text);
   }
-  process_close(fd);
+  descriptor_close(fd);
+}
+
+/** The real path of the configuration, in memory of its own; NULL when that has none. `*config`: the path as it is given. */
+static char *choose_config(struct settings *settings, const char **config) {
+  static const char usual[] = "/etc/dke/pkcs11.toml";
+  const char *const given = getenv("DKE_PKCS11_CONF");
+  char *real;
+
+  *config = given == NULL || *given == 0 ? usual : given;
+  real = realpath(*config, NULL);
+  if (getauxval(AT_SECURE) == 0 || *config == usual) return real;
+  settings->is_secure = true;
+  settings->refusal = secure_config_refusal(real == NULL ? *config : real);
+  if (settings->refusal == NULL) return real;
+  free(real);
+  *config = usual;
+  return realpath(usual, NULL);
+}
+
+/** As an absolute path: the agent that is started is in another directory. One that is too long is as good as none. */
+static void put_socket(struct settings *settings, const char *given) {
+  char *const here = *given == '/' ? NULL : getcwd(NULL, 0);
+  const int length = here == NULL ? snprintf(settings->socket, sizeof settings->socket, "%s", given)
+                                  : snprintf(settings->socket, sizeof settings->socket, "%s/%s", here, given);
+
+  free(here);
+  if (length < 0 || (size_t)length >= sizeof settings->socket) settings->socket[0] = 0;
 }
 
 void settings_read(struct settings *settings) {
-  const char *config = secure_getenv("DKE_PKCS11_CONF");
+  const char *config;
   const char *socket = secure_getenv("DKE_PKCS11_SOCKET");
   char *real;
 
@@ -114,12 +143,10 @@ void settings_read(struct settings *settings) {
   settings->connect_timeout_ms = 1000;
   settings->call_timeout_ms = 3000;
   settings->spin_us = 20;
-  if (config == NULL || *config == 0) config = "/etc/dke/pkcs11.toml";
-  real = realpath(config, NULL);
+  real = choose_config(settings, &config);
   snprintf(settings->config, sizeof settings->config, "%s", real == NULL ? config : real);
   free(real);
-  if (socket != NULL && strlen(socket) < sizeof settings->socket)
-    snprintf(settings->socket, sizeof settings->socket, "%s", socket);
+  if (socket != NULL && *socket != 0) put_socket(settings, socket);
   acting_choose(settings->config);
   acting_begin();
   scan_file(settings);

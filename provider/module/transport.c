@@ -2,13 +2,12 @@
 #include "transport.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 
+#include "descriptor.h"
 #include "leader.h"
 #include "process.h"
 #include "wire.h"
@@ -25,7 +24,7 @@ static bool read_while_sending(int fd, struct pending *call) {
   ssize_t got;
 
   if (!leader_hand_out(call, &own)) return false;
-  got = recv(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to, MSG_DONTWAIT);
+  got = descriptor_receive(fd, wire.input + wire.input_to, wire.input_capacity - wire.input_to);
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
   if (got == 0) return false;
   wire.input_to += (size_t)got;
@@ -38,30 +37,23 @@ static bool read_while_sending(int fd, struct pending *call) {
  * reading as well, so when no other thread reads, the sender does. False when the connection can no longer be used.
  */
 static bool wait_to_send(int fd, struct pending *call, int left) {
-  struct pollfd poller = {.fd = fd, .events = POLLOUT};
   struct lane *const lane = wire.lane;
   bool broken = false;
   bool own = false;
+  short what;
 
-  if (call == NULL) {
-    poll(&poller, 1, left);
-    return true;
-  }
+  if (call == NULL) return descriptor_poll(fd, POLLOUT, left) != POLLNVAL;
   process_lock(&wire.lock);
   wire_lead_if_needed(call);
   process_unlock(&wire.lock);
-  if (call->state != LEADING) {
-    poll(&poller, 1, left < LOOK_AGAIN ? left : LOOK_AGAIN);
-    return true;
-  }
+  if (call->state != LEADING) return descriptor_poll(fd, POLLOUT, left < LOOK_AGAIN ? left : LOOK_AGAIN) != POLLNVAL;
   if (lane != NULL) {
     lane_listen(lane, LANE_DEAF);
     leader_fetch(lane, call, &own, &broken);
     if (broken || own) return false;
   }
-  poller.events |= POLLIN;
-  if (poll(&poller, 1, left) <= 0 || (poller.revents & ~POLLOUT) == 0) return true;
-  return read_while_sending(fd, call);
+  what = descriptor_poll(fd, POLLIN | POLLOUT, left);
+  return (what & ~POLLOUT) == 0 || read_while_sending(fd, call);
 }
 
 /** Sends both, or nothing when there was no room until the deadline. `call`: NULL on a connection that no other thread uses. */
@@ -74,9 +66,9 @@ static enum sent send_all(int fd, struct pending *call, const struct buffer *ahe
     if (at < first) {
       struct iovec parts[2] = {{ahead->data + at, first - at}, {request->data, request->length}};
       struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-      sent = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+      sent = descriptor_send_message(fd, &message);
     } else {
-      sent = send(fd, request->data + (at - first), request->length - (at - first), MSG_NOSIGNAL | MSG_DONTWAIT);
+      sent = descriptor_send(fd, request->data + (at - first), request->length - (at - first));
     }
     if (sent > 0) {
       at += (size_t)sent;
@@ -115,7 +107,7 @@ static void write_codes(struct buffer *frames) {
 /** An empty frame. When the socket takes none, there is something in it that wakes the agent as well. */
 static void ring(void) {
   static const unsigned char empty[TRANSPORT_HEADER];
-  const ssize_t sent = send(wire.fd, empty, sizeof empty, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = descriptor_send(wire.fd, empty, sizeof empty);
   (void)sent;
 }
 
@@ -164,12 +156,12 @@ static enum sent send_request(struct pending *call, struct buffer *request, stru
     const struct buffer *frames = NULL;
     sent = ahead == NULL ? SENT : send_ahead(call, ahead, deadline);
     if (ahead != NULL && ahead->frames.length > 0) frames = &ahead->frames;
+    if (wire.lane != NULL) call->bell = lane_bell(wire.lane);
     if (sent != SENT) {
       /* nothing of the request is under way */
     } else if (takes_lane(call, request->length + (frames == NULL ? 0 : frames->length))) {
       lane_listen(wire.lane, LANE_LISTENING); /* this thread will read, and the answer may arrive at once */
       call->in_lane = true;
-      call->bell = lane_bell(wire.lane);
       if (!lane_ask(wire.lane, frames, request)) ring();
     } else {
       sent = send_all(wire.fd, call, frames, request, deadline);
@@ -195,12 +187,8 @@ static bool close_soon(uint32_t epoch) {
 }
 
 bool transport_adopt(int fd, struct lane *lane, int spin_us) {
-  const struct timeval wait = {.tv_sec = LONG_WAIT / 1000};
-  const int flags = fcntl(fd, F_GETFL);
-
   /* Two leaders would share the input. */
   if (!close_soon(wire.epoch)) return false;
-  if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 && flags >= 0) fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
   process_lock(&wire.write_lock);
   process_lock(&wire.lock);
   wire.spin_us = spin_us;
@@ -219,7 +207,7 @@ void transport_close(void) { close_soon(wire.epoch); }
 
 void transport_drop(void) {
   if (wire.fd < 0) return;
-  shutdown(wire.fd, SHUT_RDWR);
+  descriptor_hang_up(wire.fd);
   /* At exit threads may be in calls and have the locks; after dlclose there are none, and nothing of ours may stay. */
   if (!process_lock_until(&wire.write_lock, 0)) return;
   if (process_lock_until(&wire.lock, 0)) {
@@ -298,15 +286,14 @@ enum outcome transport_exchange(struct buffer *request, struct transport_ahead *
 
 static enum outcome receive_alone(int fd, unsigned char *bytes, size_t length, int64_t deadline) {
   while (length > 0) {
-    ssize_t got = recv(fd, bytes, length, MSG_DONTWAIT);
+    ssize_t got = descriptor_receive(fd, bytes, length);
     if (got > 0) {
       bytes += got;
       length -= (size_t)got;
     } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      struct pollfd poller = {.fd = fd, .events = POLLIN};
       int left = process_until(deadline);
       if (left == 0) return UNANSWERED;
-      poll(&poller, 1, left);
+      descriptor_poll(fd, POLLIN, left);
     } else if (got == 0 || errno != EINTR) {
       return LOST;
     }

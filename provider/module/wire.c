@@ -2,8 +2,8 @@
 #include "wire.h"
 
 #include <stdlib.h>
-#include <sys/socket.h>
 
+#include "descriptor.h"
 #include "process.h"
 
 struct wire wire = {.fd = -1};
@@ -103,7 +103,7 @@ bool wire_withdraw(struct pending *call, bool sent) {
 void wire_cut(uint32_t epoch) {
   process_lock(&wire.lock);
   if (wire.epoch == epoch && wire.fd >= 0) {
-    shutdown(wire.fd, SHUT_RDWR);
+    descriptor_hang_up(wire.fd);
     if (wire.lane != NULL) lane_rouse(wire.lane);
   }
   process_unlock(&wire.lock);
@@ -114,7 +114,7 @@ void wire_release(void) {
   const int fd = wire.fd;
 
   wire.fd = -1;
-  process_close(fd);
+  descriptor_close(fd);
   lane_leave(wire.lane);
   wire.lane = NULL;
   if (wire.input != NULL) buffer_wipe(wire.input, wire.input_capacity);

@@ -15,8 +15,6 @@
 #include "lane.h"
 #include "spinning.h"
 
-enum { LONG_WAIT = 1000 /* milliseconds, after which a blocking read of the socket returns without anything */ };
-
 /** What a waiting thread reads. */
 enum { WAITING, LEADING, ANSWERED, GONE };
 
@@ -45,7 +43,7 @@ struct wire {
   _Atomic uint32_t write_lock; /* both: of process_lock */
   _Atomic uint32_t lock;
   _Atomic uint32_t epoch;
-  _Atomic int fd; /* changes under both locks; -1 when there is no connection */
+  _Atomic int fd; /* of descriptor.h; changes under both locks; -1 when there is no connection */
   struct lane *lane; /* changes under both locks; NULL when there is none */
   bool unanswered; /* something was sent on this connection whose answer no longer shows anything: the agent may not have seen it yet */
   atomic_int spin_us;

@@ -33,7 +33,11 @@ const text = z
   });
 const release = z.enum(releaseNames);
 const evidence = z.enum(evidenceNames);
-const warning = z.strictObject({ text, evidence });
+/** What is not of the specification names where it is from; what is inferred is from nowhere. */
+const hasSource = (row: { readonly evidence: string; readonly source?: string | undefined }): boolean =>
+  (row.evidence === 'oracle' || row.evidence === 'seen') === (row.source !== undefined);
+const sourceFault = { error: 'needs a source with evidence "oracle" or "seen", and none with another' };
+const warning = z.strictObject({ text, evidence, source: text.optional() }).refine(hasSource, sourceFault);
 
 const stepMembers = {
   title: text,
@@ -45,15 +49,22 @@ const stepMembers = {
   setting: text.optional(),
   expect: text.optional(),
   command: text.optional(),
-  evidence: evidence.optional(),
+  onlyAfter: z
+    .string()
+    .regex(/^ORA-\d{5}$/)
+    .optional(),
+  /** Every step has its grade. */
+  evidence,
+  source: text.optional(),
   releases: z.array(release).min(1).optional(),
   containers: z.enum(containerNames).optional(),
 };
 const id = z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/);
 const step = z.strictObject({ id, ...stepMembers });
 const usedStep = step.partial().extend({ use: id });
+const ownStep = step.refine(hasSource, sourceFault);
 
-const shared = z.strictObject({ warnings: z.record(id, warning), steps: z.record(id, step) });
+const shared = z.strictObject({ warnings: z.record(id, warning), steps: z.record(id, ownStep) });
 const runbook = z.strictObject({
   title: text,
   summary: text,
@@ -61,7 +72,7 @@ const runbook = z.strictObject({
   releases: z.array(release).min(1).default(releaseNames),
   byContainers: z.boolean(),
   warnings: z.array(z.union([id, warning])),
-  steps: z.array(z.union([usedStep, step])).min(3),
+  steps: z.array(z.union([usedStep, ownStep])).min(3),
 });
 
 const readToml = <T>(folder: string, name: string, schema: z.ZodType<T>): T => {

@@ -24,9 +24,11 @@ export type Place = (typeof places)[number];
 export const evidence = {
   /** The specification of this service: nothing is shown. */
   specification: undefined,
-  oracle: "Oracle's documentation",
-  report: 'one public report, not confirmed',
-  inferred: 'not confirmed on a real database',
+  /** Of this service itself, which its tests show: nothing is shown. */
+  service: undefined,
+  oracle: "Oracle's reference",
+  seen: 'seen in public logs',
+  inferred: 'inferred, not confirmed on a real database',
 } as const;
 export type Evidence = keyof typeof evidence;
 export const evidenceNames = Object.keys(evidence) as Evidence[];
@@ -66,9 +68,13 @@ export interface RunbookStep {
   readonly expect?: string;
   /** The `dke` command that does or shows the same. */
   readonly command?: string;
+  /** Only if the step before was answered with this error: the other form of a statement, which some releases require. */
+  readonly onlyAfter?: string;
 }
 export interface StepRow extends RunbookStep {
-  readonly evidence?: Evidence;
+  readonly evidence: Evidence;
+  /** Title and section of the public source. */
+  readonly source?: string;
   /** Absent: all. */
   readonly releases?: readonly Release[];
   readonly containers?: Containers;
@@ -82,7 +88,11 @@ export interface RunbookRow {
   readonly releases: readonly Release[];
   /** True: it differs with containers. */
   readonly byContainers: boolean;
-  readonly warnings: readonly { readonly text: string; readonly evidence: Evidence }[];
+  readonly warnings: readonly {
+    readonly text: string;
+    readonly evidence: Evidence;
+    readonly source?: string | undefined;
+  }[];
   readonly steps: readonly StepRow[];
 }
 
@@ -126,9 +136,17 @@ export interface FilledRunbook {
 const fillPlaces = (text: string, values: Readonly<Record<string, string>>): string =>
   text.replaceAll(/\{(\w+)\}/g, (place, name: string) => values[name] ?? place);
 
-const withSource = (text: string, grade: Evidence): string => {
-  const source = evidence[grade];
-  return source === undefined ? text : `${text} (Source: ${source}.)`;
+const withSource = (
+  text: string | undefined,
+  row: Pick<StepRow, 'evidence' | 'onlyAfter'> & { readonly source?: string | undefined },
+) => {
+  const grade = evidence[row.evidence];
+  const told = [
+    ...(row.onlyAfter === undefined ? [] : [`Only if the step before is answered with ${row.onlyAfter}.`]),
+    ...(text === undefined ? [] : [text]),
+    ...(grade === undefined ? [] : [`(Source: ${grade}${row.source === undefined ? '' : `: ${row.source}`}.)`]),
+  ];
+  return told.length === 0 ? undefined : told.join(' ');
 };
 
 /** Why it cannot be followed there; undefined: it can. */
@@ -155,10 +173,9 @@ export const fillRunbook = (
 ): FilledRunbook => {
   const row = runbooks[name];
   const all = { ...values, containerAll: containerAll[own] };
-  const members = ['title', 'text', 'warning', 'sql', 'shell', 'setting', 'expect', 'command'] as const;
+  const members = ['title', 'text', 'warning', 'sql', 'shell', 'setting', 'expect', 'command', 'onlyAfter'] as const;
   const fillStep = (step: StepRow): RunbookStep => {
-    const text = step.text === undefined ? undefined : withSource(step.text, step.evidence ?? 'specification');
-    const told = { ...step, text };
+    const told = { ...step, text: withSource(step.text, step) };
     const filled = members.flatMap((member) => {
       const value = told[member];
       return value === undefined ? [] : [[member, fillPlaces(value, all)] as const];
@@ -172,7 +189,7 @@ export const fillRunbook = (
     downtime: row.downtime,
     release,
     containers: row.byContainers ? own : null,
-    warnings: row.warnings.map(({ text, evidence: grade }) => withSource(text, grade)),
+    warnings: row.warnings.map((warning) => withSource(warning.text, warning) ?? ''),
     steps: row.steps
       .filter((step) => step.releases === undefined || step.releases.includes(release))
       .filter((step) => step.containers === undefined || step.containers === own)

@@ -10,6 +10,7 @@ const targets: Readonly<Record<string, { readonly target: string; readonly throu
   'ciphers/message_state.h CipherState::Parse': { target: 'core-part-state' },
   'ciphers/message_state.h MacState::Parse': { target: 'core-part-state' },
   'ciphers/service_seal.h Open': { target: 'core-inputs' },
+  'frames/next_frame.h ReadFrame': { target: 'core-next-frame' },
   'frames/replay_cache.h Answer': { target: 'core-replay' },
   'keys/key_check.h CheckPrivateForm': { target: 'core-records', through: 'ImportPrivateKey' },
   'keys/key_check.h CheckPublicForm': { target: 'core-records', through: 'ImportPublicKey' },

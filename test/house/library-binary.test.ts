@@ -34,6 +34,17 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
     expect(segments).not.toMatch(/GNU_STACK.*RWE/);
   });
 
+  // Behaviour in a host with others: test/scenario/neighbours.test.ts.
+  test('looks for none of its own functions among those of other libraries', () => {
+    expect(run('readelf', '-d', library)).toMatch(/SYMBOLIC/);
+    expect(run('readelf', '-rW', library)).not.toMatch(/ C_\w+( |$)/m);
+  });
+
+  // The file itself is not marked: what the system's compiler adds to each library has no such instructions.
+  test('begins its functions with an instruction that the CPU accepts as the target of a jump', () => {
+    expect(run('objdump', '-d', '--disassemble=C_Sign', library)).toMatch(/\b(endbr64|bti|paciasp)\b/);
+  });
+
   // At a fork, and at its own end, it closes its socket: by pthread_atfork, which dlclose undoes, and by a destructor.
   test('registers nothing to run at exit, creates no thread, handles no signal', () => {
     const wanted = lines(run('nm', '-D', '--undefined-only', library)).map((line) => line.trim().split(/[ @]+/)[1]);

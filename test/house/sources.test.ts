@@ -76,6 +76,18 @@ describe('TypeScript', () => {
 });
 
 describe('C and C++', () => {
+  // A host may have put its own descriptor under the number: see descriptor.h.
+  test('of the library uses descriptors through descriptor.c only', () => {
+    const calls =
+      'accept|bind|close|connect|dup[23]?|flock|ioctl|p?poll|pread|pwrite|readv?|recv(from|msg)?|select|send(to|msg)?|[gs]etsockopt|shutdown|writev?';
+    const library = native.filter(
+      (path) => /^provider\/module\/.*\.c$/.test(path) && basename(path) !== 'descriptor.c',
+    );
+    expect(linesWith(library, new RegExp(`(^|[^\\w.>])(${calls})\\(`), (path) => withoutComments(read(path)))).toEqual(
+      [],
+    );
+  });
+
   test('files are named in one lower-case way', () => {
     const names = native.filter((path) => !/^[a-z0-9]+([_-][a-z0-9]+)*\.(c|cc|h)$/.test(basename(path)));
     expect(names).toEqual([]);

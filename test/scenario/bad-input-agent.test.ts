@@ -13,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -24,7 +25,7 @@ import type { RegisteredApplication } from '../../server/fronts/contract/api/tde
 import { startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';
-import { until } from '../support/host.ts';
+import { processesWith, until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -342,20 +343,17 @@ describe.runIf(isRoot)('a process of another user', () => {
 describe.runIf(isRoot)('the folder of the socket, prepared by another user', () => {
   const uid = 47_111;
   const folder = `/tmp/dke-pkcs11-${uid}`;
+  const spares = () => readdirSync('/tmp').filter((name) => name.startsWith(`dke-pkcs11-${uid}-`));
   const target = mkdtempSync(join(tmpdir(), 'dke-target-'));
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  afterEach(() => {
+    for (const [pid] of processesWith(`${folder}-`)) process.kill(pid);
+    for (const path of [folder, ...spares().map((name) => `/tmp/${name}`)])
+      rmSync(path, { recursive: true, force: true });
+  });
   afterAll(() => rmSync(target, { recursive: true, force: true }));
 
   test.each<[string, () => void]>([
     ['that belongs to another user', () => mkdirSync(folder, { mode: 0o755 })],
-    [
-      'that others may enter',
-      () => {
-        mkdirSync(folder);
-        chownSync(folder, uid, uid);
-        chmodSync(folder, 0o755);
-      },
-    ],
     [
       'that is a link',
       () => {
@@ -365,13 +363,31 @@ describe.runIf(isRoot)('the folder of the socket, prepared by another user', () 
       },
     ],
     ['that is a file', () => writeFileSync(folder, '')],
-  ])('%s is refused: CKR_DEVICE_REMOVED, and no agent is started there', async (_what, prepare) => {
+  ])('%s is not used: all processes of the user find the same one instead', async (_what, prepare) => {
     prepare();
+    const environment = { DKE_PKCS11_SOCKET: undefined, XDG_RUNTIME_DIR: undefined };
+    const victims = [0, 1, 2].map(() => startDatabase({ config, socket: '', user: uid, environment }));
+    // The agent runs, as this user, who may not read the configuration.
+    const answers = await Promise.all(victims.map((each) => each.call('open', { pin: 'secret' })));
+    expect(answers.map(({ rv }) => rv)).not.toContain('CKR_DEVICE_REMOVED');
+    for (const each of victims) await each.stop();
+    expect(existsSync(join(target, 'agent.sock'))).toBe(false);
+    expect(existsSync(join(folder, 'agent.sock'))).toBe(false);
+    expect(spares()).toHaveLength(1);
+    const agents = processesWith(`${folder}-`).filter(([, line]) => line.includes('--socket'));
+    expect(agents).toHaveLength(1);
+    // Its memory is for no other process of its user either: its files in /proc belong to root.
+    for (const [pid] of agents) expect(statSync(`/proc/${pid}/maps`).uid).toBe(0);
+  });
+
+  test('that is the user’s own, but that others may enter, is refused: CKR_DEVICE_REMOVED', async () => {
+    mkdirSync(folder);
+    chownSync(folder, uid, uid);
+    chmodSync(folder, 0o755);
     const environment = { DKE_PKCS11_SOCKET: undefined, XDG_RUNTIME_DIR: undefined };
     const victim = startDatabase({ config, socket: '', user: uid, environment });
     expect(await victim.call('open', { pin: 'secret' })).toEqual({ rv: 'CKR_DEVICE_REMOVED' });
     await victim.stop();
-    expect(existsSync(join(target, 'agent.sock'))).toBe(false);
     expect(existsSync(join(folder, 'agent.sock'))).toBe(false);
   });
 });

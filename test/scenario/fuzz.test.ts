@@ -16,6 +16,7 @@ const runs: Readonly<Record<string, number>> = {
   'core-frames': 10_000,
   'core-inputs': 5_000,
   'core-lane': 10_000,
+  'core-next-frame': 50_000,
   'core-part-state': 20_000,
   'core-records': 8_000,
   'core-replay': 50_000,
@@ -23,6 +24,7 @@ const runs: Readonly<Record<string, number>> = {
   'core-xks-body': 50_000,
   'module-abi': 3_000,
   'module-codec': 50_000,
+  'module-settings': 50_000,
 };
 const targets = readdirSync(sources)
   .filter((name) => /\.cc?$/.test(name))

@@ -1,5 +1,5 @@
 // What a host does with the library next to calling it: initialises it in every shape, forks at every moment, drops it without a
-// word. Each rule is one process of its own in C (test/native/host/forks.c, life.c), on the real agent and service.
+// word. Each rule is one process of its own in C (test/native/host/descriptors.c, forks.c, life.c), on the real agent and service.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.end());
 
-const obeys = async (program: 'forks' | 'life', rule: string): Promise<void> => {
+const obeys = async (program: 'descriptors' | 'forks' | 'life', rule: string): Promise<void> => {
   const options = { config, socket: site.socket, logDirectory: site.logDirectory };
   const host = startHostProcess(program, options, answers, rule);
   const end = await host.ended();
@@ -57,4 +57,17 @@ describe('the library', () => {
     ['may go in a child without the parent’s noticing', 'dlclose-in-a-child'],
     ['lets a process exit while threads are in its functions', 'exit-under-threads'],
   ])('%s', (_what, rule) => obeys('life', rule));
+});
+
+describe('a process that puts its own descriptors under the library’s numbers', () => {
+  test.each([
+    ['a TCP connection', 'tcp'],
+    ['a socket that blocks', 'blocking-socket'],
+    ['a pipe that could be read', 'pipe-to-read'],
+    ['a pipe that could be written', 'pipe-to-write'],
+    ['and calls C_Finalize', 'finalize'],
+    ['and unloads the library', 'dlclose'],
+    ['and forks', 'fork'],
+    ['after it has closed all, while threads are in calls', 'closed-under-threads'],
+  ])('%s: the library leaves them alone, and connects again', (_what, rule) => obeys('descriptors', rule));
 });

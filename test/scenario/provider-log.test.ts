@@ -276,6 +276,7 @@ const ways = {
     const on = hostOf(somebody);
     const folder = `/tmp/dke-pkcs11-${somebody}`;
     mkdirSync(folder, { recursive: true, mode: 0o755 });
+    chownSync(folder, somebody, somebody);
     ends.push(() => rmSync(folder, { recursive: true, force: true }));
     const environment = { XDG_RUNTIME_DIR: '' };
     return made(await opening(on.config, { socket: '', user: somebody, environment }), on, new RegExp(folder));

@@ -60,6 +60,7 @@ export interface HostOptions {
   readonly config: string;
   readonly socket: string;
   readonly logDirectory: string;
+  readonly environment?: Readonly<Record<string, string>>;
   /** The build under the thread sanitizer. */
   readonly tsan?: boolean;
 }
@@ -96,7 +97,7 @@ const named = (calls: Readonly<Record<string, Readonly<Record<string, number>>>>
   );
 
 export const startHostProcess = (
-  program: 'threads' | 'life' | 'forks' | 'crowd',
+  program: 'threads' | 'life' | 'forks' | 'crowd' | 'descriptors' | 'neighbours',
   options: HostOptions,
   ...words: readonly (string | number)[]
 ): Host => {
@@ -109,6 +110,7 @@ export const startHostProcess = (
       DKE_PKCS11_CONF: options.config,
       DKE_PKCS11_SOCKET: options.socket,
       DKE_AGENT_LOG_DIR: options.logDirectory,
+      ...options.environment,
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

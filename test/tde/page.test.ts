@@ -9,7 +9,7 @@ import { Instance } from './instance.ts';
 import { placeAgent, placeFile } from './library.ts';
 import type { DatabaseHost } from './process-table.ts';
 import { type ProfileName, readProfile } from './profile.ts';
-import { statusOf, wallet } from './scenarios.ts';
+import { refused, statusOf, wallet } from './scenarios.ts';
 import type { Row } from './views.ts';
 
 let page: PageRun;
@@ -108,16 +108,19 @@ describe('docs/databases/oracle.md', () => {
   test.each(['18c', '19c'])('migrates from a wallet and back: %s', async (release) => {
     const on = await database(`M${release}`, '12c-19c', release);
     const administer = 'ADMINISTER KEY MANAGEMENT';
-    await on.execute(
-      `${administer} CREATE KEYSTORE '/opt/oracle/admin/erp/wallet' IDENTIFIED BY "<old_wallet_password>"`,
-    );
+    if (release === '19c') {
+      await on.execute(`ALTER SYSTEM SET WALLET_ROOT = '/opt/oracle/admin/erp/wallet' SCOPE = SPFILE`);
+      await restart(on);
+      await on.execute(`ALTER SYSTEM SET TDE_CONFIGURATION = 'KEYSTORE_CONFIGURATION=FILE' SCOPE = BOTH`);
+    }
+    await on.execute(`${administer} CREATE KEYSTORE '${on.walletDirectory}' IDENTIFIED BY "<old_wallet_password>"`);
     await on.execute(`${administer} SET KEYSTORE OPEN IDENTIFIED BY "<old_wallet_password>" CONTAINER = ALL`);
     await on.execute(`${administer} SET KEY IDENTIFIED BY "<old_wallet_password>" WITH BACKUP CONTAINER = ALL`);
     await on.execute(`CREATE TABLESPACE secure DATAFILE 's.dbf' SIZE 1M ENCRYPTION ENCRYPT`);
     await on.execute('CREATE TABLE payments (card VARCHAR2(100)) TABLESPACE secure');
     await on.execute(`INSERT INTO payments VALUES ('${canary}')`);
     const heading = 'Migrate from a local wallet';
-    const folder = join(on.directory, 'wallet');
+    const folder = on.walletDirectory;
     const { code, complaints } = await page.shell(`WALLET='${folder}'\n${page.blocks(heading).join('\n')}`);
     expect(code, complaints).toBe(0);
     expect(existsSync(join(folder, 'ewallet.p12.before-dke'))).toBe(true);
@@ -134,12 +137,15 @@ describe('docs/databases/oracle.md', () => {
     const { out } = await page.shell('dke audit list --kind key.created -o json');
     expect(out).toContain(`ora_fg0_${on.name}`);
 
-    const [reverse = ''] = sql('Reverse migration');
+    const [reverse = '', other = ''] = sql('Reverse migration');
     if (release === '18c') {
       on.writeSqlnet('(SOURCE=(METHOD=FILE))');
       await restart(on);
       await play(on, reverse.split('\n').slice(1).join('\n'));
-    } else await play(on, reverse);
+    } else {
+      await refused(play(on, reverse), 'ORA-28414');
+      await play(on, other);
+    }
     expect(await wallet(on)).toMatchObject([{ WRL_TYPE: 'FILE', STATUS: 'OPEN' }]);
     expect(await on.execute('SELECT card FROM payments')).toEqual([{ C: canary }]);
   });
@@ -149,6 +155,53 @@ describe('docs/databases/oracle.md', () => {
     await play(on, sql('From zero: 19c')[0] ?? '');
     const rows = await play(on, sql('Auto-login')[0] ?? '');
     expect(rows[0]).toMatchObject({ WRL_TYPE: 'HSM', STATUS: 'OPEN', WALLET_TYPE: 'AUTO_LOGIN' });
+  });
+
+  test('opens nothing with the wallet in another place, or with a secret that was added while HSM is configured', async () => {
+    const [printed = ''] = sql('Auto-login');
+    const elsewhere = await database('AUT1', '12c-19c', '19c');
+    await play(elsewhere, sql('From zero: 19c')[0] ?? '');
+    await refused(play(elsewhere, printed.replaceAll('wallet/tde', 'wallet')), 'ORA-28367');
+    const late = await database('AUT2', '12c-19c', '19c');
+    await play(late, sql('From zero: 19c')[0] ?? '');
+    // Every PIN is accepted, so that no statement fails; the last query shows it.
+    const rows = await play(
+      late,
+      printed
+        .replace(/^ADMINISTER KEY MANAGEMENT SET KEYSTORE CLOSE.*\n/m, '')
+        .replace("CONFIGURATION=FILE'", "CONFIGURATION=HSM'")
+        .replace(/^ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN.*\n/m, ''),
+    );
+    expect(rows[0]).toMatchObject({ WRL_TYPE: 'HSM', STATUS: 'CLOSED' });
+    expect(late.alertLog()).toContain('secret HSM_PASSWORD added to the HSM keystore');
+  });
+
+  test('opens with a store of passwords, and without one EXTERNAL STORE is refused', async () => {
+    const on = await database('STORE', '12c-19c', '19c');
+    await play(on, (sql('From zero: 19c')[0] ?? '').split('\n').slice(0, 4).join('\n'));
+    const [printed = ''] = sql('External store');
+    await refused(play(on, printed.split('\n').slice(4).join('\n')), 'ORA-00988');
+    await play(on, printed);
+    expect(await statusOf(on)).toEqual(['OPEN']);
+    // Each process has the secret from the store.
+    await on.execute(`CREATE TABLESPACE secure DATAFILE 's.dbf' SIZE 1M ENCRYPTION ENCRYPT`);
+    await on.execute('CREATE TABLE payments (card VARCHAR2(100)) TABLESPACE secure');
+    await on.execute(`INSERT INTO payments VALUES ('${canary}')`);
+    await on.advance(3);
+    const client = on.connect();
+    expect(await client.execute('SELECT card FROM payments')).toEqual([{ C: canary }]);
+    await client.end();
+  });
+
+  test('configures a cluster, whose second instance opens what the first has set', async () => {
+    const first = await database('RAC1', '12c-19c', '19c');
+    for (const block of sql('Real Application Clusters')) await play(first, block);
+    expect(await statusOf(first)).toEqual(['OPEN']);
+    const second = first.joinCluster(host, 'RAC2');
+    instances.push(second);
+    await second.execute('STARTUP');
+    await second.execute(open);
+    expect(await statusOf(second)).toEqual(['OPEN']);
   });
 
   test('clones a pluggable database to another host of the group', async () => {
@@ -178,6 +231,8 @@ describe('docs/databases/oracle.md', () => {
       'Migrate from a local wallet',
       'Reverse migration',
       'Auto-login',
+      'External store',
+      'Real Application Clusters',
       'Standby, restore, clone',
     ];
     const text = readFileSync(join(import.meta.dirname, '../../docs/databases/oracle.md'), 'utf8');

@@ -9,6 +9,10 @@ import { type Answer, type DatabaseProcess, type Given, type StepName, startData
 export interface DatabaseHost {
   readonly base: string;
   readonly environment: NodeJS.ProcessEnv;
+  /** Another copy of the process's program, for example one with the setgid bit. */
+  readonly program?: string;
+  /** What runs each process: the command that enters another network, or becomes another user. */
+  readonly through?: readonly string[];
   /** Where the traces of its processes go. */
   readonly traces: string;
 }
@@ -16,7 +20,8 @@ export interface DatabaseHost {
 /** What an instance has in memory while a keystore is open. */
 export interface OpenKeystores {
   /** The PIN, or that it is in the wallet. */
-  H?: { readonly pin: string } | { readonly secret: string };
+  /** `store`: a wallet of its own, which has the secret. */
+  H?: { readonly pin: string } | { readonly secret: string; readonly store?: string };
   F?: { readonly password: string } | { readonly automatic: true };
 }
 
@@ -25,8 +30,8 @@ export interface ProcessTableOptions {
   readonly host: DatabaseHost;
   /** Paths: of the profile as the driver reads it, of ewallet.p12, of cwallet.sso. */
   readonly profile: string;
-  readonly wallet: string;
-  readonly automatic: string;
+  readonly wallet: () => string;
+  readonly automatic: () => string;
   /** PKCS11_LIBRARY_LOCATION. */
   readonly location: () => string | null;
   readonly alert: (text: string) => void;
@@ -37,14 +42,15 @@ export class ProcessTable {
   #processes = new Map<string, DatabaseProcess>();
   /** What each process has open. */
   #attached = new Map<DatabaseProcess, string>();
-  #loaded = new Set<DatabaseProcess>();
+  /** The library of each. */
+  #loaded = new Map<DatabaseProcess, string>();
   beforeStep: (step: StepName) => Promise<void> = async () => undefined;
 
   constructor(options: ProcessTableOptions) {
     this.#options = options;
   }
 
-  start(role: string): DatabaseProcess {
+  start(role: string, through = this.#options.host.through): DatabaseProcess {
     const { instance, host, profile } = this.#options;
     const started = startDatabaseProcess({
       role,
@@ -52,6 +58,8 @@ export class ProcessTable {
       profile,
       trace: join(host.traces, `${instance}.${role}`),
       environment: host.environment,
+      program: host.program,
+      through,
     });
     this.#processes.set(role, started);
     return started;
@@ -86,16 +94,28 @@ export class ProcessTable {
     if (this.#attached.get(by) === wanted) return;
     const { wallet, automatic } = this.#options;
     const { F, H } = open;
-    if (F !== undefined)
-      await good(
-        this.step(by, 'wallet-open', 'password' in F ? { path: wallet, password: F.password } : { path: automatic }),
-      );
-    if (H !== undefined) {
+    const openToken = async (): Promise<void> => {
+      if (H === undefined) return;
       await this.#load(by);
       // The process that serves statements queries the capability once for each instance.
       const probe = by.role === 'fg0';
       await good(this.step(by, 'open', { ...('pin' in H ? { pin: H.pin } : { secret: H.secret }), probe }));
+    };
+    // A process has one wallet open at a time.
+    const store = H !== undefined && 'store' in H ? H.store : undefined;
+    if (store !== undefined) {
+      await good(this.step(by, 'wallet-open', { path: store }));
+      await openToken();
     }
+    if (F !== undefined)
+      await good(
+        this.step(
+          by,
+          'wallet-open',
+          'password' in F ? { path: wallet(), password: F.password } : { path: automatic() },
+        ),
+      );
+    if (store === undefined) await openToken();
     this.#attached.set(by, wanted);
   }
 
@@ -104,8 +124,13 @@ export class ProcessTable {
     const { host, location, alert } = this.#options;
     const library = findLibrary(host.base, location(), process.getuid?.() ?? 0);
     const { manufacturer, description, version } = await good(this.step(by, 'load', { library }));
-    this.#loaded.add(by);
+    this.#loaded.set(by, library);
     alert(`${by.role}: PKCS11 library loaded: ${manufacturer}, ${description}, version ${version}`);
+  }
+
+  /** The processes that have loaded a library. */
+  libraries(): readonly (readonly [DatabaseProcess, string])[] {
+    return [...this.#loaded];
   }
 
   /** Closes what every process has open, as far as it answers. */

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { endWithTest } from '../support/children.ts';
 
-const program = resolve(import.meta.dirname, '../../build/tde-process');
+export const processProgram = resolve(import.meta.dirname, '../../build/tde-process');
 
 export interface Answer {
   readonly ok: boolean;
@@ -24,6 +24,8 @@ export interface Answer {
   readonly description?: string;
   readonly version?: string;
   readonly flags?: number;
+  /** Of `cipher` (hexadecimal) and `metadata`. */
+  readonly value?: string;
   readonly rows: readonly string[];
 }
 
@@ -45,6 +47,10 @@ export type StepName =
   | 'replay'
   | 'heartbeat'
   | 'destroy'
+  | 'template'
+  | 'cipher'
+  | 'tag'
+  | 'metadata'
   | 'wallet-create'
   | 'wallet-open'
   | 'wallet-password'
@@ -76,11 +82,19 @@ export interface ProcessOptions {
   readonly profile: string;
   readonly trace: string;
   readonly environment: NodeJS.ProcessEnv;
+  readonly program?: string | undefined;
+  /** A command that runs its last arguments. */
+  readonly through?: readonly string[] | undefined;
 }
 
 export const startDatabaseProcess = (options: ProcessOptions): DatabaseProcess => {
-  const child = spawn(program, [options.profile, options.trace], {
-    argv0: options.name,
+  const [profile, trace] = [options.profile, options.trace];
+  const { through = [], program = processProgram } = options;
+  // A process keeps the name that the database gives it, whatever runs it.
+  const named = ['bash', '-c', 'exec -a "$0" "$@"', options.name, program, profile, trace];
+  const [command = program, ...rest] = through.length === 0 ? [program, profile, trace] : [...through, ...named];
+  const child = spawn(command, rest, {
+    ...(through.length === 0 ? { argv0: options.name } : {}),
     env: { ...process.env, ...options.environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

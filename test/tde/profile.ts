@@ -1,5 +1,5 @@
-// The assumed behaviour of a release of the database, from profiles/*.json. Every item states whether it is known (vendor or Oracle
-// material), bound (providers that work with the database refuse the rest) or inferred, so that a real trace changes data and not code.
+// The assumed behaviour of a release of the database, from profiles/*.json. Every item has its grade: known, from a source of
+// profiles/sources.json; inferred; or contradicted, when a second source says otherwise. So a real trace changes data and not code.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AttributeName, attributes, CKA } from '../../provider/schema/attributes.ts';
@@ -9,29 +9,37 @@ import { CKM, type MechanismName } from '../../provider/schema/mechanisms.ts';
 export const profileNames = ['11g', '12c-19c', '23ai'] as const;
 export type ProfileName = (typeof profileNames)[number];
 
-export type Mark = 'known' | 'bound' | 'inferred';
-export interface Item<T> {
-  readonly value: T;
-  readonly mark: Mark;
+export const grades = ['known', 'inferred', 'contradicted'] as const;
+export interface Graded {
+  readonly grade: (typeof grades)[number];
+  /** A name of profiles/sources.json. Of what is inferred there is none. */
+  readonly from?: string;
+  /** The source that contradicts; `why` says which form decides, and when. */
+  readonly against?: string;
   readonly why: string;
+}
+export interface Item<T> extends Graded {
+  readonly value: T;
 }
 /** `label` and `value` are filled in at the call, the rest is as it stands. */
 export interface TemplateItem extends Item<boolean | number | 'label' | 'value' | 'secret-key' | 'data' | 'aes'> {
   readonly attribute: AttributeName;
 }
 /** A master key of a container: 11g has two. */
-export interface MasterKeyRole {
+export interface MasterKeyRole extends Graded {
   readonly purpose: 'all' | 'column' | 'tablespace';
   readonly idPrefix: string;
   readonly labelPrefix: string;
   readonly labelSuffix: string;
-  readonly mark: Mark;
-  readonly why: string;
 }
 export interface Release {
   readonly wallet: Item<'ENCRYPTION_WALLET_LOCATION' | 'TDE_CONFIGURATION'>;
   readonly libraryLocation: Item<boolean>;
   readonly onlineEncryption: Item<boolean>;
+  /** The configuration in which REVERSE MIGRATE is accepted. */
+  readonly reverse: Item<'FILE' | 'FILE|HSM'>;
+  /** HEARTBEAT_BATCH_SIZE. */
+  readonly heartbeatBatch: Item<boolean>;
 }
 type TemplateName = 'generate' | 'find-key' | 'find-data' | 'create-data' | 'ask';
 
@@ -67,6 +75,31 @@ export const readProfile = (name: ProfileName): Profile => {
   const profile = JSON.parse(readFileSync(join(import.meta.dirname, 'profiles', `${name}.json`), 'utf8')) as Profile;
   cache.set(name, profile);
   return profile;
+};
+
+/** The sources of what is known, by name. */
+export const readSources = (): Readonly<Record<string, { readonly title: string; readonly section: string }>> =>
+  JSON.parse(readFileSync(join(import.meta.dirname, 'profiles/sources.json'), 'utf8'));
+
+/** What is wrong with the grades of a profile: each assumption has one, with its source and its reason. */
+export const gradeFaults = (profile: unknown, sources: ReadonlySet<string>): readonly string[] => {
+  const faults: string[] = [];
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const item = value as Partial<Graded & { readonly value: unknown; readonly labelPrefix: unknown }>;
+    if (!('grade' in item || 'value' in item || 'labelPrefix' in item)) {
+      for (const [key, each] of Object.entries(value)) visit(each, `${path}.${key}`);
+      return;
+    }
+    if (!grades.some((grade) => grade === item.grade)) faults.push(`${path} has no grade`);
+    if ((item.why ?? '').length <= 10) faults.push(`${path} has no reason`);
+    const needed =
+      item.grade === 'contradicted' ? [item.from, item.against] : item.grade === 'known' ? [item.from] : [];
+    if (needed.some((each) => each === undefined || !sources.has(each))) faults.push(`${path} has no source`);
+    if (item.grade === 'inferred' && item.from !== undefined) faults.push(`${path} is inferred, and has a source`);
+  };
+  visit(profile, '');
+  return faults;
 };
 
 /** The newest release of a profile. */

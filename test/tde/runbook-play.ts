@@ -1,12 +1,13 @@
 // A runbook, played as a person follows it: each statement on the simulated database, each line of a configuration file into that file,
 // each shell command in a shell in addition to the database's files. The promise of a step is compared with the database's answer.
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { expect } from 'vitest';
 import type { FilledRunbook, RunbookStep } from '../../server/fronts/contract/api/runbooks.ts';
 import { commandPath } from '../support/command.ts';
 import { run } from '../support/tools.ts';
 import type { Instance } from './instance.ts';
+import { OraError } from './ora-error.ts';
 import type { Stage } from './scenarios.ts';
 import type { Row } from './views.ts';
 import { pin } from './world.ts';
@@ -25,9 +26,9 @@ const alwaysTyped: Typed = {
   keystore_pin: pin,
   old_password: passwords.old,
   wallet_password: passwords.wallet,
-  // Relative to the database's own directory, in which the shell stands.
-  wallet_directory: 'wallet',
 };
+/** Relative to the database's own directory, in which the shell stands. */
+const walletOf = (on: Instance): Typed => ({ wallet_directory: relative(on.directory, on.walletDirectory) });
 
 export interface Play {
   readonly stage: Stage;
@@ -37,6 +38,8 @@ export interface Play {
   readonly typed?: Partial<Record<RunbookStep['place'], Typed>>;
   /** What a step promises in words, by its id. */
   readonly promises?: Readonly<Record<string, (on: Instance, answer: StepAnswer) => Promise<void> | void>>;
+  /** The steps that were answered with the error of the step after them, as `step ORA-number`. */
+  readonly met?: Set<string>;
   /** Commands of `dke` run too: they are the same for every release. */
   readonly commands: boolean;
   readonly beforeStep?: (id: string) => Promise<void> | void;
@@ -161,14 +164,18 @@ const typeIn = (text: string, typed: Typed): string =>
 const isCommand = ({ shell, command, sql }: RunbookStep): boolean =>
   sql === undefined && (shell ?? command)?.startsWith('dke ') === true;
 
-/** Plays every step in its order. */
+/** Plays every step in its order; a step for an error follows the statement that was answered with it, and is skipped otherwise. */
 export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<void> => {
   const shell = openShell(play);
-  for (const step of runbook.steps) {
+  /** What the last statement was answered with. */
+  let refused: string | undefined;
+  for (const [index, step] of runbook.steps.entries()) {
+    if (step.onlyAfter !== undefined && step.onlyAfter !== refused) continue;
+    refused = undefined;
     await play.beforeStep?.(step.id);
     const on = step.place.startsWith('target') ? play.target : play.database;
     if (on === undefined) throw new Error(`${runbook.name}/${step.id} is done at a target, and there is none`);
-    const typed = play.typed?.[step.place] ?? {};
+    const typed = { ...walletOf(on), ...play.typed?.[step.place] };
     const at = `${runbook.name}/${step.id} (${runbook.release})`;
     let rows: readonly Row[] = [];
     for (const statement of statementsOf(step.sql ?? ''))
@@ -176,8 +183,17 @@ export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<v
         const answer = await on.execute(typeIn(statement, typed));
         if (/^SELECT\b/i.test(statement)) rows = answer;
       } catch (error) {
+        const other = runbook.steps[index + 1]?.onlyAfter;
+        if (error instanceof OraError && error.code === other) {
+          refused = other;
+          break;
+        }
         throw new Error(`${at}: ${statement}: ${(error as Error).message}`, { cause: error });
       }
+    if (refused !== undefined) {
+      play.met?.add(`${step.id} ${refused}`);
+      continue;
+    }
     const out = await playShell(step, on, shell, play.commands, typed);
     if (step.expect === undefined || printed.test(step.expect)) continue;
     const promised = promisedRows(step.expect);

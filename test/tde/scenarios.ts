@@ -14,9 +14,9 @@ import { canary, type HostGroup, pin, type World } from './world.ts';
 export const walletPassword = 'wallet-password-canary-77ab';
 
 /** The statements of a release for what every release can do. */
-export const words = (profile: Profile) => {
+export const words = (profile: Profile, cdb = profile.containers.value) => {
   const old = profile.statements.value === 'alter-system';
-  const all = profile.containers.value ? ' CONTAINER = ALL' : '';
+  const all = cdb ? ' CONTAINER = ALL' : '';
   return old
     ? {
         open: (password = pin) => `ALTER SYSTEM SET ENCRYPTION WALLET OPEN IDENTIFIED BY "${password}"`,
@@ -27,10 +27,10 @@ export const words = (profile: Profile) => {
       }
     : {
         open: (password = pin) => `ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY "${password}"${all}`,
-        close: `ADMINISTER KEY MANAGEMENT SET KEYSTORE CLOSE${all}`,
+        close: `ADMINISTER KEY MANAGEMENT SET KEYSTORE CLOSE IDENTIFIED BY "${pin}"${all}`,
         setKey: (password = pin) => `ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "${password}" WITH BACKUP${all}`,
-        migrate: `ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "${pin}" MIGRATE USING "${walletPassword}" WITH BACKUP USING 'before_migration'${all}`,
-        reverse: `ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "${walletPassword}" REVERSE MIGRATE USING "${pin}" WITH BACKUP USING 'before_reverse'${all}`,
+        migrate: `ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "${pin}" MIGRATE USING "${walletPassword}" WITH BACKUP USING 'before_migration'`,
+        reverse: `ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "${walletPassword}" REVERSE MIGRATE USING "${pin}" WITH BACKUP USING 'before_reverse'`,
       };
 };
 
@@ -102,17 +102,23 @@ export const setStage = async (world: World, profile: Profile, release = newestR
 // ---- what every scenario does --------------------------------------------------------------------------------------------------
 
 /** Sets the keystores of an instance in the way of its release; restarts it if necessary. */
-export const configure = async (database: Instance, keystores: 'HSM' | 'HSM|FILE' | 'FILE'): Promise<void> => {
+export const configure = async (
+  database: Instance,
+  keystores: 'HSM' | 'HSM|FILE' | 'FILE' | 'FILE|HSM',
+): Promise<void> => {
   const way = database.profile.releases[database.release]?.wallet.value;
   if (way === 'TDE_CONFIGURATION') {
     if (database.state === 'down') await database.execute('STARTUP');
-    if (database.control.parameters.WALLET_ROOT === undefined)
+    if (database.control.parameters.WALLET_ROOT === undefined) {
       await database.execute(`ALTER SYSTEM SET WALLET_ROOT = '/opt/oracle/admin/wallet' SCOPE = SPFILE`);
+      await database.execute('SHUTDOWN IMMEDIATE');
+      await database.execute('STARTUP');
+    }
     await database.execute(`ALTER SYSTEM SET TDE_CONFIGURATION = 'KEYSTORE_CONFIGURATION=${keystores}' SCOPE = BOTH`);
     return;
   }
   const directory = '(METHOD_DATA=(DIRECTORY=/opt/oracle/admin/wallet))';
-  const method = keystores === 'FILE' ? 'FILE' : 'HSM';
+  const method = keystores.startsWith('FILE') ? 'FILE' : 'HSM';
   database.writeSqlnet(`(SOURCE=(METHOD=${method})${keystores === 'HSM' ? '' : directory})`);
   if (database.state !== 'down') await database.execute('SHUTDOWN IMMEDIATE');
   await database.execute('STARTUP');
@@ -199,10 +205,9 @@ const firstKey = async (stage: Stage): Promise<void> => {
   expect(await rowsOf(database, 'cards')).toEqual([row('card')]);
   await restart(database);
   expect(await rowsOf(database, 'payments')).toEqual([row(1), row(2)]);
-  await refused(
-    database.execute(sql.open().replace(/"[^"]*"/, 'EXTERNAL STORE')),
-    stage.profile.externalStore.value ? 'ORA-28354' : 'ORA-00988',
-  );
+  // A store of passwords is the only way in which EXTERNAL STORE means something.
+  await database.execute(sql.close);
+  await refused(database.execute(sql.open().replace(/"[^"]*"/, 'EXTERNAL STORE')), 'ORA-00988');
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
@@ -360,7 +365,7 @@ const migration = async (stage: Stage): Promise<void> => {
   expect(await statusOf(database)).toEqual(['NOT_AVAILABLE']);
   if (!old) {
     await database.execute(
-      `ADMINISTER KEY MANAGEMENT CREATE KEYSTORE '/opt/oracle/admin/wallet' IDENTIFIED BY "first"`,
+      `ADMINISTER KEY MANAGEMENT CREATE KEYSTORE '${database.walletDirectory}' IDENTIFIED BY "first"`,
     );
     await database.execute(sql.open('first'));
     await refused(database.execute('ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "first"'), 'ORA-46631');
@@ -399,7 +404,13 @@ const migration = async (stage: Stage): Promise<void> => {
     return;
   }
   await configure(database, 'FILE');
+  if (database.profile.releases[database.release]?.reverse.value === 'FILE|HSM') {
+    await refused(database.execute(sql.reverse), 'ORA-28414');
+    await configure(database, 'FILE|HSM');
+  }
   await database.execute(sql.reverse);
+  await configure(database, 'FILE');
+  if ((await statusOf(database))[0] === 'CLOSED') await database.execute(sql.open(walletPassword));
   expect(await wallet(database)).toMatchObject([{ WRL_TYPE: 'FILE', STATUS: 'OPEN', WALLET_ORDER: 'SINGLE' }]);
   await database.execute('SHUTDOWN IMMEDIATE');
   await database.execute('STARTUP');
@@ -408,17 +419,27 @@ const migration = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. */
-const automaticLogin = async (database: Instance): Promise<void> => {
+/**
+ * The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. The secret is added while FILE is
+ * configured and open: with HSM first, the token takes it and nothing fails.
+ */
+export const automaticLogin = async (database: Instance, password = walletPassword): Promise<void> => {
   const administer = 'ADMINISTER KEY MANAGEMENT';
-  const place = '/opt/oracle/admin/wallet';
-  await database.execute(`${administer} CREATE KEYSTORE '${place}' IDENTIFIED BY "${walletPassword}"`);
+  const sql = words(database.profile, database.control.cdb);
+  await database.execute(sql.close);
+  await configure(database, 'FILE');
+  const place = database.walletDirectory;
+  await database.execute(`${administer} CREATE KEYSTORE '${place}' IDENTIFIED BY "${password}"`);
+  await database.execute(sql.open(password));
   await database.execute(
-    `${administer} ADD SECRET '${pin}' FOR CLIENT 'HSM_PASSWORD' IDENTIFIED BY "${walletPassword}" WITH BACKUP`,
+    `${administer} ADD SECRET '${pin}' FOR CLIENT 'HSM_PASSWORD' IDENTIFIED BY "${password}" WITH BACKUP`,
   );
   await database.execute(
-    `${administer} CREATE AUTO_LOGIN KEYSTORE FROM KEYSTORE '${place}' IDENTIFIED BY "${walletPassword}"`,
+    `${administer} CREATE AUTO_LOGIN KEYSTORE FROM KEYSTORE '${place}' IDENTIFIED BY "${password}"`,
   );
+  await configure(database, 'HSM|FILE');
+  await database.execute('SHUTDOWN IMMEDIATE');
+  await database.execute('STARTUP');
 };
 
 /** Data Guard: mrp0 reads redo of the primary over a rotation, and the standby takes over. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { checkLibraryLocation, findLibrary } from './library.ts';
 import { OraError } from './ora-error.ts';
-import { labelOf, profileNames, readProfile } from './profile.ts';
+import { gradeFaults, labelOf, profileNames, readProfile, readSources } from './profile.ts';
 import { parseStatement } from './statements.ts';
 
 const codeOf = (sql: string): string => {
@@ -20,27 +20,45 @@ const codeOf = (sql: string): string => {
 
 describe('a statement', () => {
   test.each([
-    ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "p in" CONTAINER = ALL', { container: 'all', password: 'p in' }],
+    [
+      'ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "p in" CONTAINER = ALL',
+      { container: 'all', password: { literal: 'p in' } },
+    ],
     [
       'administer key management set key force keystore identified by "p" with backup using \'b\';',
       { force: true, backup: { name: 'b' } },
     ],
     [
       'ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "h" MIGRATE USING "w" WITH BACKUP USING \'b\'',
-      { migrate: 'w', backup: { name: 'b' } },
+      { migrate: { literal: 'w' }, backup: { name: 'b' } },
     ],
     [
       'ADMINISTER KEY MANAGEMENT SET ENCRYPTION KEY IDENTIFIED BY "w" REVERSE MIGRATE USING "h" WITH BACKUP',
-      { reverse: 'h', backup: { name: null } },
+      { reverse: { literal: 'h' }, backup: { name: null } },
     ],
     [
       'ALTER SYSTEM SET ENCRYPTION KEY IDENTIFIED BY "user:password" MIGRATE USING "w"',
-      { old: true, migrate: 'w', password: 'user:password' },
+      { old: true, migrate: { literal: 'w' }, password: { literal: 'user:password' } },
     ],
     ['ALTER SYSTEM SET ENCRYPTION WALLET OPEN IDENTIFIED BY "x"', { kind: 'open-keystore', old: true }],
     [
       "ALTER SYSTEM SET TDE_CONFIGURATION='KEYSTORE_CONFIGURATION=HSM|FILE' SCOPE=BOTH",
       { kind: 'set-parameter', value: 'KEYSTORE_CONFIGURATION=HSM|FILE' },
+    ],
+    [
+      "ALTER SYSTEM SET TDE_CONFIGURATION = 'KEYSTORE_CONFIGURATION=FILE|HSM' SCOPE = BOTH SID = '*'",
+      { kind: 'set-parameter', value: 'KEYSTORE_CONFIGURATION=FILE|HSM', scope: 'BOTH' },
+    ],
+    ['ALTER SYSTEM SET HEARTBEAT_BATCH_SIZE = 50 SCOPE = BOTH', { kind: 'set-parameter', value: '50' }],
+    ['ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY EXTERNAL STORE', { password: 'external' }],
+    ['ADMINISTER KEY MANAGEMENT CREATE KEYSTORE IDENTIFIED BY "w"', { kind: 'create-keystore', place: null }],
+    [
+      "ADMINISTER KEY MANAGEMENT ADD SECRET 's' FOR CLIENT 'HSM_PASSWORD' TO LOCAL AUTO_LOGIN KEYSTORE '/store'",
+      { kind: 'add-secret', store: { place: '/store', local: true } },
+    ],
+    [
+      "ADMINISTER KEY MANAGEMENT SWITCHOVER TO LIBRARY '/a/b.so' FOR ALL CONTAINERS",
+      { kind: 'switchover', library: '/a/b.so' },
     ],
     [
       "CREATE PLUGGABLE DATABASE twin USING 'twin.pdb' COPY FILE_NAME_CONVERT = ('a', 'b') KEYSTORE IDENTIFIED BY \"x\"",
@@ -52,7 +70,10 @@ describe('a statement', () => {
   });
 
   test.each([
-    ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY EXTERNAL STORE', 'ORA-00988'],
+    ['ALTER SYSTEM SET ENCRYPTION KEY IDENTIFIED BY EXTERNAL STORE', 'ORA-00988'],
+    ['ADMINISTER KEY MANAGEMENT CREATE KEYSTORE IDENTIFIED BY EXTERNAL STORE', 'ORA-00988'],
+    ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "h" MIGRATE USING "w" CONTAINER = ALL', 'ORA-00922'],
+    ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "w" REVERSE MIGRATE USING "h" CONTAINER = ALL', 'ORA-00922'],
     ['ADMINISTER KEY MANAGEMENT SET KEYSTORE OPEN IDENTIFIED BY', 'ORA-00988'],
     ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY ""', 'ORA-01741'],
     ['ADMINISTER KEY MANAGEMENT SET KEY IDENTIFIED BY "p" CONTAINER = SOME', 'ORA-00922'],
@@ -64,21 +85,16 @@ describe('a statement', () => {
 });
 
 describe('a profile', () => {
-  test.each(profileNames)('%s says of each item whether it is known, bound or inferred, and why', (name) => {
-    const bare: string[] = [];
-    const visit = (value: unknown, path: string): void => {
-      if (typeof value !== 'object' || value === null) return;
-      const item = value as { readonly mark?: unknown; readonly why?: unknown };
-      const isItem = 'mark' in value || 'value' in value;
-      if (isItem && !(['known', 'bound', 'inferred'].includes(String(item.mark)) && String(item.why ?? '').length > 10))
-        bare.push(path);
-      if (!isItem) for (const [key, each] of Object.entries(value)) visit(each, `${path}.${key}`);
-    };
+  test.each(profileNames)('%s gives each assumption its grade, with source and reason', (name) => {
+    const sources = new Set(Object.keys(readSources()));
     const profile = readProfile(name);
-    visit(profile, name);
-    expect(bare).toEqual([]);
+    expect(gradeFaults(profile, sources)).toEqual([]);
     // The database's own calls were never seen: a profile that infers nothing would not be honest.
     expect(JSON.stringify(profile)).toContain('"inferred"');
+    // What is found is found where it is missing.
+    const bare = { ...profile, iv: { value: 'zero', why: 'a reason that is long enough' } };
+    expect(gradeFaults(bare, sources)).toEqual(['.iv has no grade']);
+    expect(gradeFaults({ iv: { ...profile.iv, grade: 'known' } }, sources)).toEqual(['.iv has no source']);
   });
 
   test('gives labels as they are shown', () => {

@@ -4,31 +4,47 @@ import { OraError } from './ora-error.ts';
 
 export type Backup = { readonly name: string | null } | null;
 export type Reach = 'all' | 'current';
+/** A literal, or what a store of passwords has. */
+export type Password = { readonly literal: string } | 'external';
 
 export type Statement =
-  | { readonly kind: 'open-keystore'; readonly password: string; readonly container: Reach; readonly old: boolean }
-  | { readonly kind: 'close-keystore'; readonly container: Reach; readonly old: boolean }
+  | { readonly kind: 'open-keystore'; readonly password: Password; readonly container: Reach; readonly old: boolean }
+  | {
+      readonly kind: 'close-keystore';
+      readonly password: Password | null;
+      readonly container: Reach;
+      readonly old: boolean;
+    }
   | {
       readonly kind: 'set-key';
-      readonly password: string;
+      readonly password: Password;
       readonly force: boolean;
       readonly backup: Backup;
       readonly container: Reach;
       /** The password of the keystore that the keys come from. */
-      readonly migrate: string | null;
-      readonly reverse: string | null;
+      readonly migrate: Password | null;
+      readonly reverse: Password | null;
       readonly old: boolean;
     }
-  | { readonly kind: 'create-keystore'; readonly password: string }
-  | { readonly kind: 'create-auto-login'; readonly password: string; readonly local: boolean }
+  | { readonly kind: 'create-keystore'; readonly place: string | null; readonly password: string }
+  | {
+      readonly kind: 'create-auto-login';
+      readonly place: string | null;
+      readonly password: string;
+      readonly local: boolean;
+    }
   | { readonly kind: 'alter-password'; readonly password: string; readonly next: string; readonly backup: Backup }
   | {
       readonly kind: 'add-secret';
       readonly secret: string;
       readonly client: string;
-      readonly password: string;
+      readonly password: Password;
+      readonly force: boolean;
+      /** Not the keystore of the database. */
+      readonly store: { readonly place: string; readonly local: boolean } | null;
       readonly backup: Backup;
     }
+  | { readonly kind: 'switchover'; readonly library: string }
   | { readonly kind: 'create-tablespace'; readonly name: string; readonly file: string; readonly encrypted: boolean }
   | {
       readonly kind: 'alter-tablespace';
@@ -103,13 +119,25 @@ class Reader {
     if (token?.is !== 'string' && token?.is !== 'quoted') throw this.#unexpected();
     return token.text;
   }
-  /** Of IDENTIFIED BY and similar: a literal, which an external keystore accepts. */
-  password(): string {
+  /** Of IDENTIFIED BY and similar. */
+  password(): Password {
+    return this.takes('EXTERNAL', 'STORE') ? 'external' : { literal: this.literal() };
+  }
+  /** Where a release has no EXTERNAL STORE. */
+  literal(): string {
     if (this.takes('EXTERNAL', 'STORE')) throw new OraError('ORA-00988', 'IDENTIFIED BY EXTERNAL STORE');
     const token = this.#tokens[this.#at++];
     if (token === undefined || (token.is !== 'quoted' && token.is !== 'word')) throw new OraError('ORA-00988');
     if (token.text === '') throw new OraError('ORA-01741');
     return token.text;
+  }
+  /** Of a parameter: a text or a number. */
+  value(): string {
+    return this.#tokens[this.#at]?.is === 'word' ? this.name() : this.text();
+  }
+  /** A text, if one is next. */
+  textIfAny(): string | null {
+    return this.#tokens[this.#at]?.is === 'string' ? this.text() : null;
   }
   ends(): void {
     if (this.#at !== this.#tokens.length) throw this.#unexpected();
@@ -119,9 +147,13 @@ class Reader {
   }
 }
 
-const identifiedBy = (sql: Reader): string => {
+const identifiedBy = (sql: Reader): Password => {
   sql.needs('IDENTIFIED', 'BY');
   return sql.password();
+};
+const literalBy = (sql: Reader): string => {
+  sql.needs('IDENTIFIED', 'BY');
+  return sql.literal();
 };
 const backup = (sql: Reader): Backup => {
   if (!sql.takes('WITH', 'BACKUP')) return null;
@@ -135,71 +167,94 @@ const reach = (sql: Reader): Reach => {
   return 'current';
 };
 
+/** SET KEY, and its variants, whose grammar has no CONTAINER. */
+const setKeyStatement = (sql: Reader): Statement => {
+  if (sql.takes('USING', 'TAG')) sql.text();
+  let force = sql.takes('FORCE', 'KEYSTORE');
+  const password = identifiedBy(sql);
+  force = sql.takes('FORCE', 'KEYSTORE') || force;
+  const reverse = sql.takes('REVERSE', 'MIGRATE', 'USING') ? sql.password() : null;
+  const migrate = reverse === null && sql.takes('MIGRATE', 'USING') ? sql.password() : null;
+  const made = { kind: 'set-key', password, force, migrate, reverse, old: false } as const;
+  const plain = reverse === null && migrate === null;
+  return { ...made, backup: backup(sql), container: plain ? reach(sql) : 'current' };
+};
+
+const addSecret = (sql: Reader): Statement => {
+  const secret = sql.text();
+  sql.needs('FOR', 'CLIENT');
+  const client = sql.text();
+  const kind = 'add-secret';
+  if (sql.takes('TO')) {
+    const local = sql.takes('LOCAL');
+    sql.needs('AUTO_LOGIN', 'KEYSTORE');
+    const store = { place: sql.text(), local };
+    return { kind, secret, client, store, password: 'external', force: false, backup: null };
+  }
+  const force = sql.takes('FORCE', 'KEYSTORE');
+  return { kind, secret, client, store: null, force, password: identifiedBy(sql), backup: backup(sql) };
+};
+
 const keyManagement = (sql: Reader): Statement => {
   if (sql.takes('SET', 'KEYSTORE', 'OPEN')) {
     sql.takes('FORCE', 'KEYSTORE');
     return { kind: 'open-keystore', password: identifiedBy(sql), container: reach(sql), old: false };
   }
   if (sql.takes('SET', 'KEYSTORE', 'CLOSE')) {
-    if (sql.takes('IDENTIFIED', 'BY')) sql.password();
-    return { kind: 'close-keystore', container: reach(sql), old: false };
+    const password = sql.takes('IDENTIFIED', 'BY') ? sql.password() : null;
+    return { kind: 'close-keystore', password, container: reach(sql), old: false };
   }
-  if (sql.takes('SET', 'KEY') || sql.takes('SET', 'ENCRYPTION', 'KEY')) {
-    let force = sql.takes('FORCE', 'KEYSTORE');
-    const password = identifiedBy(sql);
-    force = sql.takes('FORCE', 'KEYSTORE') || force;
-    const reverse = sql.takes('REVERSE', 'MIGRATE', 'USING') ? sql.password() : null;
-    const migrate = reverse === null && sql.takes('MIGRATE', 'USING') ? sql.password() : null;
-    const made = { kind: 'set-key', password, force, migrate, reverse, old: false } as const;
-    return { ...made, backup: backup(sql), container: reach(sql) };
-  }
-  if (sql.takes('CREATE', 'KEYSTORE')) {
-    sql.text();
-    return { kind: 'create-keystore', password: identifiedBy(sql) };
-  }
+  if (sql.takes('SET', 'KEY') || sql.takes('SET', 'ENCRYPTION', 'KEY')) return setKeyStatement(sql);
+  if (sql.takes('CREATE', 'KEYSTORE'))
+    return { kind: 'create-keystore', place: sql.textIfAny(), password: literalBy(sql) };
   const local = sql.takes('CREATE', 'LOCAL', 'AUTO_LOGIN', 'KEYSTORE');
   if (local || sql.takes('CREATE', 'AUTO_LOGIN', 'KEYSTORE')) {
     sql.needs('FROM', 'KEYSTORE');
-    sql.text();
-    return { kind: 'create-auto-login', password: identifiedBy(sql), local };
+    return { kind: 'create-auto-login', place: sql.textIfAny(), password: literalBy(sql), local };
   }
   if (sql.takes('ALTER', 'KEYSTORE', 'PASSWORD')) {
     sql.takes('FORCE', 'KEYSTORE');
-    const password = identifiedBy(sql);
+    const password = literalBy(sql);
     sql.needs('SET');
-    return { kind: 'alter-password', password, next: sql.password(), backup: backup(sql) };
+    return { kind: 'alter-password', password, next: sql.literal(), backup: backup(sql) };
+  }
+  if (sql.takes('SWITCHOVER', 'TO', 'LIBRARY')) {
+    const library = sql.text();
+    sql.needs('FOR', 'ALL', 'CONTAINERS');
+    return { kind: 'switchover', library };
   }
   sql.needs('ADD', 'SECRET');
-  const secret = sql.text();
-  sql.needs('FOR', 'CLIENT');
-  const client = sql.text();
-  sql.takes('FORCE', 'KEYSTORE');
-  return { kind: 'add-secret', secret, client, password: identifiedBy(sql), backup: backup(sql) };
+  return addSecret(sql);
 };
 
 const alterSystem = (sql: Reader): Statement => {
   if (sql.takes('SWITCH', 'LOGFILE')) return { kind: 'switch-logfile' };
   sql.needs('SET');
   if (sql.takes('ENCRYPTION', 'WALLET', 'OPEN'))
-    return { kind: 'open-keystore', password: identifiedBy(sql), container: 'current', old: true };
+    return { kind: 'open-keystore', password: { literal: literalBy(sql) }, container: 'current', old: true };
   if (sql.takes('ENCRYPTION', 'WALLET', 'CLOSE')) {
-    if (sql.takes('IDENTIFIED', 'BY')) sql.password();
-    return { kind: 'close-keystore', container: 'current', old: true };
+    const password = sql.takes('IDENTIFIED', 'BY') ? { literal: sql.literal() } : null;
+    return { kind: 'close-keystore', password, container: 'current', old: true };
   }
   if (sql.takes('ENCRYPTION', 'KEY')) {
-    const password = identifiedBy(sql);
+    const password = { literal: literalBy(sql) };
     if (sql.takes('REVERSE')) throw new OraError('ORA-02065', 'REVERSE MIGRATE');
-    const migrate = sql.takes('MIGRATE', 'USING') ? sql.password() : null;
+    const migrate = sql.takes('MIGRATE', 'USING') ? { literal: sql.literal() } : null;
     const none = { force: false, backup: null, container: 'current', reverse: null } as const;
     return { kind: 'set-key', password, migrate, old: true, ...none };
   }
   const name = sql.name();
   sql.needs('=');
-  const value = sql.text();
+  const value = sql.value();
   let scope = 'BOTH';
   if (sql.takes('SCOPE')) {
     sql.needs('=');
     scope = sql.name();
+  }
+  // Of a cluster: all its instances, which is the default here as there.
+  if (sql.takes('SID')) {
+    sql.needs('=');
+    sql.text();
   }
   return { kind: 'set-parameter', name, value, scope };
 };
@@ -259,7 +314,7 @@ const createPdb = (sql: Reader): Statement => {
     convert = [a, sql.text()];
     sql.needs(')');
   }
-  const password = sql.takes('KEYSTORE') ? identifiedBy(sql) : null;
+  const password = sql.takes('KEYSTORE') ? literalBy(sql) : null;
   return { kind: 'create-pdb', name, from, using, convert, password };
 };
 

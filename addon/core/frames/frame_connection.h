@@ -15,10 +15,10 @@
 #include "frames/user_table.h"
 #include "frames/frame_loop.h"
 #include "frames/lane.h"
+#include "frames/next_frame.h"
 
 namespace dke {
 
-constexpr size_t kHeader = 12;
 // After so many rounds with the same single caller, it counts as the only one; it is then read this often without asking epoll for
 // others.
 constexpr uint64_t kLoneRounds = 16;
@@ -65,11 +65,12 @@ struct FrameLoop::Connection {
   const std::shared_ptr<FrameUser> user;
   FrameBytes in;
   FrameBytes out;
+  FrameBytes lane_rest;  // of a message from the lane: frames whose turn comes later. They go before those in `in`
   // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent when they have.
   size_t skipped = 0;
   std::string refusal;
 
-  explicit Connection(std::shared_ptr<FrameUser> owner) : user(std::move(owner)), in(&user->held), out(&user->held) {
+  explicit Connection(std::shared_ptr<FrameUser> owner) : user(std::move(owner)), in(&user->held), out(&user->held), lane_rest(&user->held) {
     ++user->connections;
   }
 

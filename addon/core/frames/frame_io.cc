@@ -115,77 +115,79 @@ size_t FrameLoop::Skip(Connection* connection, size_t length) {
   return skipped;
 }
 
-// Hands on the whole frames at `data` and says how many bytes they were.
+// Hands on the whole frames at `data` and says how many bytes they were: none while frames of the lane wait that came before.
 size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t length) {
-  const size_t used = HandOn(connection, data, length, false);
+  if (!connection->lane_rest.empty()) return 0;
+  const size_t used = HandOn(connection, data, length);
   TransmitBatch(connection);
   return used;
 }
 
-// A message from a lane is short and has no other place to wait in: it is done at once, whatever it holds.
-size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane) {
-  // Whether a whole frame follows at `data + at`.
-  const auto another = [&](size_t at) {
-    return length - at >= kHeader &&
-           static_cast<uint64_t>(GetU32(data + at + 4)) + GetU32(data + at + 8) <= length - at - kHeader;
-  };
+// Whatever way it came, the first byte that is not handed on begins a frame that is not complete, or whose turn comes later.
+size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length) {
   size_t at = 0;
   if (!connection->greeted) {
     if (length == 0) return 0;
     Greet(connection, data[at++]);
   }
-  for (int budget = kFramesPerRound; !connection->closed && length - at >= kHeader; --budget) {
-    const uint32_t call_code = GetU32(data + at);
-    const uint32_t options = GetU32(data + at + 4);
-    const uint32_t body = GetU32(data + at + 8);
-    if (call_code == 0 && options == 0 && body == 0 && connection->lane != nullptr) {
-      at += kHeader;  // a ring: the lane is polled after this
-      continue;
-    }
-    // Call code 0 means "no frame" to p11-kit's clients, so no reply could carry it.
-    const uint32_t most = connection->admitted ? options_.max_frame : std::min(options_.admission_frame, options_.max_frame);
-    if (call_code == 0 || static_cast<uint64_t>(options) + body > most) {
+  const auto next_at = [&](size_t from) {
+    const size_t most = connection->admitted ? options_.max_frame : std::min(options_.admission_frame, options_.max_frame);
+    return ReadFrame(data + from, length - from, most, connection->lane != nullptr);
+  };
+  for (int budget = kFramesPerRound; !connection->closed; --budget) {
+    const NextFrame next = next_at(at);
+    if (next.kind == NextFrame::Kind::kIncomplete) return at;
+    if (next.kind == NextFrame::Kind::kBroken) {
       TransmitBatch(connection);
       Drop(connection, true);
       return at;
     }
-    const size_t whole = kHeader + options + body;
-    if (length - at < whole) return at;
-    if (connection->paused && !from_lane) return at;
-    if (budget <= 0 && !from_lane) {
-      MarkReady(connection);
-      return at;
+    if (next.kind == NextFrame::Kind::kFrame) {
+      if (!MayServe(connection, budget)) return at;
+      const uint8_t* const body = data + at + next.body_at;
+      Respond(connection, next.call_code, body, next.body_length, next_at(at + next.end).kind == NextFrame::Kind::kFrame);
     }
-    const uint8_t* const message = data + at + kHeader + options;
-    at += whole;
-    ++frames_;
-    if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
-    spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
-    if (connection->replays != nullptr) {
-      const size_t length_of_answer = connection->replays->Answer(message, body, reply(), options_.max_frame);
-      if (length_of_answer > 0) {
-        ++replayed_frames_;
-        Reply(connection, call_code, length_of_answer, another(at));
-        continue;
-      }
-      if (connection->replays->unseen() && !ShowUnseen(connection)) return at;
-    }
-    if (body > 0) memcpy(request(), message, body);
-    const int64_t answer = handler_->Frame(connection->id, call_code, body);
-    if (body > 0) explicit_bzero(request(), body);
-    if (answer == FrameHandler::kFailed) failed_ = true;
-    if (connection->closed) return at;
-    if (answer > 0 && answer <= static_cast<int64_t>(options_.max_frame)) {
-      Reply(connection, call_code, static_cast<size_t>(answer), another(at));
-    } else if (answer == FrameHandler::kLater) {
-      pending_ = true;
-      if (++connection->awaited == kMostAwaited) UpdateInterest(connection);
-    } else {
-      TransmitBatch(connection);
-      Drop(connection, false);
-    }
+    at += next.end;  // after a ring, the lane is polled
   }
   return at;
+}
+
+// The limits of one connection's share, for the socket and the lane alike. False: the frame waits, until the next round or until the peer has
+// taken its answers.
+bool FrameLoop::MayServe(Connection* connection, int budget) {
+  if (connection->paused) return false;
+  if (budget <= 0) MarkReady(connection);
+  return budget > 0;
+}
+
+// Answers one frame, from what was learned or by the handler. The connection may be closed after it.
+void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
+  ++frames_;
+  if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
+  spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
+  if (connection->replays != nullptr) {
+    const size_t known = connection->replays->Answer(body, length, reply(), options_.max_frame);
+    if (known > 0) {
+      ++replayed_frames_;
+      Reply(connection, call_code, known, more);
+      return;
+    }
+    if (connection->replays->unseen() && !ShowUnseen(connection)) return;
+  }
+  if (length > 0) memcpy(request(), body, length);
+  const int64_t answer = handler_->Frame(connection->id, call_code, static_cast<uint32_t>(length));
+  if (length > 0) explicit_bzero(request(), length);
+  if (answer == FrameHandler::kFailed) failed_ = true;
+  if (connection->closed) return;
+  if (answer > 0 && answer <= static_cast<int64_t>(options_.max_frame)) {
+    Reply(connection, call_code, static_cast<size_t>(answer), more);
+  } else if (answer == FrameHandler::kLater) {
+    pending_ = true;
+    if (++connection->awaited == kMostAwaited) UpdateInterest(connection);
+  } else {
+    TransmitBatch(connection);
+    Drop(connection, false);
+  }
 }
 
 // Hands the handler what was front without it; the answers, which were given already, are dropped. False when the connection is closed.
@@ -382,7 +384,7 @@ void FrameLoop::UpdateInterest(Connection* connection) {
   connection->paused = connection->out.size() >= high_water_ || connection->awaited >= kMostAwaited ||
                        (!connection->out.empty() && !HasRoom(connection, 0));
   if (was_paused && !connection->paused &&
-      (!connection->in.empty() || (connection->lane != nullptr && connection->lane->waiting()))) {
+      (!connection->in.empty() || !connection->lane_rest.empty() || (connection->lane != nullptr && connection->lane->waiting()))) {
     MarkReady(connection);
   }
   const uint32_t interest = (connection->paused ? 0u : EPOLLIN) | (connection->out.empty() ? 0u : EPOLLOUT);

@@ -121,6 +121,7 @@ void FrameLoop::WatchLane(Connection* connection) {
 // False when nothing waited.
 bool FrameLoop::ServeLane(Connection* connection) {
   if (connection->closed || connection->paused || connection->lane == nullptr) return false;
+  if (!connection->lane_rest.empty()) return ServeLaneRest(connection);
   uint8_t* const message = buffers_->lane();
   const int taken = connection->lane->Take(message);
   if (taken == 0) return false;
@@ -131,11 +132,25 @@ bool FrameLoop::ServeLane(Connection* connection) {
   Count(connection);
   if (++lane_messages_ % kMessagesAPlace == 0 && lanes_.size() == 1) CheckPlacement(connection);
   const auto length = static_cast<size_t>(taken);
-  const size_t used = HandOn(connection, message, length, true);
+  const size_t used = HandOn(connection, message, length);
   TransmitBatch(connection);
+  // Only whole frames pass through a lane. Those whose turn comes later wait.
+  if (!connection->closed && used != length &&
+      !((connection->ready || connection->paused) && connection->lane_rest.Append(message + used, length - used))) {
+    Drop(connection, true);
+  }
   explicit_bzero(message, length);
-  // Only whole frames pass through a lane.
-  if (!connection->closed && used != length) Drop(connection, true);
+  return true;
+}
+
+// What waits of the last message: in the connection's turn, and before it takes another one.
+bool FrameLoop::ServeLaneRest(Connection* connection) {
+  FrameBytes& rest = connection->lane_rest;
+  if (connection->ready) return false;
+  const size_t used = HandOn(connection, rest.data(), rest.size());
+  TransmitBatch(connection);
+  rest.Discard(used);
+  if (!connection->closed && !rest.empty() && !connection->ready && !connection->paused) Drop(connection, true);
   return true;
 }
 

@@ -277,6 +277,7 @@ void FrameLoop::ServeReady() {
     if (found == connections_.end()) continue;
     Connection* const connection = found->second.get();
     connection->ready = false;
+    if (!connection->lane_rest.empty()) ServeLane(connection);
     if (!connection->paused) connection->in.Discard(Consume(connection, connection->in.data(), connection->in.size()));
     ServeLane(connection);
   }
@@ -361,6 +362,7 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   --connection->user->connections;
   if (lone_ == connection) lone_ = nullptr;
   if (connection->watched) std::replace(lanes_.begin(), lanes_.end(), connection, static_cast<Connection*>(nullptr));
+  if (connection->watched) connection->lane->Watch(false);
   connection->watched = false;
   // By hand: while a forked process still has the descriptor, closing it here does not end its events.
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection->fd, nullptr);
@@ -368,6 +370,7 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   connection->fd = -1;
   connection->Notify();
   connection->out.Clear();
+  connection->lane_rest.Clear();
   if (rejected) ++rejected_;
   if (connection->greeted) closed_.push_back(connection->id);
   const auto found = connections_.find(connection->id);

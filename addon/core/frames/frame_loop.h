@@ -246,13 +246,16 @@ class FrameLoop {
   bool HasRoom(const Connection* connection, size_t more) const;
   bool ReceiveLone();
   bool ServeLane(Connection* connection);
+  bool ServeLaneRest(Connection* connection);
   bool ServeLanes();
   void WatchLane(Connection* connection);
   bool LeaveLane(Connection* connection);
   bool LeaveLanes();
   void CheckPlacement(const Connection* connection);
   size_t Consume(Connection* connection, const uint8_t* data, size_t length);
-  size_t HandOn(Connection* connection, const uint8_t* data, size_t length, bool from_lane);
+  size_t HandOn(Connection* connection, const uint8_t* data, size_t length);
+  bool MayServe(Connection* connection, int budget);
+  void Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more);
   bool ShowUnseen(Connection* connection);
   void Greet(Connection* connection, uint8_t version);
   void Reply(Connection* connection, uint32_t call_code, size_t length, bool more);

@@ -709,6 +709,8 @@ export type RunbookStep = {
   readonly expect?: string | undefined;
   /** The equivalent dke command. */
   readonly command?: string | undefined;
+  /** Only if the step before was answered with this Oracle error. */
+  readonly onlyAfter?: string | undefined;
 };
 
 export type RunbookRun = {

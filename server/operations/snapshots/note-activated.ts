@@ -15,7 +15,7 @@ const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolea
 
 /** `before`: the row that is here; undefined: there is none. */
 export const noteActivated = (
-  { activated }: Pick<RunningRestore, 'activated'>,
+  { activated, applications }: Pick<RunningRestore, 'activated' | 'applications'>,
   table: TenantTable,
   row: SnapshotRow,
   before: SnapshotRow | undefined,
@@ -29,7 +29,7 @@ export const noteActivated = (
   else if (table === 'tde_applications' && differs('group_id', 'compatibility', 'callers'))
     note('application', row.name, 'changed');
   if (table === 'access_guids' && row.removed_at === null && (before === undefined || before.removed_at !== null))
-    note('access-guid', row.application_id);
+    note('access-guid', applications.get(String(row.application_id)) ?? row.application_id);
   if (table === 'endpoints' && becomes('enabled')) note('endpoint', row.name);
   else if (table === 'endpoints' && differs('settings', 'vault_id', 'key_id')) note('endpoint', row.name, 'changed');
   if (table === 'endpoint_credentials') note('credential', row.access_key_id);

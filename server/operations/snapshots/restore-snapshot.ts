@@ -1,6 +1,8 @@
 // Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of it and rolls it back: what it says is what
 // would happen.
 
+import { hash } from 'node:crypto';
+import { canonicalJson } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
@@ -49,6 +51,18 @@ const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: str
 /** What lets callers use keys that they could not use before. A rule governs its own change. */
 const widensUse = ({ kind, change }: Activated): boolean =>
   kind === 'access-guid' || kind === 'credential' || (kind !== 'dual-control' && change !== 'created');
+
+const widening = ({ activated }: RestoreOutcome): readonly Activated[] => activated.filter(widensUse);
+
+/** The plan that is approved: what becomes active, by name, from which file. */
+const planOf = (found: RestoreOutcome, file: string): NonNullable<Wanted['activates']> => {
+  const items = widening(found).map(({ kind, change, id, name }) => ({ kind, change, id, name }));
+  return {
+    names: items.slice(0, mostNamed).map(({ kind, change, name }) => `${kind} ${name} (${change})`),
+    count: items.length,
+    digest: hash('sha256', canonicalJson({ file, items }), 'hex'),
+  };
+};
 
 /** Takes a unit of work back, with what it found. */
 class TakenBack extends Error {
@@ -106,6 +120,38 @@ type Wanted = {
   readonly newTenant: string | null;
   /** It creates credentials, brings back into use what was disabled or removed, or sets attributes back: a second person must agree. */
   readonly widensUse: boolean;
+  /**
+   * What the second person agrees to: the items that become active by their names, and a digest over all of them and over the file. Null where no
+   * second person is needed. Another content is another request.
+   */
+  readonly activates: { readonly names: readonly string[]; readonly count: number; readonly digest: string } | null;
+};
+
+/** What the file of a snapshot is known by: an erasure does not change it. */
+const digestOf = async ({ ring, archive, store }: RestorePorts, id: string): Promise<string> => {
+  const snapshot = await findSnapshot(store.read, id, ['available']);
+  return (await archive.inspect(id, trustedFor(ring, snapshot))).closing.digest;
+};
+
+/** Null: no second person is needed. */
+const planIn = async (ports: RestorePorts, id: string, found: RestoreOutcome): Promise<Wanted['activates']> =>
+  widening(found).length === 0 ? null : planOf(found, await digestOf(ports, id));
+
+/** For the audit log. */
+const detailsOf = (found: RestoreOutcome) => {
+  const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
+    Object.values(found.counts).reduce((total, each) => total + each[of], 0);
+  return {
+    tenantId: found.tenantId,
+    newTenant: found.newTenant,
+    newIds: found.newIds,
+    created: sum('created'),
+    changed: sum('changed'),
+    unchanged: sum('unchanged'),
+    stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
+    activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
+    activatedCount: found.activated.length,
+  };
 };
 
 export const restoreSnapshot = (
@@ -130,7 +176,7 @@ export const restoreSnapshot = (
   const governed = withApproval('snapshot.restore', {
     permission: 'snapshots:restore',
     by: 'requester',
-    plan: async (from, askedIn, { snapshotId, tenantId, newTenant, widensUse: widens }: Wanted) => {
+    plan: async (from, askedIn, { snapshotId, tenantId, newTenant, widensUse: widens, activates }: Wanted) => {
       const snapshot = await findSnapshot(from, snapshotId, ['available']);
       const into = newTenant === null ? (tenantId ?? snapshot.tenantId) : null;
       const there = into === null ? [] : await vaultsOf(from, into);
@@ -142,37 +188,27 @@ export const restoreSnapshot = (
         vaults: [...source, ...there],
         ruled: new Set(there.map(({ id }) => id)),
         second: widens ? 'restores that create credentials, end a block or set attributes back' : null,
-        impact: { into: newTenant ?? into, newTenant: newTenant !== null, keys: snapshot.counts?.rows.keys ?? 0 },
-        state: { at },
+        impact: {
+          into: newTenant ?? into,
+          newTenant: newTenant !== null,
+          keys: snapshot.counts?.rows.keys ?? 0,
+          activates: activates?.names ?? [],
+          activatesCount: activates?.count ?? 0,
+        },
+        state: { at, activates: activates?.digest ?? null },
       };
     },
     carryOut: async (tx, actor, wanted, key: KeyRef) => {
       const found = await restoreIn(tx, actor, key, wanted);
       // What is there may have changed since the second person was found not to be needed.
-      if (restoreSecondPerson && !wanted.widensUse && found.activated.some(widensUse))
+      const planned = restoreSecondPerson ? await planIn(ports, wanted.snapshotId, found) : null;
+      if (planned !== null && planned.digest !== wanted.activates?.digest)
         throw new ServiceError('conflict', 'what the restore would re-enable has changed in the meantime', {
           hint: 'repeat the restore: a second person must approve it',
         });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
-      const sum = (of: 'created' | 'changed' | 'unchanged'): number =>
-        Object.values(found.counts).reduce((total, each) => total + each[of], 0);
-      await recordEvent(
-        tx,
-        'snapshot.restored',
-        actor,
-        about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId }),
-        {
-          tenantId: found.tenantId,
-          newTenant: found.newTenant,
-          newIds: found.newIds,
-          created: sum('created'),
-          changed: sum('changed'),
-          unchanged: sum('unchanged'),
-          stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
-          activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
-          activatedCount: found.activated.length,
-        },
-      );
+      const subject = about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId });
+      await recordEvent(tx, 'snapshot.restored', actor, subject, detailsOf(found));
       return { answer: found, afterCommit: () => Promise.resolve() };
     },
   });
@@ -180,7 +216,7 @@ export const restoreSnapshot = (
   /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
   return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
-    const wanted: Wanted = { snapshotId: id, ...target, widensUse: false };
+    const wanted: Wanted = { snapshotId: id, ...target, widensUse: false, activates: null };
     /** Does all of it, and takes it back. */
     const tryOut = (): Promise<RestoreOutcome> =>
       store
@@ -199,9 +235,10 @@ export const restoreSnapshot = (
       const outcome = await exclusion
         .run(async () => {
           const found = dryRun || restoreSecondPerson ? await tryOut() : undefined;
-          const widens = restoreSecondPerson && found?.activated.some(widensUse) === true;
-          if (found === undefined || !dryRun) return governed.run(acting, { ...wanted, widensUse: widens }, key);
-          ({ rules } = await governed.plan(acting, { ...wanted, widensUse: widens }));
+          const activates = restoreSecondPerson && found !== undefined ? await planIn(ports, id, found) : null;
+          const planned: Wanted = { ...wanted, widensUse: activates !== null, activates };
+          if (found === undefined || !dryRun) return governed.run(acting, planned, key);
+          ({ rules } = await governed.plan(acting, planned));
           return found;
         })
         // A tenant's key that was not committed is taken out of memory.

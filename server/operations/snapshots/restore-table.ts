@@ -214,6 +214,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
       throw differsForever(table, each.row);
     let wanted: SnapshotRow | undefined = each.row;
+    if (table === 'tde_applications') restore.applications.set(String(each.row.id), String(each.row.name));
     if (table === 'keys') wanted = wantedKey(restore, each, existing);
     else if (table === 'tde_objects') wanted = await wantedObject(restore, each, existing, taken);
     else if (table === 'endpoints') wanted = wantedEndpoint(restore, each);

@@ -67,6 +67,8 @@ export interface RunningRestore extends RestorePorts {
   /** Labels of token objects that stay destroyed, by their id here. */
   readonly labels: Map<string, string>;
   readonly activated: Activated[];
+  /** Names of the snapshot's applications, by their ids here: a credential is shown by the name of its application. */
+  readonly applications: Map<string, string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;
   /** Handles that were taken. */
@@ -90,6 +92,7 @@ export const beginRestore = (
   stayDestroyed: [],
   labels: new Map(),
   activated: [],
+  applications: new Map(),
   gone: new Map(),
   newHandles: 0,
   lastHandle: 0,

@@ -42,9 +42,14 @@ class Counter : public dke::FrameHandler {
   std::atomic<int> frames{0};
   std::atomic<int> closed{0};
 
+  // A frame that begins with this letter keeps the loop until LetGo.
+  void Hold(char letter) { held_ = letter; }
+  void LetGo() { held_ = '\0'; }
+
   int64_t Connect(uint64_t, const dke::FramePeer&, uint8_t version) override { return version; }
   int64_t Frame(uint64_t, uint32_t, uint32_t length) override {
     const std::string number = std::to_string(++frames);
+    while (length > 0 && loop->request()[0] == static_cast<uint8_t>(held_.load()) && held_ != '\0') sched_yield();
     if (length > 0 && loop->request()[0] == 'L') {
       memset(loop->reply(), 'L', kLargeAnswer);
       return kLargeAnswer;
@@ -57,6 +62,9 @@ class Counter : public dke::FrameHandler {
     ++closed;
     return 0;
   }
+
+ private:
+  std::atomic<char> held_{'\0'};
 };
 
 struct Server {
@@ -169,6 +177,14 @@ struct Peer {
     assert_int_equal(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), bytes.size());
   }
 
+  // How long the body of the next answer is.
+  size_t LengthOfNext() const {
+    uint8_t header[12];
+    pollfd waiting{fd, POLLIN, 0};
+    if (poll(&waiting, 1, 30000) != 1 || recv(fd, header, sizeof header, MSG_PEEK | MSG_WAITALL) != sizeof header) fail_msg("no answer");
+    return static_cast<size_t>(header[8]) << 24 | static_cast<size_t>(header[9]) << 16 | static_cast<size_t>(header[10]) << 8 | header[11];
+  }
+
   std::string Receive(size_t length) const {
     std::string bytes(length, '\0');
     size_t at = 0;
@@ -235,6 +251,52 @@ struct Peer {
 void ExpectSame(const std::string& got, const std::string& wanted) {
   assert_int_equal(got.size(), wanted.size());
   assert_memory_equal(got.data(), wanted.data(), wanted.size());
+}
+
+// Counted, not timed: how many frames were served when the other caller's was.
+TEST(AMessageOfManyFramesIsServedInSharesAsFramesFromASocketAre) {
+  constexpr int kFlood = 117;
+  Server server;
+  Peer flooding(server);
+  Peer other(server);
+  std::string flood;
+  for (int i = 0; i < kFlood; ++i) flood += Peer::Frame(7, "f");
+  assert_true(flood.size() <= 4096);
+  other.Send(Peer::Frame(1, "o"));
+  other.Receive(14);
+  flooding.WarmUp();
+  const int before = server.handler.frames;
+  // The loop is in the flood's first frame until the other's is in its socket.
+  server.handler.Hold('f');
+  flooding.Put(flood);
+  Peer::Await("the flood has begun", [&] { return server.handler.frames > before; });
+  other.Send(Peer::Frame(2, "o"));
+  server.handler.LetGo();
+  const std::string answer = other.Receive(12 + other.LengthOfNext());
+  const int served = std::stoi(answer.substr(13)) - before;
+  if (served > kFlood / 2) fail_msg("the other caller was served after %d frames of the flood", served);
+  // And the flood is served to its end, in order.
+  Peer::Await("the flood has ended", [&] { return server.handler.frames == before + kFlood + 1; });
+}
+
+// A peer that does not take its answers is not served, whichever way its frames came.
+TEST(FramesOfAMessageWaitWhileAnswersAreNotTaken) {
+  Server server;
+  Peer peer(server);
+  std::string flood;
+  for (int i = 0; i < 100; ++i) flood += Peer::Frame(7, "L");
+  peer.WarmUp();
+  const int before = server.handler.frames;
+  peer.Put(flood);
+  Peer::Await("the flood has begun", [&] { return server.handler.frames > before; });
+  Peer other(server);
+  for (int i = 0; i < 50; ++i) {
+    other.Send(Peer::Frame(1, "o"));
+    other.Receive(12 + other.LengthOfNext());
+  }
+  // Two fill the socket and what the loop keeps.
+  assert_true(server.handler.frames - before - 50 <= 3);
+  for (int i = 0; i < 100; ++i) peer.Receive(12 + kLargeAnswer);
 }
 
 TEST(ALaneIsOfferedToTheOwnDialectAloneAndCannotShrink) {

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "large.h"
 #include "peer.h"
 #include "process.h"
 #include "transport.h"
@@ -629,6 +630,17 @@ UNANSWERED(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable) {
   assert_int_equal(C_GenerateRandom(1, random, sizeof random), CKR_OK);
   assert_int_equal(C_Finalize(NULL), CKR_OK);
   alarm(0);
+}
+
+/** Of memory that does not exist. */
+WITH(bytes_that_come_in_place_of_a_length_are_refused) {
+  static CK_BYTE data[LARGE_DATA + 1];
+  CK_ULONG length = sizeof data;
+
+  peer.hostile = 1;
+  assert_int_equal(C_Encrypt(17, data, sizeof data, NULL, &length), CKR_DEVICE_ERROR);
+  assert_int_equal(C_Encrypt(17, data, 16, NULL, &length), CKR_OK);
+  assert_int_equal(length, 16);
 }
 
 int main(void) { return run_written_tests(NULL, NULL); }

@@ -229,6 +229,40 @@ WITH(answers_fill_what_fits_and_tell_the_rest) {
   assert_int_equal(attributes[3].ulValueLen, 6);
 }
 
+/** Eight templates in each other would be a thousand million rows. */
+WITH(a_template_that_contains_itself_ends_soon) {
+  CK_ATTRIBUTE rows[16];
+
+  for (size_t i = 0; i < 16; i++) rows[i] = (CK_ATTRIBUTE){CKA_WRAP_TEMPLATE, rows, sizeof rows};
+  assert_int_equal(codec_put_query(&buffer, rows, 16, DIALECT_OWN), CKR_ARGUMENTS_BAD);
+  buffer_reset(&buffer);
+  assert_int_equal(codec_put_template(&buffer, rows, 16), CKR_ATTRIBUTE_VALUE_INVALID); /* it is too deep */
+}
+
+/** An agent that calls bytes of the caller a template would choose where the library writes. */
+WITH(a_value_in_a_template_does_not_become_a_template) {
+  CK_ATTRIBUTE inside = {CKA_LABEL, NULL, sizeof inside};
+  CK_ATTRIBUTE fake = {CKA_LABEL, &fake, sizeof fake};
+  CK_ATTRIBUTE outside = {CKA_WRAP_TEMPLATE, &inside, sizeof inside};
+
+  inside.pValue = &fake; /* what a label's buffer may contain */
+  buffer_put_u32(&buffer, 1);
+  for (int depth = 0; depth < 2; depth++) {
+    buffer_put_u32(&buffer, CKA_WRAP_TEMPLATE);
+    buffer_put_u8(&buffer, 1);
+    buffer_put_u32(&buffer, sizeof fake);
+    buffer_put_u32(&buffer, 1);
+  }
+  buffer_put_u32(&buffer, CKA_LABEL);
+  buffer_put_u8(&buffer, 1);
+  buffer_put_u32(&buffer, 4);
+  buffer_put_array(&buffer, "evil", 4);
+  buffer_put_u64(&buffer, CKR_OK);
+  assert_int_equal(codec_get_answers(&buffer, &outside, 1), CKR_DEVICE_ERROR);
+  assert_ptr_equal(fake.pValue, &fake);
+  assert_int_equal(fake.ulValueLen, sizeof fake);
+}
+
 WITH(answers_to_another_question_are_refused) {
   char label[8];
   CK_ATTRIBUTE attribute = {CKA_LABEL, label, sizeof label};

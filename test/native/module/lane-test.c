@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "lane.h"
 #include "process.h"
 #include "spinning.h"
@@ -62,7 +63,7 @@ static int drop(void **state) {
   return 0;
 }
 
-static struct lane *join(void) { return lane_join(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+static struct lane *join(void) { return lane_join(descriptor_keep(fcntl(fd, F_DUPFD_CLOEXEC, 3))); }
 
 static void answer(const char *text, uint32_t length, uint32_t number) {
   if (length <= LANE_LARGEST_ANSWER) memcpy(memory + 8192, text, length);
@@ -252,7 +253,7 @@ static void run(struct agent *agent, void (*body)(struct agent *)) {
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   agent->socket = pair[1];
   assert_int_equal(pthread_create(&thread, NULL, serve, agent), 0);
-  transport_adopt(pair[0], join(), 1000000);
+  transport_adopt(descriptor_keep(pair[0]), join(), 1000000);
   body(agent);
   transport_close();
   pthread_join(thread, NULL);
@@ -448,7 +449,7 @@ WITH(who_sleeps_at_the_lane_hears_the_socket_however_fast_others_are_answered) {
 
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   agent.socket = pair[1];
-  transport_adopt(pair[0], join(), 1000000);
+  transport_adopt(descriptor_keep(pair[0]), join(), 1000000);
   *WATCHING = *CROWDED = 1;
   assert_int_equal(pthread_create(&server, NULL, serve_crossed, &agent), 0);
   assert_int_equal(pthread_create(&other, NULL, ask_again_and_again, &agent), 0);

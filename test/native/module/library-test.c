@@ -11,7 +11,9 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 
@@ -242,6 +244,114 @@ static int initialize_as_host(const char *path) {
   return initialize(NULL) == CKR_DEVICE_REMOVED ? 0 : 1;
 }
 
+/** Another folder in the place of /etc, for this process and those that it starts. */
+static void enter_own_etc(void) {
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+      mount(in_folder("etc"), "/etc", NULL, MS_BIND, NULL) != 0)
+    _exit(96);
+}
+
+/** Runs the copy of this program with this DKE_PKCS11_CONF as the caller, who is not its owner. */
+static void initialize_with(const char *config) {
+  char variable[PATH_MAX + 32];
+  char *arguments[] = {(char[]){"host"}, (char[]){"initialize"}, strdup(in_folder("libdke_pkcs11.so")), NULL};
+  char *environment[] = {variable, NULL};
+  pid_t child;
+  int status;
+
+  snprintf(variable, sizeof variable, "DKE_PKCS11_CONF=%s", config);
+  child = fork();
+  if (child == 0) {
+    const gid_t none = CALLER;
+    enter_own_etc();
+    if (setgroups(1, &none) != 0 || setresgid(CALLER, CALLER, CALLER) != 0 || setresuid(CALLER, CALLER, CALLER) != 0) _exit(97);
+    execve(in_folder("host"), arguments, environment);
+    _exit(99);
+  }
+  free(arguments[2]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/** A configuration whose log is its own: what is written there shows which one was used. */
+static void put_config(const char *name, uid_t owner, mode_t mode) {
+  char log[64];
+  char text[2 * PATH_MAX];
+
+  snprintf(log, sizeof log, "log-%s", strrchr(name, '/') + 1);
+  snprintf(text, sizeof text, "log_dir = \"%s\"\n" PATIENT, in_folder(log));
+  put(name, text, mode);
+  assert_int_equal(chown(in_folder(name), owner, GROUP), 0);
+  if (mkdir(in_folder(log), 0755) == 0) assert_int_equal(chown(in_folder(log), OWNER, GROUP), 0);
+}
+
+static void expect_log(const char *name, const char *text) {
+  char log[96];
+
+  snprintf(log, sizeof log, "log-%s/library.log", name);
+  if (strstr(get(log), text) == NULL) fail_msg("%s has no \"%s\": %s", log, text, get(log));
+  unlink(in_folder(log));
+}
+
+/* What `oracle` is on a host with Grid Infrastructure, where two databases have one program and one user. */
+WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below_the_administrators_folders) {
+  static const struct {
+    const char *config;
+    const char *why;
+  } refused[] = {
+      {"/etc/dke/open.toml", "its mode is not 600"},
+      {"/etc/dke/root.toml", "it does not belong to the user as whom this program runs"},
+      {"/etc/dke/none.toml", "there is no such file that this program can reach"},
+      {"/etc/dke/link.toml", "nor below a directory that /etc/dke/config-folders names"},
+      {"/etc/other/own.toml", "nor below a directory that /etc/dke/config-folders names"},
+      {"/etc/dke", "it is not a regular file"},
+  };
+  struct statvfs file_system;
+
+  if (geteuid() != 0 || statvfs(folder, &file_system) != 0 || (file_system.f_flag & ST_NOSUID) != 0) {
+    print_message("skipped: only root can make a setuid program, and /tmp must allow it\n");
+    skip();
+  }
+  put("dke-agent", "#!/bin/sh\nexit 3\n", 0755);
+  copy(self, in_folder("host"), 0755);
+  assert_int_equal(chown(in_folder("host"), OWNER, GROUP), 0);
+  assert_int_equal(chmod(in_folder("host"), 06751), 0);
+  assert_int_equal(mkdir(in_folder("etc"), 0755), 0);
+  assert_int_equal(mkdir(in_folder("etc/dke"), 0755), 0);
+  assert_int_equal(mkdir(in_folder("etc/other"), 0755), 0);
+  assert_int_equal(mkdir(in_folder("etc/listed"), 0755), 0);
+  put_config("etc/dke/pkcs11.toml", OWNER, 0600);
+  put_config("etc/dke/one.toml", OWNER, 0600);
+  put_config("etc/dke/two.toml", OWNER, 0400);
+  put_config("etc/listed/three.toml", OWNER, 0600);
+  put_config("etc/dke/open.toml", OWNER, 0640);
+  put_config("etc/dke/root.toml", 0, 0600);
+  put_config("etc/other/own.toml", OWNER, 0600);
+  assert_int_equal(symlink("../other/own.toml", in_folder("etc/dke/link.toml")), 0);
+  put("etc/dke/config-folders", "/nonexistent\n/etc/listed\n", 0644);
+
+  initialize_with("/etc/dke/one.toml");
+  expect_log("one.toml", "has chosen /etc/dke/one.toml by DKE_PKCS11_CONF");
+  initialize_with("/etc/dke/two.toml");
+  expect_log("two.toml", "has chosen /etc/dke/two.toml by DKE_PKCS11_CONF");
+  initialize_with("/etc/listed/three.toml");
+  expect_log("three.toml", "has chosen /etc/listed/three.toml by DKE_PKCS11_CONF");
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    initialize_with(refused[i].config);
+    expect_log("pkcs11.toml", refused[i].why);
+  }
+  /* A list that others can write names nothing. */
+  assert_int_equal(chmod(in_folder("etc/dke/config-folders"), 0666), 0);
+  initialize_with("/etc/listed/three.toml");
+  expect_log("pkcs11.toml", "nor below a directory that /etc/dke/config-folders names");
+  assert_string_equal(get("log-own.toml/library.log"), "");
+  {
+    char command[96];
+    snprintf(command, sizeof command, "rm -rf /tmp/dke-pkcs11-%d", OWNER);
+    assert_int_equal(system(command), 0);
+  }
+}
+
 WITH(the_agent_inherits_no_descriptor) {
   const int fd = open("/dev/zero", O_RDONLY);
 
@@ -254,6 +364,101 @@ WITH(the_agent_inherits_no_descriptor) {
     unlink(in_folder("descriptors"));
   }
   close(fd);
+}
+
+/* --- what the agent does not inherit ------------------------------------------------------------------------------------- */
+
+static void limit_to(int resource, rlim_t soft, rlim_t hard) {
+  const struct rlimit limit = {soft, hard};
+  if (setrlimit((__rlimit_resource_t)resource, &limit) != 0) _exit(95);
+}
+
+static void put_text(const char *path, const char *text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0 || write(fd, text, strlen(text)) < 0) _exit(94);
+  close(fd);
+}
+
+/** Everything that a process hands on to those that it starts. */
+static void become_peculiar(void) {
+  cpu_set_t one;
+
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  if (sched_setaffinity(0, sizeof one, &one) != 0 || nice(5) < 0) _exit(93);
+  put_text("/proc/self/oom_score_adj", "300");
+  umask(077);
+  limit_to(RLIMIT_CPU, 1000, 100000);
+  limit_to(RLIMIT_NOFILE, 300, 2000);
+  limit_to(RLIMIT_FSIZE, 1 << 20, (rlim_t)1 << 30);
+  limit_to(RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY);
+  setenv("ORACLE_HOME", "/secret", 1);
+  setenv("LD_DEBUG_OUTPUT", "/secret", 1);
+  setenv("NODE_OPTIONS", "/secret", 1);
+  setenv("DKE_AGENT_ANYTHING", "/secret", 1);
+  setenv("DKE_AGENT_LOG_DIR", "/passed", 1);
+}
+
+static void initialize_in_vain_as(void (*become)(void)) {
+  const pid_t child = fork();
+  int status;
+
+  if (child == 0) {
+    void *library;
+    become();
+    if (chdir(folder) != 0) _exit(1);
+    _exit(load(in_folder("libdke_pkcs11.so"), &library)->C_Initialize(NULL) == CKR_DEVICE_REMOVED ? 0 : 2);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+}
+
+static void expect_fact(const char *facts, const char *fact) {
+  if (strstr(facts, fact) == NULL) fail_msg("not \"%s\": %s", fact, facts);
+}
+
+WITH(the_agent_is_an_ordinary_process_whoever_needs_it_first) {
+  char cpus[64];
+  const char *facts;
+
+  if (geteuid() != 0) {
+    print_message("skipped: only root can lower a nice value again\n");
+    skip();
+  }
+  put("dke-agent",
+      "#!/bin/sh\n"
+      "{ echo \"directory $(pwd -P)\"; echo \"umask $(umask)\"; echo \"oom $(cat /proc/self/oom_score_adj)\"\n"
+      "  echo \"nice $(nice)\"; echo \"cpus $(nproc)\"; echo \"core $(ulimit -Sc) $(ulimit -Hc)\"; echo \"files $(ulimit -Sn)\"\n"
+      "  echo \"cpu $(ulimit -St)\"; echo \"size $(ulimit -Sf)\"; env; } >\"${0%/*}/facts\"\n"
+      "exit 3\n",
+      0755);
+  initialize_in_vain_as(become_peculiar);
+  facts = get("facts");
+  snprintf(cpus, sizeof cpus, "cpus %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+  expect_fact(facts, "directory /\n");
+  expect_fact(facts, "umask 0022\n");
+  expect_fact(facts, "oom 0\n");
+  expect_fact(facts, "nice 0\n");
+  expect_fact(facts, cpus);
+  expect_fact(facts, "core 0 0\n");
+  expect_fact(facts, "files 2000\n");
+  expect_fact(facts, "cpu 100000\n");
+  expect_fact(facts, "size 2097152\n"); /* of 512 bytes */
+  expect_fact(facts, "DKE_AGENT_LOG_DIR=/passed\n");
+  assert_null(strstr(facts, "/secret"));
+}
+
+static void become_a_batch_job(void) { limit_to(RLIMIT_CPU, 30, 30); }
+
+WITH(an_agent_that_would_not_live_long_is_not_started) {
+  char text[PATH_MAX];
+
+  put("dke-agent", "#!/bin/sh\n: >\"${0%/*}/started\"\nexit 3\n", 0755);
+  snprintf(text, sizeof text, "log_dir = \"%s\"\n", folder);
+  put("pkcs11.toml", text, 0644);
+  initialize_in_vain_as(become_a_batch_job);
+  assert_int_equal(access(in_folder("started"), F_OK), -1);
+  expect_fact(get("library.log"), "hard limit of 30 for CPU time in seconds (ulimit -t), and the agent needs 600");
 }
 
 /* --- stack -------------------------------------------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ struct peer {
   atomic_int drop;         /* call id at which to close the connection, once */
   atomic_int drop_late;    /* the same, after having counted it as carried out */
   atomic_int lanes;        /* descriptors to send with the version byte: 1 for a lane */
+  atomic_int hostile;      /* C_Encrypt answers bytes, whether there is room for them or not */
   atomic_int parts;        /* whether there is C_EncryptUpdate */
   atomic_int carried_out;  /* how often drop_late's call came */
   atomic_int reserved;     /* whether the last C_Initialize bore a reserved string */
@@ -140,6 +141,12 @@ static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call
       buffer_put_u32(reply, 0);
       break;
     case 30: { /* C_Encrypt */
+      if (peer->hostile) {
+        peer_open_reply(reply, call, "ay");
+        buffer_put_u8(reply, 1);
+        buffer_put_array(reply, "sixteen of these", 16);
+        break;
+      }
       if (peer->begun == 0) peer->overtaken++;
       peer->begun = 0;
       buffer_get_u64(request);

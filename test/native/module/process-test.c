@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "process.h"
 #include "../tests.h"
 
@@ -54,11 +55,13 @@ TEST(so_does_one_made_behind_the_back_of_the_c_library) {
 
 TEST(a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child) {
   const int input = dup(0);
+  int descriptor;
   int fd;
   pid_t child;
 
   close(0);
-  fd = process_open("/dev/zero", O_RDONLY, 0);
+  descriptor = descriptor_open("/dev/zero", O_RDONLY, 0);
+  fd = descriptor_number(descriptor);
   dup2(input, 0);
   close(input);
   assert_true(fd > 2);
@@ -68,12 +71,13 @@ TEST(a_descriptor_is_kept_above_the_standard_ones_and_not_by_a_child) {
     _exit(fcntl(fd, F_GETFD) < 0 ? 0 : 1);
   }
   check_child(child);
-  process_close(fd);
+  descriptor_close(descriptor);
   assert_true(fcntl(fd, F_GETFD) < 0);
 }
 
 TEST(what_the_host_opens_under_the_same_number_is_not_closed) {
-  const int fd = process_open("/dev/zero", O_RDONLY, 0);
+  const int descriptor = descriptor_open("/dev/zero", O_RDONLY, 0);
+  const int fd = descriptor_number(descriptor);
   const int other = open("/dev/null", O_RDONLY);
   pid_t child;
 
@@ -84,7 +88,7 @@ TEST(what_the_host_opens_under_the_same_number_is_not_closed) {
     _exit(fcntl(fd, F_GETFD) >= 0 ? 0 : 1);
   }
   check_child(child);
-  process_close(fd);
+  descriptor_close(descriptor);
   assert_true(fcntl(fd, F_GETFD) >= 0);
   close(fd);
   close(other);
@@ -92,7 +96,7 @@ TEST(what_the_host_opens_under_the_same_number_is_not_closed) {
 
 static void *bar_forks_and_end(void *argument) {
   (void)argument;
-  process_bar_forks();
+  descriptor_bar_forks();
   return NULL;
 }
 
@@ -103,17 +107,17 @@ TEST(a_thread_that_bars_forks_for_ever_only_delays_them) {
   assert_int_equal(pthread_create(&thread, NULL, bar_forks_and_end, NULL), 0);
   pthread_join(thread, NULL);
   alarm(60);
-  process_before_fork();
+  descriptor_before_fork();
   child = fork();
   if (child == 0) {
     process_forked();
-    process_bar_forks();
-    process_allow_forks();
+    descriptor_bar_forks();
+    descriptor_allow_forks();
     _exit(0);
   }
-  process_allow_forks();
+  descriptor_allow_forks();
   check_child(child);
-  process_close_inherited(); /* that thread has ended */
+  descriptor_close_inherited(); /* that thread has ended */
   alarm(0);
 }
 

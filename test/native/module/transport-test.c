@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "descriptor.h"
 #include "process.h"
 #include "transport.h"
 #include "wire.h"
@@ -69,6 +70,7 @@ static void *echo(void *data) {
     if (output.length <= HIGH_WATER) poller.events |= POLLIN;
     if (output.length > 0) poller.events |= POLLOUT;
     poll(&poller, 1, -1);
+    if (agent->paused) continue;
     if ((poller.revents & POLLOUT) != 0) {
       moved = send(agent->socket, output.data, output.length, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (moved > 0) drop_front(&output, (size_t)moved);
@@ -91,7 +93,7 @@ static int start(void **state) {
   (void)state;
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return -1;
   agent = (struct echo){.socket = pair[1]};
-  transport_adopt(pair[0], NULL, 20);
+  transport_adopt(descriptor_keep(pair[0]), NULL, 20);
   return pthread_create(&agent.thread, NULL, echo, &agent);
 }
 
@@ -260,6 +262,7 @@ WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   enum outcome outcome = EXCHANGED;
   pthread_t thread;
   int pair[2];
+  int adopted;
   int waiting = 0;
 
   held = let_go = false;
@@ -274,12 +277,13 @@ WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   process_unlock(&wire.write_lock);
   transport_close();
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-  assert_false(transport_adopt(pair[0], NULL, 20));
+  adopted = descriptor_keep(pair[0]);
+  assert_false(transport_adopt(adopted, NULL, 20));
   let_go = true;
   pthread_join(thread, NULL);
   assert_int_equal(outcome, LOST);
   assert_false(transport_is_open());
-  assert_true(transport_adopt(pair[0], NULL, 20));
+  assert_true(transport_adopt(adopted, NULL, 20));
   close(pair[1]);
 }
 

@@ -34,6 +34,8 @@ enum template { GENERATE, FIND_KEY, FIND_DATA, CREATE_DATA, ASK, TEMPLATES };
 bool profile_read(const char *path);
 /** How the initial value of a wrapped key comes about: 'z'ero, 'r'andom, or from the 'i'd of the master key. */
 char profile_iv(void);
+/** Replaces a template: `<type>:<kind>:<number>`, hexadecimal type, separated by commas. */
+bool profile_template(const char *name, char *items);
 
 /* --- the token ------------------------------------------------------------------------------------------------------------ */
 
@@ -52,6 +54,9 @@ bool token_cipher(const char *id, bool encrypt, CK_MECHANISM_TYPE mechanism, CK_
 /** What gen0 does every three seconds with the handle that it has. */
 bool token_heartbeat(const char *id);
 bool token_destroy(const char *id);
+/** Changes what the metadata of a master key says: in its object, or in a new one (`again`). */
+bool token_tag(const char *id, const char *tag, bool again);
+bool token_metadata(const char *id, char *value, size_t size, CK_ULONG *length);
 
 /* --- the software keystore -------------------------------------------------------------------------------------------------- */
 

@@ -193,6 +193,36 @@ static bool step_replay(void) {
 
 static bool step_heartbeat(void) { return token_heartbeat(text("id")); }
 static bool step_destroy(void) { return token_destroy(text("id")); }
+static bool step_template(void) { return profile_template(text("name"), (char *)(uintptr_t)text("items")); }
+static bool step_tag(void) { return token_tag(text("id"), text("tag"), flag("again")); }
+
+static bool step_metadata(void) {
+  char value[128];
+  CK_ULONG length = 0;
+  if (!token_metadata(text("id"), value, sizeof value, &length)) return false;
+  fprintf(answer, ",\"value\":");
+  say_text(answer, value, length);
+  return true;
+}
+
+/** Bytes in hexadecimal form under a master key, as a key of the database is wrapped and unwrapped. */
+static bool step_cipher(void) {
+  CK_BYTE iv[16] = {0};
+  CK_BYTE in[96];
+  CK_BYTE out[96];
+  CK_ULONG room = sizeof out;
+  const char *given_in = text("in");
+  const size_t length = strlen(given_in) / 2;
+
+  if (length > sizeof in) return refuse("bytes", given_in);
+  for (size_t i = 0; i < length; i++)
+    if (sscanf(given_in + 2 * i, "%2hhx", &in[i]) != 1) return refuse("bytes", given_in);
+  if (!token_cipher(text("id"), flag("encrypt"), CKM_AES_CBC, iv, in, length, out, &room)) return false;
+  fprintf(answer, ",\"value\":\"");
+  for (size_t i = 0; i < room; i++) fprintf(answer, "%02x", out[i]);
+  fprintf(answer, "\"");
+  return true;
+}
 static bool step_wallet_create(void) { return wallet_create(text("path"), text("password")); }
 static bool step_wallet_open(void) { return wallet_open(text("path"), given("password")); }
 static bool step_wallet_password(void) { return wallet_change_password(text("path"), text("password"), text("new")); }
@@ -222,6 +252,10 @@ static const struct {
     {"replay", step_replay},
     {"heartbeat", step_heartbeat},
     {"destroy", step_destroy},
+    {"template", step_template},
+    {"cipher", step_cipher},
+    {"tag", step_tag},
+    {"metadata", step_metadata},
     {"wallet-create", step_wallet_create},
     {"wallet-open", step_wallet_open},
     {"wallet-password", step_wallet_password},

@@ -16,7 +16,7 @@ enum { MOST_ATTRIBUTES = 24, MOST_ROLES = 4, MOST_HANDLES = 256 };
 
 struct slot {
   CK_ATTRIBUTE_TYPE type;
-  char kind; /* 'b'ool, 'u'long, 'l'abel, 'v'alue */
+  char kind; /* 'b'ool, 'u'long, 'l'abel, 'v'alue, 'x': so many bytes of 0x5A */
   CK_ULONG number;
 };
 static struct {
@@ -37,6 +37,22 @@ static char heartbeat_rule = 'e';
 static CK_ULONG find_most = 2;
 
 char profile_iv(void) { return iv_rule; }
+
+bool profile_template(const char *name, char *items) {
+  for (size_t i = 0; i < TEMPLATES; i++) {
+    if (strcmp(name, template_names[i]) != 0) continue;
+    templates[i].count = 0;
+    for (char *item; (item = strsep(&items, ",")) != NULL;) {
+      struct slot *next = &templates[i].slots[templates[i].count];
+      if (*item == 0) continue;
+      if (templates[i].count == MOST_ATTRIBUTES || sscanf(item, "%lx:%c:%lu", &next->type, &next->kind, &next->number) != 3)
+        return refuse("profile", item);
+      templates[i].count++;
+    }
+    return true;
+  }
+  return refuse("profile", name);
+}
 
 static bool profile_line(char *line) {
   char *words[5] = {0};
@@ -221,7 +237,9 @@ static CK_ULONG fill(enum template which, const char *label, const void *value, 
   static CK_ULONG numbers[MOST_ATTRIBUTES];
   static char text[160];
   static CK_BYTE bytes[128];
+  static CK_BYTE filler[64];
 
+  memset(filler, 0x5A, sizeof filler);
   snprintf(text, sizeof text, "%s", label);
   if (length > sizeof bytes) length = sizeof bytes;
   if (value != NULL) memcpy(bytes, value, length);
@@ -230,8 +248,13 @@ static CK_ULONG fill(enum template which, const char *label, const void *value, 
     bools[i] = each->number != 0;
     numbers[i] = each->number;
     attributes[i].type = each->type;
-    attributes[i].pValue = each->kind == 'b' ? (void *)&bools[i] : each->kind == 'u' ? (void *)&numbers[i] : each->kind == 'l' ? (void *)text : (void *)bytes;
-    attributes[i].ulValueLen = each->kind == 'b' ? sizeof bools[i] : each->kind == 'u' ? sizeof numbers[i] : each->kind == 'l' ? strlen(text) : length;
+    switch (each->kind) {
+    case 'b': attributes[i].pValue = &bools[i], attributes[i].ulValueLen = sizeof bools[i]; break;
+    case 'u': attributes[i].pValue = &numbers[i], attributes[i].ulValueLen = sizeof numbers[i]; break;
+    case 'l': attributes[i].pValue = text, attributes[i].ulValueLen = strlen(text); break;
+    case 'x': attributes[i].pValue = filler, attributes[i].ulValueLen = each->number < sizeof filler ? each->number : sizeof filler; break;
+    default: attributes[i].pValue = bytes, attributes[i].ulValueLen = length;
+    }
   }
   return templates[which].count;
 }
@@ -331,6 +354,57 @@ bool token_find(const char *id, bool afresh, CK_ULONG *number, CK_OBJECT_HANDLE 
   return true;
 }
 
+enum { METADATA_LABEL = 64 + 2 * ID + 1 };
+
+/** The label of a master key's metadata: the id's characters in hexadecimal form. */
+static void metadata_label(const char *id, char *name) {
+  size_t at = (size_t)snprintf(name, METADATA_LABEL, "%s", metadata_prefix);
+  for (size_t i = 0; i < ID && at + 2 < METADATA_LABEL; i++)
+    at += (size_t)snprintf(name + at, METADATA_LABEL - at, "%02X", (unsigned)(unsigned char)id[i]);
+}
+
+bool token_tag(const char *id, const char *tag, bool again) {
+  CK_ATTRIBUTE attributes[MOST_ATTRIBUTES];
+  CK_ATTRIBUTE value = {CKA_VALUE, (void *)(uintptr_t)tag, strlen(tag)};
+  CK_OBJECT_HANDLE found[8];
+  CK_ULONG number = 0;
+  char name[METADATA_LABEL];
+  CK_RV rv;
+
+  if (!opened) return refuse("closed", id);
+  metadata_label(id, name);
+  if ((rv = find(attributes, fill(FIND_DATA, name, NULL, 0, attributes), found, &number)) != CKR_OK)
+    return refuse_call("C_FindObjects", rv);
+  if (number != 1) return refuse("no-metadata", name);
+  if (again) {
+    begin("%s", "");
+    if ((rv = end("C_DestroyObject", p11->C_DestroyObject(session, found[0]), "")) != CKR_OK) return refuse_call("C_DestroyObject", rv);
+    return create_data(name, tag, strlen(tag));
+  }
+  begin("template=%s", shape(&value, 1));
+  rv = end("C_SetAttributeValue", p11->C_SetAttributeValue(session, found[0], &value, 1), "");
+  return rv == CKR_OK || refuse_call("C_SetAttributeValue", rv);
+}
+
+bool token_metadata(const char *id, char *value, size_t size, CK_ULONG *length) {
+  CK_ATTRIBUTE attributes[MOST_ATTRIBUTES];
+  CK_ATTRIBUTE wanted = {CKA_VALUE, value, size};
+  CK_OBJECT_HANDLE found[8];
+  CK_ULONG number = 0;
+  char name[METADATA_LABEL];
+  CK_RV rv;
+
+  if (!opened) return refuse("closed", id);
+  metadata_label(id, name);
+  if ((rv = find(attributes, fill(FIND_DATA, name, NULL, 0, attributes), found, &number)) != CKR_OK)
+    return refuse_call("C_FindObjects", rv);
+  if (number != 1) return refuse("no-metadata", name);
+  begin("template=%s", shape(&wanted, 1));
+  rv = end("C_GetAttributeValue", p11->C_GetAttributeValue(session, found[0], &wanted, 1), "");
+  *length = wanted.ulValueLen;
+  return rv == CKR_OK || refuse_call("C_GetAttributeValue", rv);
+}
+
 bool token_generate(const char *id, const char *about) {
   CK_ATTRIBUTE attributes[MOST_ATTRIBUTES];
   CK_MECHANISM mechanism = {CKM_AES_KEY_GEN, NULL, 0};
@@ -357,10 +431,8 @@ bool token_generate(const char *id, const char *about) {
     }
   }
   if (metadata_prefix[0] != 0) {
-    char name[64 + 2 * ID + 1];
-    size_t at = (size_t)snprintf(name, sizeof name, "%s", metadata_prefix);
-    for (size_t i = 0; i < ID && at + 2 < sizeof name; i++)
-      at += (size_t)snprintf(name + at, sizeof name - at, "%02X", (unsigned)(unsigned char)id[i]);
+    char name[METADATA_LABEL];
+    metadata_label(id, name);
     if (!create_data(name, about, strlen(about))) return false;
   }
   if (handle_count == MOST_HANDLES) handle_count = 0;

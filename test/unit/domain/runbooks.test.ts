@@ -103,7 +103,7 @@ describe('a runbook', () => {
 
   test('says where a fact comes from that is not from the specification', () => {
     expect(fill('migrate', '19c').warnings.join(' ')).toContain(
-      'it failed with ORA-00600. Back up the service instead. (Source: one public report, not confirmed.)',
+      'it failed with ORA-00600. Back up the service instead. (Source: seen in public logs: Cosmian KMS, change log, tests on 23ai Free.)',
     );
   });
 });
@@ -139,7 +139,13 @@ describe('the files of the runbooks', () => {
       /\/rotate\.toml is not valid.*unknown place/s,
     ],
     ['has an unknown member', edit('check', 'downtime', 'downtimes'), /\/check\.toml is not valid/],
-    ['has an unknown grade', edit('shared', '"report"', '"rumour"'), /\/shared\.toml is not valid/],
+    ['has no grade', edit('shared', 'evidence = "seen"\n', ''), /\/shared\.toml is not valid/],
+    [
+      'names no source',
+      edit('shared', 'source = "Cosmian KMS, change log, tests on 23ai Free"\n', ''),
+      /\/shared\.toml is not valid.*needs a source/s,
+    ],
+    ['has an unknown grade', edit('shared', '"seen"', '"rumour"'), /\/shared\.toml is not valid/],
     [
       'takes a step that is not there',
       edit('check', 'use = "keystore-open"', 'use = "keystore"'),

@@ -128,7 +128,7 @@ test('a restore that creates credentials names them and waits for a second perso
   expect(planned.activated).toEqual(
     expect.arrayContaining([
       { kind: 'application', change: 'created', id: caller.application.id, name: 'erp' },
-      expect.objectContaining({ kind: 'access-guid', change: 'created', name: caller.application.id }),
+      expect.objectContaining({ kind: 'access-guid', change: 'created', name: 'erp' }),
     ]),
   );
   expect(planned.rules).toMatchObject([
@@ -138,6 +138,10 @@ test('a restore that creates credentials names them and waits for a second perso
   expect(await errorOf(login(service))).toBe('unauthenticated');
   const [waiting] = (await service.operations.approvals.list(administrator, { limit: 10 })).items;
   expect(waiting).toMatchObject({ kind: 'snapshot.restore', state: 'pending', missing: 1 });
+  // What becomes active is shown by its name to the person who agrees.
+  expect(waiting?.impact.activates).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^access-guid erp \(created\)/)]),
+  );
 });
 
 test('what was disabled while a restore was tried out is not brought back without a second person', async () => {

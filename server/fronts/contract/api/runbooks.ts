@@ -37,6 +37,10 @@ const stepSchema = z
     setting: z.string().optional().openapi({ description: 'A line of the configuration file named in the title.' }),
     expect: z.string().optional().openapi({ description: 'How to check that the step worked.' }),
     command: z.string().optional().openapi({ description: 'The equivalent dke command.' }),
+    onlyAfter: z
+      .string()
+      .optional()
+      .openapi({ description: 'Only if the step before was answered with this Oracle error.' }),
   })
   .openapi('RunbookStep');
 export type RunbookStep = z.output<typeof stepSchema>;
