@@ -8,6 +8,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
+import { ignoreForeignSignals } from './base/foreign-signals.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
 import { checkFile } from './config/check-file.ts';
@@ -299,6 +300,7 @@ export const runServer = async (options: {
   readonly say: (line: string) => void;
   readonly complain: (line: string) => void;
 }): Promise<number> => {
+  ignoreForeignSignals();
   // What the service writes is for itself alone, the side files of its database included.
   process.umask(0o077);
   keepHelpersBack();

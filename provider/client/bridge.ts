@@ -10,6 +10,7 @@ import { LoggedError } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
 import type { LogFields } from './log.ts';
+import { rememberingDoor } from './remembering-door.ts';
 import {
   type Caller,
   type RouteName,
@@ -92,8 +93,8 @@ export class HostPort {
   readonly #port: MessagePort;
   readonly #held: (uid: number, bytes: number) => void;
   readonly #waiting = new Map<number, Waiting>();
-  /** By context. */
-  readonly #answerCache = new Map<number, ServiceAnswerCache>();
+  /** By context, with the number of its processes. */
+  readonly #caches = new Map<number, { readonly cache: ServiceAnswerCache; users: number }>();
   #next = 1;
 
   /** `held` hears how many bytes more the open configurations of a user hold. */
@@ -115,39 +116,46 @@ export class HostPort {
       throw new LoggedError(rv, 'the configuration cannot be used', message);
     }
     const { context, spinUs, keyCheckMs } = reply;
-    let answerCache = this.#answerCache.get(context);
-    if (answerCache === undefined) {
-      answerCache = new ServiceAnswerCache(keyCheckMs, () => performance.now());
-      this.#answerCache.set(context, answerCache);
+    let known = this.#caches.get(context);
+    if (known === undefined) {
+      known = { cache: new ServiceAnswerCache(keyCheckMs, () => performance.now()), users: 0 };
+      this.#caches.set(context, known);
     }
-    return { id: context, door: this.#door(context, answerCache), spinUs };
+    known.users++;
+    return { id: context, door: this.#door(context, known.cache), spinUs };
+  }
+
+  /** A process no longer uses a context. What was remembered for it goes with the last one. */
+  release(context: number): void {
+    const known = this.#caches.get(context);
+    if (known !== undefined && --known.users === 0) {
+      known.cache.close();
+      this.#caches.delete(context);
+    }
+    this.tell({ kind: 'release', context });
   }
 
   /** The service through the main thread. What one process has learned counts for all that share the configuration. */
-  #door(context: number, answerCache: ServiceAnswerCache): ServiceDoor {
+  #door(context: number, cache: ServiceAnswerCache): ServiceDoor {
+    const ask = async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
+      const { raw } = request;
+      const question = { kind: 'call', context, request, caller } as const;
+      const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
+      switch (reply.kind) {
+        case 'answered':
+          return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
+        case 'failed':
+          throw new ServiceCallError(reply.code, reply.message, reply.requestId, {
+            told: reply.told,
+            reason: reply.reason,
+            handle: request.handle,
+          });
+        default:
+          throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another request');
+      }
+    };
     return {
-      call: async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
-        const { raw } = request;
-        const said = answerCache.recall(request);
-        if (said !== null) return { answer: said as ServiceAnswer<R>['answer'], raw: new Uint8Array(0), epoch: 0 };
-        const sentAt = answerCache.now();
-        const question = { kind: 'call', context, request, caller } as const;
-        const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
-        switch (reply.kind) {
-          case 'answered':
-            answerCache.answered(request, sentAt, reply.epoch, reply.answer);
-            return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };
-          case 'failed':
-            answerCache.failed();
-            throw new ServiceCallError(reply.code, reply.message, reply.requestId, {
-              told: reply.told,
-              reason: reply.reason,
-              handle: request.handle,
-            });
-          default:
-            throw new CryptokiError(CKR.GENERAL_ERROR, 'the main thread has answered another request');
-        }
-      },
+      call: rememberingDoor(cache, ask),
       withdraw: (caller) => this.tell({ kind: 'withdraw', context, caller }),
       close: async () => undefined,
     };

@@ -67,7 +67,7 @@ const fields = {
   log_dir: { type: 'text', required: false },
   log_level: { type: 'text', required: false },
   spin_us: { type: 'integer', min: 0, max: 1000 },
-  key_check_ms: { type: 'integer', min: 0, max: 2000 },
+  key_check_ms: { type: 'integer', min: 0, max: 1000 },
   wait_seconds: { type: 'integer', min: 0, max: 600 },
 } as const satisfies Record<string, Row>;
 
@@ -177,6 +177,15 @@ export const parseConfig = (path: string, text: string, user: FileUser): Provide
   };
 };
 
+/** Null where a % is followed by something else than two digits of UTF-8. */
+const decoded = (part: string): string | null => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+};
+
 const parseServerUrl = (
   text: string,
   accessToken: string,
@@ -189,14 +198,16 @@ const parseServerUrl = (
   const plain = url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (url.protocol !== 'https:' || parts === undefined || !plain) throw bad(shape);
   const { prefix = '', guid = '', app = '' } = parts;
+  const [credential, applicationId] = [decoded(guid), decoded(app)];
+  if (credential === null || applicationId === null) throw bad(shape);
   const same = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
-  if (!same(Buffer.from(decodeURIComponent(guid)), Buffer.from(accessToken))) {
+  if (!same(Buffer.from(credential), Buffer.from(accessToken))) {
     throw bad('contains another access_guid than access_token');
   }
   return {
     origin: url.origin,
     basePath: `${prefix}/${guid}/${app}`,
     redactedUrl: `${url.origin}${prefix}/***/${app}`,
-    applicationId: decodeURIComponent(app),
+    applicationId,
   };
 };

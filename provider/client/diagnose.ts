@@ -28,8 +28,10 @@ import {
   warning,
 } from '../../server/base/checks.ts';
 import { toRfc3339 } from '../../server/base/clock.ts';
+import { isUnreadableMasterKey } from '../../server/base/master-keys.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
 import { instanceText } from '../../server/fronts/contract/tde.ts';
+import { printableLabel } from './application.ts';
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
 import { userName } from './log.ts';
@@ -263,6 +265,26 @@ const checkLabel = async ({ options, door }: Context): Promise<Finding> => {
     : ok(`${label}: ${object.class}, ${object.state}, created ${toRfc3339(object.createdAt)}`);
 };
 
+/** Master keys that were created before DKE refused such ones. */
+const checkMasterKeys = async ({ door }: Context): Promise<Finding> => {
+  if (door === undefined) throw new Error('there was no connection to the service');
+  const unreadable: string[] = [];
+  for (let after = 0, more = true; more; ) {
+    const head = { class: 'secret-key', after, limit: 1000 } as const;
+    const { answer } = await door.call({ route: 'findObjects', handle: null, head, raw: null }, caller());
+    const found = answer.objects.filter(isUnreadableMasterKey);
+    unreadable.push(...found.map(({ label }) => printableLabel(Buffer.from(label, 'base64'))));
+    after = answer.objects.at(-1)?.handle ?? after;
+    more = answer.more && answer.objects.length > 0;
+  }
+  return unreadable.length === 0
+    ? ok('every master key can decrypt')
+    : failed(
+        `${unreadable.length} cannot decrypt what they encrypt: ${unreadable.slice(0, 5).join(', ')}`,
+        'run dke tde key allow-decryption KEY for each of them',
+      );
+};
+
 const checks: readonly Check<Context>[] = [
   {
     id: 'configuration',
@@ -282,6 +304,7 @@ const checks: readonly Check<Context>[] = [
   { id: 'tls', layer: 'tls', title: 'its certificate is trusted', needs: ['network'], run: checkTls },
   { id: 'token', layer: 'service', title: 'access_token is accepted', needs: ['tls'], run: checkToken },
   { id: 'label', layer: 'key', title: 'the key is found', needs: ['token'], run: checkLabel },
+  { id: 'master-keys', layer: 'key', title: 'master keys decrypt', needs: ['token'], run: checkMasterKeys },
 ];
 
 /** Runs every check, as the user that calls: a database's checks are true only when its own OS user runs them. */

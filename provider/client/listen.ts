@@ -56,7 +56,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
   const dispatch = createAgentDispatcher();
   const surroundings: Surroundings = {
     open: (config, peer, wait) => host.open(config, peer, wait),
-    release: ({ id }) => host.tell({ kind: 'release', context: id }),
+    release: ({ id }) => host.release(id),
     log: (context, level, fields, message) =>
       host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),
     userName: userNames(),

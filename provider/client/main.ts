@@ -15,6 +15,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { core, type FrameServerOptions } from '../../addon/core.ts';
+import { ignoreForeignSignals } from '../../server/base/foreign-signals.ts';
 import { parseLimits, type UserLimits } from './account.ts';
 import { ownVersion } from './codec/wire.ts';
 import { startHost } from './host.ts';
@@ -87,6 +88,7 @@ const serverOptions = (socket: string | null, limits: UserLimits): FrameServerOp
 /** Runs until it is told to stop. The exit code: 0 stopped as asked, 1 failed. */
 const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
+  ignoreForeignSignals();
   // It holds keys of all processes of its users, and may have been started by any of them.
   core.forbidDumps();
   setFlagsFromString(heapGrowth);

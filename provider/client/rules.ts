@@ -1,6 +1,7 @@
 // The standard's attribute tables as rows: which objects have an attribute, who may give it, its default, and
 // how it may change (PKCS#11 2.40, sections 4.1 to 4.10 and, for key types, mechanisms 2.1, 2.3, 2.7 and 2.8; the footnotes of
 // table 10 are the columns here). `template.ts` reads the rows; nothing here reads a template.
+import { isMasterKeyLabel } from '../../server/base/master-keys.ts';
 import { type AttributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
 import { type Attribute, type AttributeValue, unavailableInformation } from '../schema/types.ts';
@@ -92,14 +93,25 @@ const ofType =
   ({ given }) =>
     types.includes(Number(given.get(CKA.KEY_TYPE)));
 
+/** A master key of a database: what it encrypts must be read again (server/base/master-keys.ts). */
+export const isMasterKey = (attributes: ReadonlyAttributes): boolean => {
+  const label = attributes.get(CKA.LABEL);
+  return (
+    attributes.get(CKA.CLASS) === CKO.SECRET_KEY &&
+    attributes.get(CKA.KEY_TYPE) === CKK.AES &&
+    label instanceof Uint8Array &&
+    isMasterKeyLabel(label)
+  );
+};
+
 /**
  * A key that decrypts wraps no sensitive key (key-roles.ts). Where a template asks for wrapping or unwrapping, the key does not decrypt
- * unless the template asks for that too.
+ * unless the template asks for that too. A master key always does: databases ask for both and name nothing else.
  */
 const decryptsUnlessItWraps =
   (type: number): ((circumstances: Circumstances) => boolean) =>
   ({ given, asksFor }) =>
-    given.get(CKA.KEY_TYPE) === type && !asksFor(CKA.WRAP, CKA.UNWRAP);
+    given.get(CKA.KEY_TYPE) === type && (isMasterKey(given) || !asksFor(CKA.WRAP, CKA.UNWRAP));
 
 const row = (name: AttributeName, of: readonly ObjectKind[], rule: Rule): Row => ({ name, of, rule });
 
@@ -125,6 +137,8 @@ const rows: readonly Row[] = [
   row('APPLICATION', ['data'], free(noBytes)),
   row('OBJECT_ID', ['data'], free(noBytes)),
   row('VALUE', ['data'], make('may', 'never', 'free', 'free', null)),
+  // Not in the standard's table; databases name it, and other tokens accept it. An object has it when it was given.
+  row('ID', ['data'], make('may', 'never', 'free', 'free', null)),
 
   // 4.6: certificates
   row('CERTIFICATE_TYPE', ['certificate'], make('needed', 'never', 'never', 'never', null)),

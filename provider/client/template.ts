@@ -5,7 +5,18 @@ import { CKO } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
 import { type Attribute, type AttributeValue, CryptokiError } from '../schema/types.ts';
 import type { AttributeMap, ReadonlyAttributes } from './attribute-blob.ts';
-import { type Change, fitsKeyType, isKeyType, kindOf, type ObjectKind, type Origin, ruleFor, rules } from './rules.ts';
+import { ToldError, tell } from './causes.ts';
+import {
+  type Change,
+  fitsKeyType,
+  isKeyType,
+  isMasterKey,
+  kindOf,
+  type ObjectKind,
+  type Origin,
+  ruleFor,
+  rules,
+} from './rules.ts';
 
 const known: ReadonlySet<number> = new Set(Object.values(attributes).map(({ type }) => type));
 
@@ -123,8 +134,15 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
     if (given.has(type) || otherwise === null) continue;
     given.set(type, typeof otherwise === 'function' ? otherwise(circumstances) : otherwise);
   }
+  checkDecrypts(given);
   const { value, material, checkValue } = taken;
   return { kind, attributes: given, value, material, length, checkValue };
+};
+
+/** Refuses a master key under which nothing could be read. */
+const checkDecrypts = (attributes: ReadonlyAttributes): void => {
+  if (isMasterKey(attributes) && attributes.get(CKA.DECRYPT) !== true)
+    throw new ToldError(tell('master-key-decrypt', { attribute: attributeName(CKA.DECRYPT) }));
 };
 
 const classOf = (given: ReadonlyAttributes, origin: Origin): number => {
@@ -277,6 +295,8 @@ export const changes = (
     }
     if (!mayBecome(rule[by], value)) throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'cannot be changed in this way');
   }
+  // Changes that make it readable, or have nothing to do with it, are none of this rule's.
+  if (given.has(CKA.DECRYPT) || given.has(CKA.LABEL)) checkDecrypts(new Map([...current, ...given]));
   return given;
 };
 

@@ -24,6 +24,7 @@ import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaul
 import { asOwnerAsync, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import { libraryFolderOf, programRoot } from './payload.ts';
 import { usersOf } from './processes.ts';
+import { checkProgram } from './program.ts';
 import { readManifest, readState } from './state.ts';
 
 export interface CheckOptions {
@@ -33,6 +34,8 @@ export interface CheckOptions {
   /** pkcs11.toml files, one for each database. */
   readonly configPaths: readonly string[];
   readonly socket: string | undefined;
+  /** The database's program, `oracle` for instance; not checked when absent. */
+  readonly program: string | undefined;
   /** Databases that share an access_guid are a fault and not a remark. */
   readonly distinct: boolean;
 }
@@ -225,10 +228,21 @@ const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart
         ? checkCalls(each)
         : notAsked(`blocked by: ${need?.title ?? 'a process can load it'}`),
   };
+  const { program } = options;
+  const reached: Check<Context> = {
+    id: 'program',
+    layer: 'configuration',
+    title: 'every process of the program uses this configuration',
+    needs: [],
+    run: () =>
+      program === undefined
+        ? notAsked('no program is named')
+        : checkProgram(program, configPath, owner, { fallback: defaultConfigPath }),
+  };
   return {
     what: `the database of ${configPath}`,
     whoSays: 'the database prints',
-    results: [...results, ...(await runChecks([last], context))],
+    results: [...results, ...(await runChecks(program === undefined ? [last] : [reached, last], context))],
   };
 };
 

@@ -1,5 +1,5 @@
 // What `dke provider` calls: options as they were typed become those of the installer.
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Installer, ProviderOptions } from '../../server/fronts/contract/provider.ts';
 import { checkProvider, defaultConfigPath } from './check.ts';
 import { install, rollback, uninstall, upgrade } from './install.ts';
@@ -37,11 +37,12 @@ export const run: Installer['run'] = (action, options) => {
   }
 };
 
-export const check: Installer['check'] = (options) =>
+export const check: Installer['check'] = ({ oracleHome, ...options }) =>
   checkProvider({
     layout: layoutIn(options),
     owner: ownerIn(options),
     configPaths: options.conf ?? [],
     socket: options.socket,
+    program: options.program ?? (oracleHome === undefined ? undefined : join(oracleHome, 'bin/oracle')),
     distinct: options.distinct ?? false,
   });

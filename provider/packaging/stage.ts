@@ -70,7 +70,7 @@ const strip = (build: Build, path: string): void =>
 const command = `#!/bin/sh
 # The dke command, with the Node that came with it. /usr/bin/dke leads here by way of a link.
 here=$(dirname -- "$(readlink -f -- "$0")") || exit 1
-exec "$here/node" "$here/../dist/server/cli/main.js" "$@"
+exec "$here/node" --disable-sigusr1 "$here/../dist/server/cli/main.js" "$@"
 `;
 
 /** Packages of others in this one, relative to the root. */

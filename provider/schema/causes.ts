@@ -263,6 +263,12 @@ export const causes = {
     todo: 'use another label: a database finds its master key by the label, so no other key of the group can have the label of a master key',
     rv: 'TEMPLATE_INCONSISTENT',
   },
+  'master-key-decrypt': {
+    told: 'agent',
+    what: 'a master key cannot have {attribute} false: what it encrypts could never be read',
+    todo: 'have the program set it to true, or leave it out; a key that only wraps other keys needs a label of another form',
+    rv: 'TEMPLATE_INCONSISTENT',
+  },
   'key-disabled': {
     told: 'agent',
     what: 'the key of handle {handle}, or its vault, is disabled',

@@ -37,6 +37,7 @@ export const openData = async (
   const ring = createKeyRing(core.raw);
   const storage = await openStorage({
     config,
+    acceptDatabase: options.acceptDatabase,
     ring,
     clock,
     log,

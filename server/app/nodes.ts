@@ -2,6 +2,7 @@
 
 import { StartError } from '../base/start-error.ts';
 import { type AuditSealer, createAuditSealer } from '../operations/audit/seal-audit-log.ts';
+import { compareWithState } from '../operations/nodes/compare-position.ts';
 import { createFleet } from '../operations/nodes/fleet.ts';
 import { createMissingRecords } from '../operations/service/missing-records.ts';
 import { createQuarantine, type QuarantineGate } from '../operations/service/quarantine.ts';
@@ -37,7 +38,7 @@ export const createNodes = async (
     readonly core: CryptoCore;
     readonly events: ServiceEvents;
   },
-  { store, node, databasePath }: Storage,
+  { store, node, state, databasePath }: Storage,
   options: {
     readonly name: string;
     readonly version: string;
@@ -57,7 +58,7 @@ export const createNodes = async (
   events.on('nodeRemoved', () => leave(removedFault()));
   events.on('nodeCopied', () => leave(copiedFault(node.path)));
   const fleet = createFleet(
-    { store, ring, clock, log, events },
+    { store, ring, clock, log, state, events },
     { id: node.id, name, version, contactMs: postgresql?.contactMs ?? 0, directory: node.directory },
   );
   const fenced = fleet.duties.fence(store);
@@ -70,10 +71,17 @@ export const createNodes = async (
     perform: (work) => fleet.perform('audit', work),
     events,
   });
-  const finding = await sealer.inspect();
-  if (finding.state !== 'intact' && acceptDatabase) await sealer.accept(finding);
+  const finding = await compareWithState({ store: fenced, root }, state, {
+    finding: await sealer.inspect(),
+    selfId: node.id,
+  });
+  if (acceptDatabase) {
+    if (finding.state !== 'intact') await sealer.accept(finding);
+    state.clear();
+  }
   const quarantine = createQuarantine(fenced, sealer, {
     finding: acceptDatabase ? { state: 'intact' } : finding,
+    state,
     place: postgresql === undefined ? databasePath : `${postgresql.database} on ${postgresql.host}`,
     core,
     clock,

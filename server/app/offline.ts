@@ -20,6 +20,7 @@ import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
 import { backUpRoot, restoreRoot } from '../roots/backup.ts';
 import { openFileRoot } from '../roots/file.ts';
+import { anchorBeside } from '../roots/files.ts';
 import { openWrappedFile, type RootOptions } from '../roots/open.ts';
 import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from '../roots/ways.ts';
 import {
@@ -36,6 +37,7 @@ import {
 } from '../roots/wrapped-file.ts';
 import { wrappedRoot } from '../roots/wrapped-root.ts';
 import { StoreError } from '../store/errors.ts';
+import { forgetPosition, recordRootRestored } from '../store/node-state.ts';
 import { inspectDatabase } from '../store/sqlite/inspect.ts';
 import { type DirectoryLock, lockDirectory } from '../store/sqlite/lock.ts';
 import { countTables } from '../store/sqlite/table-counts.ts';
@@ -207,6 +209,8 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
         },
       });
       await copy.finish();
+      // Its numbers are those of the other store.
+      forgetPosition(config.dataDirectory);
       return { ...report, findings };
     } catch (error) {
       await copy.abandon().catch(() => undefined);
@@ -458,9 +462,13 @@ export const restoreRootKey = async (
     mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
     lock = lockDirectory(join(config.dataDirectory, 'lock'));
     if (ifMissing && (await neededEpochs(config)).length === 0) return undefined;
-    return await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) =>
+    const epoch = await restoreRoot(rootOptionsOf(config, ask), backup, systemClock.now(), async (epochs) =>
       requireEpochs(epochs, await neededEpochs(config)),
     );
+    // Nothing tells whether the database is the newest one.
+    if (anchorBeside(config.root.path).read() === undefined)
+      recordRootRestored(config.dataDirectory, systemClock.now());
+    return epoch;
   } catch (error) {
     throw asStartError(error, config);
   } finally {

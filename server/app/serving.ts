@@ -2,8 +2,8 @@
 // start or later, until an operator confirms it.
 
 import { toRfc3339 } from '../base/clock.ts';
+import type { Unsound } from '../domain/audit-finding.ts';
 import { toText } from '../domain/difference.ts';
-import type { Unsound } from '../operations/audit/compare-log.ts';
 import type { RunningFleet } from '../operations/nodes/running-fleet.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import type { Directory } from '../ports/directory.ts';
@@ -68,8 +68,9 @@ export const createServing = (
     if (!isStarted) early ??= finding;
     else if (quarantine.closed() === undefined) enterQuarantine(finding);
   };
+  quarantine.onNewCode(close);
   events.on('databaseChanged', found);
-  events.on('changesLost', (differences) => found({ state: 'lost-changes', differences }));
+  events.on('changesLost', found);
   const run = async (): Promise<void> => {
     await start.run();
     isStarted = true;

@@ -12,8 +12,10 @@ import type { Config } from '../config/config.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { Log } from '../ports/log.ts';
+import type { NodeState } from '../ports/node-state.ts';
 import type { Repositories, Store } from '../ports/store.ts';
 import type { StoreError } from '../store/errors.ts';
+import { openNodeState } from '../store/node-state.ts';
 import type { PostgresOptions } from '../store/postgres/engine.ts';
 import { lockDirectory } from '../store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from '../store/store.ts';
@@ -125,6 +127,8 @@ export interface NodePlace {
 export interface Storage {
   readonly store: Store;
   readonly node: NodePlace;
+  /** What of this node outlives its process. */
+  readonly state: NodeState;
   /** Of the embedded database, whether it is used or not. */
   readonly databasePath: string;
   /** Nothing is sealed yet: the first start, or the continuation of one that was cut off. */
@@ -135,6 +139,7 @@ export interface Storage {
 
 export interface StorageOptions {
   readonly config: Config;
+  readonly acceptDatabase: boolean;
   readonly ring: KeyRing;
   readonly clock: Clock;
   readonly log: Log;
@@ -174,6 +179,8 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
       : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
   if (postgresql === undefined) chmodSync(databasePath, 0o600);
   lifecycle.opened('the database', () => store.close());
+  const state = openNodeState(dataDirectory, log, options.acceptDatabase);
+  lifecycle.opened('the state of the node', () => state.close());
   const nodePath = join(dataDirectory, 'node');
   const isNewNode = store.link !== undefined && !existsSync(nodePath);
   const node: NodePlace = {
@@ -200,5 +207,5 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
         'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
     );
   if (isFirstStart) await store.write((tx) => tx.settings.set(inUseSetting, 'yes'));
-  return { store, node, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
+  return { store, node, state, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
 };

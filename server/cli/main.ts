@@ -3,12 +3,15 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';
+import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { redact } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, printError } from './output.ts';
 import { makeProgramFor } from './program.ts';
 import { clearProgress, startProgress, stopProgress } from './progress.ts';
+
+ignoreForeignSignals();
 
 /** package.json is two folders up from the sources and three from what was built of them. */
 const readVersion = (): string => {

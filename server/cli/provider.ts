@@ -123,6 +123,8 @@ export const addProvider = (program: Command): void => {
       collect,
     )
     .option('--distinct', 'report databases that share an access_guid as a fault: use this before a destructive test')
+    .option('--program <file>', 'program of the database: checks which configuration each kind of its processes uses')
+    .option('--oracle-home <folder>', 'the same for bin/oracle in this folder')
     .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<ProviderOptions & { readonly output: OutputFormat }>();

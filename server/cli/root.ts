@@ -79,6 +79,13 @@ export const addRoot = (program: Command): void => {
     },
   );
 
+  noun.row(
+    routes.releaseCopy,
+    'release-copy <name>',
+    'Stops an erasure run from waiting for a standby that was removed. If it became the database afterwards, no key could be opened. Audited.',
+    { text: show },
+  );
+
   noun.act(
     'unseal',
     'Unseals a service with the passphrase of one of its root providers.',

@@ -262,6 +262,12 @@ const addMasterKey = (tde: Noun): void => {
       else caller.output.bytes(Buffer.from(publicKey));
     },
   );
+  noun.row(
+    masterKeys.allowDecryption,
+    'allow-decryption <key>',
+    'Repairs a master key of a database that encrypts but cannot decrypt. Applies to the next request.',
+    { also },
+  );
   noun.row(masterKeys.blastRadius, 'blast-radius <key>', 'Shows who loses access if a master key is destroyed.', {
     also,
     text: (output, radius) => {

@@ -132,6 +132,8 @@ export const auditKinds = {
     activity: 'update',
     fields: ['applicationId', 'appId', 'host', 'process'],
   },
+  /** A person repaired a master key that could only encrypt. */
+  'key.decryption-allowed': { severity: 'medium', activity: 'update', fields: ['name', 'label', 'applicationId'] },
   /** A key that is extractable left: `form` is `wrapped`; for one that is not sensitive also `clear` or `sealed`. */
   'key.exported': {
     severity: 'high',
@@ -163,6 +165,7 @@ export const auditKinds = {
     activity: 'other',
     fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
   },
+  'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },

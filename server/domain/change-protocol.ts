@@ -12,6 +12,16 @@ export interface ChangeMark {
   readonly history: string;
 }
 
+/** A state of a database, as a later state of the same one proves that it has it. */
+export interface StorePosition {
+  readonly last: ChangeMark;
+  /** Records of the audit log, and the hash of the last one, in hexadecimal. */
+  readonly records: number;
+  readonly leaf: string;
+  /** Version of the policy rows. */
+  readonly rows: number;
+}
+
 export const isSameChange = (a: ChangeMark, b: ChangeMark): boolean => a.epoch === b.epoch && a.history === b.history;
 
 /**

@@ -12,6 +12,12 @@ export interface Difference {
 /** At least one. */
 export type Differences = readonly [Difference, ...Difference[]];
 
+/** Undefined: there is none. */
+export const differencesOf = (found: readonly Difference[]): Differences | undefined => {
+  const [first, ...others] = found;
+  return first === undefined ? undefined : [first, ...others];
+};
+
 /** In one line. */
 export const toText = ({ what, found, foundIn, expected, expectedIn }: Difference): string =>
   `${what}: ${found} in ${foundIn}, ${expected} in ${expectedIn}`;

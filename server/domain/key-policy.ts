@@ -1,6 +1,7 @@
 // May this key be used for this, now? The single answer, for external key stores and for TDE. Pure. A front or an
 // operation gives a refusal its own words; what is not about the key (who calls, rules of an endpoint) is decided there.
 
+import { isUnreadableMasterKey } from '../base/master-keys.ts';
 import type { Key, KeyUsage } from './key.ts';
 import type { TokenObject } from './tde.ts';
 import { type TokenMechanism, takesKey } from './token-mechanisms.ts';
@@ -30,11 +31,15 @@ export type TokenKeyRefusal =
   | 'key-type'
   | 'mechanism'
   | 'wraps-sensitive-keys'
+  | 'unreadable'
   | StateRefusal
   | 'vault';
 
 interface TokenKeyFacts {
-  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'extractable' | 'usages' | 'wrappedSensitive' | 'rules'>;
+  readonly object: Pick<
+    TokenObject,
+    'class' | 'algorithm' | 'label' | 'extractable' | 'usages' | 'wrappedSensitive' | 'rules'
+  >;
   readonly key: KeyFacts | undefined;
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
@@ -59,6 +64,7 @@ export const refusalOfTokenKey = (
     if (by !== null && object.rules?.mechanisms?.includes(by) === false) return 'mechanism';
   }
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
+  if (use === 'encrypt' && isUnreadableMasterKey(object)) return 'unreadable';
   if (key === undefined) return null;
   return refusalOfState(key) ?? (isVaultOpen(vault) ? null : 'vault');
 };

@@ -36,6 +36,14 @@ export const notificationKinds = {
     leadDays: [183, 30],
     severities: ['low', 'medium', 'high'],
   },
+  'master-key.unreadable': {
+    text: 'the master key {name} cannot decrypt: its database cannot read what it encrypted with it',
+    fix: 'run dke tde key allow-decryption; if it refuses, set a new master key in the database at once',
+    action: 'Open the key',
+    page: '/keys/{id}',
+    leadDays: [],
+    severities: ['critical'],
+  },
   'endpoint.credential-due': {
     text: 'a credential of the endpoint {name} is due for rotation: quarterly is recommended',
     fix: 'run dke endpoint credential add, enter the new credential at the cloud key service, then remove the old one',

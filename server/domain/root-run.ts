@@ -94,12 +94,15 @@ export interface DatabaseCopy {
   readonly isBehind: boolean;
 }
 
+/** The name of a replication slot begins with this. The database keeps a slot until an operator drops it: one that is gone was given up. */
+export const slotPrefix = 'slot ';
+
 /**
- * Copies that are waited for before any node overwrites the old root key. `awaited`: those of the last look. One that was behind, and is not seen any
- * more, may take over all the same.
+ * Copies that are waited for before any node overwrites the old root key. `awaited`: those of the last look. A standby that was behind, and is no longer
+ * seen, may take over all the same.
  */
 export const awaitedCopies = (awaited: ReadonlySet<string>, copies: readonly DatabaseCopy[]): ReadonlySet<string> =>
   new Set([
-    ...[...awaited].filter((name) => !copies.some((copy) => copy.name === name)),
+    ...[...awaited].filter((name) => !name.startsWith(slotPrefix) && !copies.some((copy) => copy.name === name)),
     ...copies.filter(({ isBehind }) => isBehind).map(({ name }) => name),
   ]);

@@ -114,6 +114,8 @@ export interface TokenObject {
   /** Base64 of the agent's own encoding of every other attribute. */
   readonly attributes: string;
   readonly createdAt: number;
+  /** Another one after each change of the object; absent where it was not read from the store. */
+  readonly version?: number | undefined;
   /** The key's state; data objects are always active. */
   readonly state: KeyState;
   readonly integrity: Integrity;

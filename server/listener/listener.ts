@@ -13,6 +13,7 @@ import { createNetworks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
+import { watchRawConnections } from './raw-connections.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
@@ -28,6 +29,10 @@ const headersTimeoutMs = 5_000;
 const requestTimeoutMs = 10_000;
 /** Above the 350 s after which common load balancers drop a silent connection: they close first, never we under them. */
 const keepAliveTimeoutMs = 360_000;
+/** More than any connection may be silent. */
+const sweepMarginMs = 10_000;
+const pingTimeoutMs = 5_000;
+const aliveCheckMs = 15_000;
 const mostStreams = 128;
 const lingerMs = 1_000;
 
@@ -172,6 +177,23 @@ const createHttp2Server = (handle: Handle) => {
   };
 
   const sessions = new Set<Http2Session>();
+  /** What ends the raw sockets of sessions. */
+  const ends = new WeakMap<Http2Session, () => void>();
+  /** A peer that lets a request wait may be gone without a sign: one that is there answers (RFC 9113, 6.7). */
+  const requireAlive = (session: Http2Session): void => {
+    const end = ends.get(session) ?? (() => undefined);
+    const timer = setTimeout(end, pingTimeoutMs);
+    timer.unref();
+    const answered = (error: Error | null): void => {
+      clearTimeout(timer);
+      if (error !== null) end();
+    };
+    try {
+      if (!session.ping(answered)) end();
+    } catch {
+      end();
+    }
+  };
   const http2 = createHttp2({
     settings: { maxConcurrentStreams: mostStreams, maxHeaderListSize: maxHeaderBytes, enablePush: false },
     maxHeaderListPairs: 100,
@@ -180,11 +202,26 @@ const createHttp2Server = (handle: Handle) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
     session.setTimeout(keepAliveTimeoutMs, () => session.close());
+    // Once after what was last begun, so that a silent peer costs one PING.
+    let isDue = true;
+    session.on('stream', () => {
+      isDue = true;
+    });
+    const check = setInterval(() => {
+      if (isDue) requireAlive(session);
+      isDue = false;
+    }, aliveCheckMs);
+    check.unref();
+    session.once('close', () => clearInterval(check));
     session.on('error', () => session.destroy());
   });
-  http2.on('stream', (stream) =>
-    stream.setTimeout(requestTimeoutMs, () => stream.close(http2Constants.NGHTTP2_CANCEL)),
-  );
+  http2.on('stream', (stream) => {
+    const { session } = stream;
+    stream.setTimeout(requestTimeoutMs, () => {
+      stream.close(http2Constants.NGHTTP2_CANCEL);
+      if (session !== undefined) requireAlive(session);
+    });
+  });
   http2.on('connect', (incoming, outgoing) =>
     refuse(
       incoming as unknown as IncomingMessage,
@@ -197,7 +234,12 @@ const createHttp2Server = (handle: Handle) => {
   );
 
   return {
-    take: (socket: TLSSocket): void => {
+    /** `end`: of its raw socket. */
+    take: (socket: TLSSocket, end: () => void): void => {
+      http2.once('session', (session) => {
+        session.once('close', end);
+        ends.set(session, end);
+      });
       http2.emit('connection', socket);
     },
     close: (): void => {
@@ -333,16 +375,19 @@ export const createListener = (options: ListenerOptions): Listener => {
   server.maxConnections = options.maxConnections;
 
   const peerOf = readProxyHeaders(server, options.trustedProxies);
+  const raw = watchRawConnections(server, keepAliveTimeoutMs + sweepMarginMs);
   const http2 = createHttp2Server(handle);
   const beginHttp1 = takeOver(server, 'secureConnection');
   // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
   const established = new WeakSet<object>();
   server.on('secureConnection', (socket: TLSSocket) => {
     established.add(socket);
+    const end = raw.of(socket);
+    socket.once('close', end);
     const peer = peerOf(socket);
     if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
     if (socket.alpnProtocol === 'h2') {
-      http2.take(socket);
+      http2.take(socket, end);
       return;
     }
     // Node calls it when the last answer of a connection is written.
@@ -378,11 +423,13 @@ export const createListener = (options: ListenerOptions): Listener => {
         }
         server.closeAllConnections();
         http2.destroy();
+        raw.destroy();
       }, 50);
       server.closeIdleConnections();
       http2.close();
       await closed;
       clearInterval(sweep);
+      raw.stop();
     },
   };
 };

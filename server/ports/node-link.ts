@@ -1,7 +1,7 @@
 // What servers that share a store say to one another, through the store: who is there, what has changed, who has which duty.
 // Nothing here waits for the writer's turn, so that a long unit of work of one node does not make the others look dead.
 
-import type { ChangeMark } from '../domain/change-protocol.ts';
+import type { ChangeMark, StorePosition } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Duty, NodeState } from '../domain/node.ts';
 import type { RootRun, DatabaseCopy as StoredCopy } from '../domain/root-run.ts';
@@ -117,6 +117,8 @@ export interface NodeLink {
         readonly changes: readonly Changes[];
         readonly marks: readonly ChangeMark[];
         readonly more: boolean;
+        /** The state in which these changes were read. */
+        readonly position: StorePosition;
       }
     | 'pruned'
     | { readonly lost: ChangeMark }

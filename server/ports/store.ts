@@ -403,6 +403,8 @@ export interface Store {
      * row has been written since rows have versions.
      */
     load(): Promise<LoadedRowSet>;
+    /** The newest version that this process knows. */
+    version(): number;
     /** Takes the rows as they are, under a version above this one. */
     adopt(atLeast: number): Promise<void>;
   };

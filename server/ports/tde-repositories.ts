@@ -76,6 +76,8 @@ export interface TdeRepositories {
     newestMasterKey(applicationId: string): Promise<string | undefined>;
     /** Of an application, live and destroyed, by handle, greater than `after`. */
     listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
+    /** Live secret keys that cannot decrypt, by handle, greater than `after`; without their content. */
+    listWithoutDecryption(after: number, limit: number): Promise<readonly StoredObject[]>;
     /** Live secret and private keys of an application. */
     countKeys(applicationId: string): Promise<number>;
     /** A live secret or private key of this label in another group of the tenant. */

@@ -144,6 +144,7 @@ const openOver = async (
         if (loaded === undefined) throw new Error('unreachable');
         return loaded;
       },
+      version: set.version,
       adopt: (atLeast) => writer.submit(() => set.adopt(writerDb, atLeast)),
     },
     waiting: () => writer.waiting(),

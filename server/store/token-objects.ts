@@ -77,7 +77,10 @@ const readObjects = (
 const searchObjects = (
   db: Kysely<Schema>,
   check: PolicyRows['integrity'],
-): Pick<Repositories['objects'], 'find' | 'countKeys' | 'findElsewhere' | 'listByApplication' | 'keyWithLabel'> => {
+): Pick<
+  Repositories['objects'],
+  'find' | 'listWithoutDecryption' | 'countKeys' | 'findElsewhere' | 'listByApplication' | 'keyWithLabel'
+> => {
   const query = () => objectQuery(db);
   const load = (row: NonNullable<ObjectRow>): StoredObject => loadObject(row, check);
   return {
@@ -97,6 +100,21 @@ const searchObjects = (
       if (publicKey !== undefined) query = query.where('tde_objects.public_key', '=', publicKey);
       return (await query.execute()).map((row) => load({ ...row, content: null }));
     },
+    listWithoutDecryption: async (after, limit) =>
+      (
+        await db
+          .selectFrom('tde_objects')
+          .leftJoin('keys', 'keys.id', 'tde_objects.id')
+          .select(columnsWithoutContent)
+          .select('keys.state as key_state')
+          .where('tde_objects.class', '=', 'secret-key')
+          .where('tde_objects.destroyed_at', 'is', null)
+          .where((e) => e.or([e('tde_objects.usages', 'not like', '%"decrypt"%'), e('wrapped_sensitive', '=', 1)]))
+          .where('tde_objects.handle', '>', after)
+          .orderBy('tde_objects.handle')
+          .limit(limit)
+          .execute()
+      ).map((row) => load({ ...row, content: null })),
     countKeys: async (applicationId) => {
       const row = await db
         .selectFrom('tde_objects')

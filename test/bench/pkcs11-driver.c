@@ -149,6 +149,36 @@ static void prepare_token(void) {
   keys[1] = keys[0];
 }
 
+/* What a database holds: so many keys, or metadata objects. */
+static CK_OBJECT_HANDLE held[1200];
+static CK_ULONG held_count;
+
+static CK_OBJECT_HANDLE make_metadata(const char *label) {
+  CK_OBJECT_CLASS class = CKO_DATA;
+  CK_BYTE value[128] = {1};
+  CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class},
+                             {CKA_TOKEN, &yes, sizeof yes},
+                             {CKA_LABEL, (void *)label, strlen(label)},
+                             {CKA_VALUE, value, sizeof value}};
+  CK_OBJECT_HANDLE made = 0;
+  must(p11->C_CreateObject(session, template, COUNT(template), &made), "C_CreateObject");
+  return made;
+}
+
+/* Made in the first round, found by their labels in each. */
+static void hold(CK_ULONG count, CK_OBJECT_CLASS class, const char *form) {
+  char label[48];
+  for (held_count = 0; held_count < count; held_count++) {
+    snprintf(label, sizeof label, form, (int)held_count);
+    CK_ATTRIBUTE template[] = {{CKA_CLASS, &class, sizeof class}, {CKA_LABEL, label, strlen(label)}};
+    if (find(template, COUNT(template), &held[held_count], 1) != 1)
+      held[held_count] = class == CKO_DATA ? make_metadata(label) : generate(label, CK_TRUE);
+  }
+}
+static void prepare_heartbeat(void) { hold(300, CKO_SECRET_KEY, "heartbeat %d"); }
+static void prepare_large_heartbeat(void) { hold(1000, CKO_SECRET_KEY, "heartbeat %d"); }
+static void prepare_values(void) { hold(1200, CKO_DATA, "metadata %d"); }
+
 /* --- the measurements ------------------------------------------------------------------------------------------------- */
 
 static void encrypt_with(CK_MECHANISM_TYPE type, void *parameter, CK_ULONG size, CK_OBJECT_HANDLE key) {
@@ -253,11 +283,44 @@ static void run_generate(CK_OBJECT_HANDLE key) {
   must(p11->C_DestroyObject(session, generate("one of many", CK_FALSE)), "C_DestroyObject");
 }
 
+/* The heartbeat of a database with many pluggable databases: an Init of each key, and no operation. */
+static void run_heartbeat(CK_OBJECT_HANDLE key) {
+  CK_BYTE iv[16] = {0};
+  CK_MECHANISM mechanism = {CKM_AES_CBC, iv, sizeof iv};
+  (void)key;
+  for (CK_ULONG i = 0; i < held_count; i++) {
+    CK_SESSION_HANDLE own = 0;
+    must(p11->C_OpenSession(slot, CKF_SERIAL_SESSION, NULL_PTR, NULL_PTR, &own), "C_OpenSession");
+    must(p11->C_EncryptInit(own, &mechanism, held[i]), "C_EncryptInit");
+    must(p11->C_CloseSession(own), "C_CloseSession");
+  }
+}
+
+static void run_values(CK_OBJECT_HANDLE key) {
+  (void)key;
+  for (CK_ULONG i = 0; i < held_count; i++) {
+    CK_BYTE value[256];
+    CK_ATTRIBUTE template[] = {{CKA_VALUE, value, sizeof value}};
+    must(p11->C_GetAttributeValue(session, held[i], template, COUNT(template)), "C_GetAttributeValue");
+  }
+}
+
+/* A part of a heartbeat's period: nothing that was said before counts. */
+static void wait_for_period(void) {
+  const struct timespec pause = {.tv_sec = 1, .tv_nsec = 100000000};
+  nanosleep(&pause, NULL);
+}
+
 static const struct scenario {
   const char *name;
   void (*prepare)(void);
   void (*run)(CK_OBJECT_HANDLE key);
+  /* Before each call, and not measured. */
+  void (*rest)(void);
 } scenarios[] = {
+    {"heartbeat-300", prepare_heartbeat, run_heartbeat, wait_for_period},
+    {"heartbeat-1000", prepare_large_heartbeat, run_heartbeat, wait_for_period},
+    {"values-1200", prepare_values, run_values, wait_for_period},
     {"ecb", prepare_aes, run_ecb},
     {"cbc", prepare_aes, run_cbc},
     {"cbc-parts", prepare_aes, run_parts},
@@ -336,6 +399,10 @@ static void measure(int worker, long long connecting) {
   result->start = now_ns();
   long long before = result->start;
   for (int i = 0; i < iterations; i++) {
+    if (scenario->rest != NULL) {
+      scenario->rest();
+      before = now_ns();
+    }
     scenario->run(keys[strict ? i & 1 : 0]);
     const long long after = now_ns();
     own[i] = after - before > 0xffffffffLL ? 0xffffffffu : (unsigned)(after - before);

@@ -21,7 +21,9 @@ export type Scenario =
   | 'attribute'
   | 'generate'
   | 'token-cbc'
-  | 'new-process';
+  | 'new-process'
+  | `heartbeat-${300 | 1000}`
+  | 'values-1200';
 
 export interface Measurement {
   readonly title: string;

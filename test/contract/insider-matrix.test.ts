@@ -220,6 +220,7 @@ test('what is of another application or endpoint is not found below the own one'
     ['applications.removeAccessGuid', { id: own.id, accessGuidId: ids.application.accessGuidId }],
     ['masterKeys.get', { applicationId: own.id, keyId: ids.application.masterKeyId }],
     ['masterKeys.blastRadius', { applicationId: own.id, keyId: ids.application.masterKeyId }],
+    ['masterKeys.allowDecryption', { applicationId: own.id, keyId: ids.application.masterKeyId }],
     ['masterKeys.destroy', { applicationId: own.id, keyId: ids.application.masterKeyId }],
     ['runbooks.get', { applicationId: own.id, runId: ids.run }],
     ['runbooks.completeStep', { applicationId: own.id, runId: ids.run, step: 'check' }],
@@ -238,7 +239,8 @@ test('what is of another application or endpoint is not found below the own one'
   for (const [name, path] of below) {
     const row = routes.find((each) => each.name === name)?.row;
     const scope = scopes.find(({ kind }) => kind === row?.scope?.kind) ?? scopes[0];
-    const role = name === 'masterKeys.destroy' ? ('key-destroyer' as const) : ('application-owner' as const);
+    const roles = { 'masterKeys.destroy': 'key-destroyer', 'masterKeys.allowDecryption': 'key-manager' } as const;
+    const role = Object.hasOwn(roles, name) ? roles[name as keyof typeof roles] : ('application-owner' as const);
     const grant = { role, scope: role === 'application-owner' ? scope : null, tenantId };
     const { token } = await makeToken(opened, [grant], tenantId);
     if (row === undefined) throw new Error(`there is no ${name}`);

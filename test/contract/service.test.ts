@@ -181,8 +181,8 @@ describe('the service', () => {
     { algorithm: 'aes-cmac' },
   ] as const)('a MAC of parts is the MAC of the whole: %o', async (mac) => {
     const algorithm = mac.algorithm === 'hmac' ? 'generic' : 'aes';
-    const named = masterKey(`mac ${JSON.stringify(mac)}`);
-    const head: CreateObject = { ...named, algorithm, usages: ['sign', 'verify'] };
+    const label = `mac ${JSON.stringify(mac)}`;
+    const head: CreateObject = { ...masterKey(label), algorithm, usages: ['sign', 'verify'] };
     const { handle } = (await ask('generateKey', null, head)).answer;
     const data = randomBytes(70_001);
     const whole = Buffer.from((await ask('sign', handle, mac, data)).raw);

@@ -129,6 +129,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     list: application(),
     get: application({ keyId: 'masterKey' }),
     blastRadius: application({ keyId: 'masterKey' }),
+    allowDecryption: application({ keyId: 'masterKey' }),
     destroy: application({ keyId: 'masterKey' }, () => ({ confirm: 'MK' })),
   },
   endpoints: {
@@ -272,7 +273,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
   status: { get: platform },
-  root: { get: platform, rotate: platform },
+  root: { get: platform, rotate: platform, releaseCopy: platform },
   quarantine: { get: platform, confirm: platform },
   clock: { get: platform, confirm: platform },
 };

@@ -11,7 +11,7 @@ import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { differencesPage } from '../support/differences-page.ts';
 import { functionTable, mechanismTable, usageTable } from '../support/pkcs11-page.ts';
-import { causeTable, returnCodes, serviceTable } from '../support/return-codes-page.ts';
+import { causeTable, numberTable, returnCodes, serviceTable } from '../support/return-codes-page.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const rowsAfter = (heading: string, page = 'docs/api.md'): string[][] => {
@@ -64,6 +64,9 @@ describe('docs/return-codes.md', () => {
       rowsAfter(heading, 'docs/return-codes.md').map(([, code = '']) => code.replaceAll('`', '')),
     );
     expect(named.toSorted()).toEqual(returnCodes());
+  });
+  test('has the number of every code (node test/support/return-codes-page.ts)', () => {
+    expect(page).toContain(`\n\n${numberTable()}\n`);
   });
   test('has every cause with its line (node test/support/return-codes-page.ts)', () => {
     expect(page).toContain(`\n\n${causeTable()}\n`);

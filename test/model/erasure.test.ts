@@ -120,5 +120,7 @@ test('a copy that was behind is waited for when it is no longer seen, and until 
   ]);
   expect([...behind]).toEqual(['one']);
   expect([...rules.awaitedCopies(behind, [])]).toEqual(['one']);
+  // A slot stays until an operator drops it.
+  expect([...rules.awaitedCopies(new Set(['slot one']), [])]).toEqual([]);
   expect([...rules.awaitedCopies(behind, [{ name: 'one', isBehind: false }])]).toEqual([]);
 });

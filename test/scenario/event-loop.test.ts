@@ -17,6 +17,7 @@ import {
   tdeRoutes,
   unpackEnvelope,
 } from '../../server/fronts/contract/tde.ts';
+import { mostHeld, mostValues, packHandles, packHeld } from '../../server/fronts/contract/tde-held.ts';
 import type { Opening } from '../../server/operations/snapshots/openings.ts';
 import { grants, hardSubject, ids, type Largest, long, many, rows, world } from '../support/largest-inputs.ts';
 import type { LoopPlace, LoopQuestion } from '../support/loop-child.ts';
@@ -222,6 +223,9 @@ const tdeRows: { readonly [R in keyof TdeRoutes]: Send } = {
   updateObject: () => tdeSend('updateObject', { attributes }, undefined, handles.data),
   destroyObject: () => tdeSend('destroyObject', {}, undefined, 9_999),
   withdraw: () => tdeSend('withdraw', { key: long(128) }),
+  refresh: () =>
+    tdeSend('refresh', {}, packHeld(many(mostHeld, (at) => ({ handle: at + 1, uses: ['encrypt'], version: 1 })))),
+  readValues: () => tdeSend('readValues', {}, packHandles(many(mostValues, () => handles.data ?? 0))),
   checkUse: () => tdeSend('checkUse', { usage: 'encrypt' }, undefined, handles.aes),
   encrypt: () => tdeSend('encrypt', cbc, data, handles.aes),
   decrypt: () => tdeSend('decrypt', cbc, data, handles.aes),

@@ -1,8 +1,19 @@
 // The listener of the real server: several certificates by name, reloading them, HTTP/2, the PROXY protocol, client noise, and a
 // stop that is announced.
+import { fork } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
@@ -12,7 +23,10 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
+import { until } from '../support/host.ts';
+import { flags, frame, frameTypes, headerBlock, preface } from '../support/raw-http2.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { sizeOf } from '../support/tiers.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { callXks, callXksOverHttp2, requestMetadata } from '../support/xks-client.ts';
 
@@ -245,6 +259,87 @@ describe('a stop', () => {
     here.server.child.kill('SIGTERM');
     expect(await exit).toBe(0);
   });
+});
+
+test('the service releases connections whose uploads end abruptly, whatever the frame was, and none of them delays a stop', async () => {
+  const here = await start('');
+  const open = (): number =>
+    readdirSync(`/proc/${here.server.child.pid}/fd`).filter((name) => {
+      try {
+        return readlinkSync(`/proc/${here.server.child.pid}/fd/${name}`).startsWith('socket:');
+      } catch {
+        return false;
+      }
+    }).length;
+  await here.api.send('GET', '/health');
+  const before = open();
+  const head = frame(
+    frameTypes.headers,
+    flags.endHeaders,
+    1,
+    headerBlock([
+      [':method', 'POST'],
+      [':scheme', 'https'],
+      [':authority', 'edge'],
+      [':path', '/api/vaults'],
+    ]),
+  );
+  const bytes = (length: number, pad: number) => Buffer.concat([Buffer.from([pad]), Buffer.alloc(length, 0x20)]);
+  const padded = (length: number, pad: number, flag = 0) =>
+    frame(frameTypes.data, flags.padded | flag, 1, bytes(length, pad));
+  const kinds: readonly Buffer[] = [
+    head.subarray(0, 12),
+    head,
+    Buffer.concat([head, frame(frameTypes.data, 0, 1, Buffer.alloc(16_384, 0x20))]),
+    Buffer.concat([head, padded(16_383, 255), padded(16_383, 255)]),
+    Buffer.concat([head, padded(16_383, 200).subarray(0, 8_000)]),
+    Buffer.concat([head, padded(255, 255)]),
+    Buffer.concat([head, padded(120, 20, flags.endStream)]),
+    Buffer.concat([head, padded(10, 255)]),
+  ];
+  const abort = async (kind: Buffer, resets: boolean): Promise<void> => {
+    const raw = connect(here.server.port, '127.0.0.1');
+    raw.on('error', () => undefined);
+    await once(raw, 'connect');
+    const socket = connectTls({ socket: raw, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+    socket.on('error', () => undefined);
+    await once(socket, 'secureConnect');
+    await new Promise<void>((resolve) => {
+      socket.write(Buffer.concat([Buffer.from(preface), frame(frameTypes.settings, 0, 0), kind]), () => resolve());
+    });
+    if (resets) raw.resetAndDestroy();
+    else raw.destroy();
+  };
+  for (const kind of kinds)
+    for (let made = 0; made < sizeOf('aborted uploads'); made += 8)
+      await Promise.all(Array.from({ length: 8 }, (_, at) => abort(kind, at % 2 === 0)));
+  // What is left is found when its request is overdue.
+  await until('the connections to be released', async () => (open() <= before + 4 ? true : undefined));
+  for (const kind of kinds) await abort(kind, true);
+  expect(await here.server.stop()).toBe(0);
+});
+
+test('signals of Node itself open no inspector and end nothing', async () => {
+  const here = await start('');
+  for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) here.server.child.kill(signal);
+  expect((await here.api.send('GET', '/health')).status).toBe(200);
+  expect(here.server.output()).not.toMatch('Debugger');
+  expect(await here.server.stop()).toBe(0);
+  const socket = join(folder, 'agent.sock');
+  const agent = fork(join(import.meta.dirname, '../../provider/client/main.ts'), ['--socket', socket], {
+    silent: true,
+  });
+  let printed = '';
+  agent.stderr?.on('data', (text) => {
+    printed += String(text);
+  });
+  const ended = once(agent, 'exit');
+  await once(agent, 'message');
+  for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const) agent.kill(signal);
+  expect([await ended, printed]).toEqual([[0, null], '']);
+  // From the first instruction on: what is installed starts with Node's own switch.
+  for (const file of ['provider/module/dke-agent.in', 'provider/packaging/stage.ts', 'server/packaging/image-command'])
+    expect(readFileSync(join(import.meta.dirname, '../..', file), 'utf8')).toContain('--disable-sigusr1');
 });
 
 /** The certificate that a new connection is shown. */

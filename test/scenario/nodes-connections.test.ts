@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
-import { createAwaitCopies } from '../../server/operations/root/await-copies.ts';
+import { serviceActor } from '../../server/domain/actor.ts';
+import { createAwaitCopies, releaseCopy } from '../../server/operations/root/await-copies.ts';
 import type { Ports } from '../../server/ports/ports.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
@@ -336,10 +337,17 @@ test('the link knows which copies of the database have stored what: standbys, sl
   const position = await link.logPosition();
   expect(await link.copies({ ...position, timeline: position.timeline + 1 })).toBe('other');
 
+  const root = { current: { epoch: 3 } } as Ports['root'];
+  const awaitCopies = createAwaitCopies({ store, root, clock: systemClock }, 0);
+  // One with a slot is waited for under one name, and to drop the slot ends that.
   await standby.stop();
+  await set(store, 'now');
+  expect((await awaitCopies(() => true)).behind).toContain('slot second_slot');
+  expect((await awaitCopies(() => true)).behind.filter((name) => name.startsWith('standby'))).toEqual([]);
   expect(await behind()).toContain('slot second_slot');
   postgres.run('postgres', "select pg_drop_replication_slot('second_slot')");
   await until('the archive', async () => ((await behind()).length === 0 ? true : undefined));
+  await until('the run', async () => ((await awaitCopies(() => true)).behind.length === 0 ? true : undefined));
 
   chmodSync(folder, 0o755);
   writeFileSync(join(folder, 'broken'), '');
@@ -406,6 +414,15 @@ test('the old root key is kept for copies that the database does not show, and f
     postgres.run('postgres', 'select count(*) from pg_stat_replication') === '0' ? true : undefined,
   );
   expect((await awaitCopies(() => true)).behind).toEqual(['standby second, disconnected']);
+  // The next process, or the next node with the duty, waits for it, too; it stops when an operator says so, or when it is seen up to date.
+  const again = createAwaitCopies({ store, root, clock }, 0);
+  expect((await again(() => true)).behind).toEqual(['standby second, disconnected']);
+  const release = (name: string) => store.write((tx) => releaseCopy(tx, serviceActor('r'), name));
+  await expect(release('standby first')).rejects.toThrow('does not wait for a copy of this name');
+  const kept = await store.read.settings.get('erasure-copies');
+  await release('standby second, disconnected');
+  expect((await createAwaitCopies({ store, root, clock }, 0)(() => true)).behind).toEqual([]);
+  await store.write((tx) => tx.settings.set('erasure-copies', kept ?? null));
   line.moveTo(postgres.socket);
   // It may have sent another query in the meantime, and would wait for that answer.
   line.cut('');

@@ -1,10 +1,11 @@
 // Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was disconnected for longer than changes
 // are kept. No node continues to use what was revoked.
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
+import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
@@ -80,6 +81,76 @@ test('after a failover that has lost changes every node is in quarantine, until 
   await one.api.call('POST', `/api/endpoints/${lost.endpoint.id}/disable`);
   await untilShown(fleet, one);
   for (const { server } of [one, two]) expect((await lost.at(server).encrypt(plain)).status).toBe(400);
+});
+
+test('a restart before the confirmation ends no quarantine, and nodes that were down during the failover are in it', async () => {
+  const [one, two] = await start();
+  const [before] = await endpointsOf(one, ['a']);
+  if (before === undefined) throw new Error('there is no endpoint');
+  await fleet.postgres.keepState();
+  await untilActive(fleet, one, ['one', 'two']);
+  await one.api.call('POST', `/api/endpoints/${before.endpoint.id}/disable`);
+  await untilShown(fleet, one);
+  // One process has seen the change and is gone before the failover; the other one sees the failover.
+  await two.stop('SIGKILL');
+  await fleet.postgres.failOver();
+  await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
+  const { since } = await one.api.call<Quarantine>('GET', '/api/quarantine');
+  await one.stop('SIGKILL');
+  for (const member of [one, two]) {
+    await member.start();
+    const found = await member.api.call<Quarantine>('GET', '/api/quarantine');
+    expect(found).toMatchObject({ quarantined: true, finding: expect.stringMatching(/^(lost-changes|older)$/) });
+    expect(found.differences.length).toBeGreaterThan(0);
+    expect((await before.at(member.server).encrypt(plain)).status).toBe(503);
+    expect((await member.api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
+  }
+  expect((await one.api.call<Quarantine>('GET', '/api/quarantine')).since).toBe(since);
+  // Also after a stop in order.
+  await two.stop();
+  await two.start();
+  expect(await two.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true });
+  for (const { api, server } of [one, two])
+    await api.call('POST', '/api/quarantine/confirm', { code: await quarantineCodeOf(server) });
+  for (const member of [one, two]) {
+    await expect.poll(async () => (await member.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+    await member.stop('SIGKILL');
+    await member.start();
+    expect(await member.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });
+  }
+});
+
+test('a node whose root key was restored without a checkpoint is in quarantine, unless another node serves', async () => {
+  const [one, two] = await start();
+  writeFileSync(join(fleet.folder, 'passphrase'), 'a long passphrase of a backup', { mode: 0o600 });
+  const backup = join(fleet.folder, 'root-backup.key');
+  const passphrase = join(fleet.folder, 'passphrase');
+  const config = (member: FleetMember) => ['--config', join(member.folder, 'dke.toml')];
+  const command = async (...args: readonly string[]) => {
+    const { code, stderr } = await runCommand(args);
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+  };
+  await command('root', 'backup', ...config(one), '--out', backup, '--new-passphrase-file', passphrase);
+  const restore = async (member: FleetMember): Promise<void> => {
+    await member.stop();
+    for (const name of readdirSync(member.server.dataDirectory).filter((each) => /^(root\.key.*|position)$/.test(each)))
+      rmSync(join(member.server.dataDirectory, name));
+    await command('root', 'restore', backup, ...config(member), '--passphrase-file', passphrase);
+  };
+  await restore(two);
+  await two.start();
+  expect(await two.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });
+  await two.stop();
+  await restore(one);
+  await one.start();
+  const found = await one.api.call<Quarantine>('GET', '/api/quarantine');
+  expect(found).toMatchObject({ quarantined: true, finding: 'restored' });
+  expect(found.reason).toMatch('no checkpoint of the audit log is beside it');
+  await one.stop('SIGKILL');
+  await one.start();
+  expect(await one.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'restored' });
+  await one.api.call('POST', '/api/quarantine/confirm', { code: await quarantineCodeOf(one.server) });
+  await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
 });
 
 test('a node that was away while changes were pruned reads everything again before it uses a key', async () => {

@@ -510,6 +510,14 @@ const ways = {
       /the label ORACLE\.TDE\.HSM\.MK\.TAKEN is already used by the secret key with handle \d+ of this application.*use another label/,
     );
   },
+  'master-key-decrypt': async () => {
+    const on = host();
+    return made(
+      await (await opened(on.config)).call('generate', { label: 'ORACLE.TDE.HSM.MK.CLOSED', decrypt: false }),
+      on,
+      /a master key cannot have CKA_DECRYPT false.*have the program set it to true/,
+    );
+  },
   'key-disabled': async () => {
     const on = host();
     const handle = await key('DISABLED');

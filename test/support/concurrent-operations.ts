@@ -139,7 +139,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     rotateAccessGuid: on('application', 'application'),
     removeAccessGuid: changes({ path: { id: 'application', accessGuidId: 'accessGuid' } }, 'application'),
   },
-  masterKeys: { destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object') },
+  masterKeys: {
+    allowDecryption: app({ path: { keyId: 'masterKey' } }, 'key', 'object'),
+    destroy: app({ path: { keyId: 'masterKey' }, body: () => ({ confirm: 'MK' }) }, 'key', 'object'),
+  },
   endpoints: {
     create: changes(
       {
@@ -340,7 +343,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     remove: leftOut('as drain'),
   },
   status: {},
-  root: { rotate: leftOut('one setting, written in the unit of work that reads it: nodes-erasure.test.ts') },
+  root: {
+    rotate: leftOut('one setting, written in the unit of work that reads it: nodes-erasure.test.ts'),
+    releaseCopy: leftOut('as rotate; of a database with standbys: nodes-connections.test.ts'),
+  },
   clock: { confirm: leftOut('one setting, written in the unit of work that reads it; of the whole service') },
   quarantine: { confirm: leftOut('of a service that writes nothing') },
 };
@@ -385,6 +391,8 @@ export const tdeOperations: { readonly [R in keyof TdeRoutes]: Row | LeftOut } =
   findObjects: leftOut('changes nothing'),
   getObject: leftOut('changes nothing'),
   readValue: only,
+  refresh: leftOut('changes nothing'),
+  readValues: leftOut('changes nothing'),
   updateObject: tde(
     ({ opened: { operations } }, caller, { kept }) =>
       operations.tde.updateObject(caller, kept.handle ?? 0, { label: toLabel('RENAMED') }),

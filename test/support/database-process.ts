@@ -18,7 +18,7 @@ export interface Commands {
   logout: On;
   sessionInfo: On;
   /** The template of a database for a master key, on the token by default. */
-  generate: On & { readonly label: string; readonly token?: boolean };
+  generate: On & { readonly label: string; readonly token?: boolean; readonly decrypt?: boolean };
   /** A key that was created elsewhere. */
   import: On & { readonly label: string; readonly value: string; readonly token?: boolean };
   createData: On & { readonly label: string; readonly value: string };
@@ -34,6 +34,8 @@ export interface Commands {
   /** Encrypts under AES-GCM with an IV of 12 bytes. */
   seal: On & { readonly handle: number; readonly iv: string; readonly data: string };
   encryptInit: On & { readonly handle: number; readonly iv: string };
+  /** An Init of each key, in a session of its own, and no operation. */
+  heartbeat: { readonly handles: readonly number[]; readonly iv: string };
   /** Ends the operation that encryptInit began. */
   encryptFinish: On & { readonly data: string };
   encrypt: On & { readonly handle: number; readonly iv: string; readonly data: string };
@@ -106,7 +108,7 @@ const handlers: { [Name in CommandName]: (command: Commands[Name]) => object } =
         { type: pkcs11js.CKA_SENSITIVE, value: true },
         { type: pkcs11js.CKA_EXTRACTABLE, value: false },
         { type: pkcs11js.CKA_ENCRYPT, value: true },
-        { type: pkcs11js.CKA_DECRYPT, value: true },
+        { type: pkcs11js.CKA_DECRYPT, value: command.decrypt ?? true },
         { type: pkcs11js.CKA_WRAP, value: true },
         { type: pkcs11js.CKA_UNWRAP, value: true },
       ]),
@@ -216,6 +218,16 @@ const handlers: { [Name in CommandName]: (command: Commands[Name]) => object } =
     pkcs11.C_EncryptInit(sessionOf(command), cbc(command.iv), handleOf(command.handle));
     return {};
   },
+  heartbeat: ({ handles, iv }) => ({
+    codes: handles.map((handle) => {
+      const session = pkcs11.C_OpenSession(slot as Buffer, pkcs11js.CKF_SERIAL_SESSION);
+      try {
+        return rvOf(() => pkcs11.C_EncryptInit(session, cbc(iv), handleOf(handle)));
+      } finally {
+        pkcs11.C_CloseSession(session);
+      }
+    }),
+  }),
   encryptFinish: (command) => {
     const data = bytes(command.data);
     return { data: pkcs11.C_Encrypt(sessionOf(command), data, Buffer.alloc(data.length)).toString('hex') };

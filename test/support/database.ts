@@ -12,6 +12,8 @@ export interface Answer {
   readonly rv: string;
   readonly handle?: number;
   readonly handles?: readonly number[];
+  /** Names of return values, one for each key. */
+  readonly codes?: readonly string[];
   /** Hexadecimal. */
   readonly data?: string;
   readonly value?: string;

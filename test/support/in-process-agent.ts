@@ -5,6 +5,8 @@ import type { Account } from '../../provider/client/account.ts';
 import { Connection } from '../../provider/client/connection.ts';
 import { handlers } from '../../provider/client/dispatch.ts';
 import { returnValueFor } from '../../provider/client/errors.ts';
+import { rememberingDoor } from '../../provider/client/remembering-door.ts';
+import type { ServiceAnswerCache } from '../../provider/client/service-answer-cache.ts';
 import type { CallName, Input, Output } from '../../provider/schema/calls.ts';
 import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
 import {
@@ -68,13 +70,15 @@ export const rvOf = (work: Promise<unknown>): Promise<string> =>
 
 /** `process`: the name of the calling process, as our library sends it; without one the peer is not our library. */
 export const startInProcess = async (
-  options: { login?: boolean; process?: string; account?: Account } = {},
+  options: { login?: boolean; process?: string; account?: Account; cache?: ServiceAnswerCache } = {},
 ): Promise<InProcessAgent> => {
   core.initialize({ allowUnlocked: true });
   const service = await openInProcessService();
+  const { cache } = options;
+  const door = cache === undefined ? service : { ...service, call: rememberingDoor(cache, service.call) };
   const lines: string[] = [];
   const surroundings = {
-    open: async () => ({ id: 1, door: service, spinUs: 20 }),
+    open: async () => ({ id: 1, door, spinUs: 20 }),
     release: () => undefined,
     log: (_context: unknown, level: string, fields: object, message: string) =>
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`),

@@ -15,8 +15,10 @@ export interface InProcessService extends ServiceDoor {
   setState(label: string, state: 'disabled' | 'destroyed'): Promise<void>;
   /** Turns on these compatibility switches of the application, and turns off all others. */
   permit(...switches: CompatibilitySwitch[]): Promise<void>;
-  /** From now on every call fails so; null ends it. */
-  failWith(code: ServiceErrorCode | null): void;
+  /** From now on every call fails so, or every one of a route; null ends it. */
+  failWith(code: ServiceErrorCode | null, route?: RouteName): void;
+  /** Removes the application's credential, as its rotation does. */
+  revoke(): Promise<void>;
   /** Holds every answer back until the returned function is called. */
   hold(): () => void;
 }
@@ -37,6 +39,7 @@ export const openInProcessService = async (): Promise<InProcessService> => {
   const { caller, accessGuid } = await registerCaller({ operations }, `application-${applications}`);
   const asked = new Map<RouteName, number>();
   let failure: ServiceErrorCode | null = null;
+  let failing: RouteName | undefined;
   let held: Promise<void> = Promise.resolve();
 
   return {
@@ -45,7 +48,7 @@ export const openInProcessService = async (): Promise<InProcessService> => {
       asked.set(route, (asked.get(route) ?? 0) + 1);
       await held;
       try {
-        if (failure !== null) throw new ServiceCallError(failure, 'refused', requestId);
+        if (failure !== null && (failing ?? route) === route) throw new ServiceCallError(failure, 'refused', requestId);
         const place = handle === null ? {} : { handle };
         const { appId } = caller;
         const once = onceRoutes.has(route) ? { once: requestId } : {};
@@ -75,8 +78,14 @@ export const openInProcessService = async (): Promise<InProcessService> => {
     async permit(...switches) {
       await operations.applications.setCompatibility(administrator, caller.application.id, switches);
     },
-    failWith(code) {
+    failWith(code, only) {
       failure = code;
+      failing = only;
+    },
+    async revoke() {
+      const { id } = caller.application;
+      await operations.applications.rotateAccessGuid(administrator, id);
+      await operations.applications.removeAccessGuid(administrator, id, caller.accessGuidId);
     },
     hold() {
       let release = (): void => undefined;

@@ -186,6 +186,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     list: sees('see-applications'),
     get: sees('see-applications'),
     blastRadius: sees('see-applications'),
+    allowDecryption: does('key'),
     destroy: waits('destroy'),
   },
   endpoints: {
@@ -335,7 +336,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     remove: does('node'),
   },
   status: { get: sees('see-platform') },
-  root: { get: sees('see-root'), rotate: does('root') },
+  root: { get: sees('see-root'), rotate: does('root'), releaseCopy: does('root') },
   quarantine: { get: sees('see-platform'), confirm: does('quarantine') },
   clock: { get: sees('see-platform'), confirm: does('quarantine') },
 };

@@ -241,6 +241,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'masterKeys.list': ofWorld(),
   'masterKeys.get': ofWorld(),
   'masterKeys.blastRadius': ofWorld(),
+  // The key of the world decrypts: nothing changes.
+  'masterKeys.allowDecryption': ofWorld(),
   'masterKeys.destroy': application(({ masterKeyId, name }) => ({
     path: { keyId: masterKeyId },
     body: { confirm: name },
@@ -362,5 +364,6 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'root.rotate': (given) => ({ body: { tenantId: given.tenantId }, before: () => untilErased(given) }),
   'audit.rotateKey': (given) => ({ before: () => untilErased(given) }),
   'clock.confirm': () => ({ body: { time: '2026-01-01T00:00:00Z' }, answers: [400, 409] }),
+  'root.releaseCopy': () => ({ body: { name: 'standby none' }, answers: [403, 404] }),
   'quarantine.confirm': () => ({ body: { code: 'none' }, answers: [400, 403, 404, 409] }),
 };

@@ -109,6 +109,7 @@ export const rows: Table = {
     list: listed,
     get: { path: { keyId: 'masterKey' } },
     blastRadius: { path: { keyId: 'masterKey' } },
+    allowDecryption: { path: { keyId: 'masterKey' } },
     destroy: { path: { keyId: 'masterKey' }, query: '?dryRun=true', body: () => ({ confirm: 'MK' }) },
   },
   endpoints: {
@@ -281,7 +282,7 @@ export const rows: Table = {
     remove: absent,
   },
   status: { get: plain },
-  root: { get: plain, rotate: { body: () => ({}) } },
+  root: { get: plain, rotate: { body: () => ({}) }, releaseCopy: { refused: true, body: () => ({ name: long(200) }) } },
   clock: { get: plain, confirm: { body: () => ({ time: new Date().toISOString() }) } },
   quarantine: { get: plain, confirm: { refused: true, body: () => ({ code: long(100) }) } },
 };

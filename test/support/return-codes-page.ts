@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { returnValueFor } from '../../provider/client/errors.ts';
 import type { CallName } from '../../provider/schema/calls.ts';
 import { type CauseRow, causeNames, causes, returnValuesOf } from '../../provider/schema/causes.ts';
-import { returnValueName } from '../../provider/schema/return-values.ts';
+import { CKR, returnValueName } from '../../provider/schema/return-values.ts';
 import { ServiceError, serviceErrorCodes } from '../../server/base/errors.ts';
 
 const provider = resolve(import.meta.dirname, '../../provider');
@@ -22,6 +22,16 @@ export const returnCodes = (): string[] => {
   const names = new Set([...own, ...module, ...told].map(([, name]) => `CKR_${name}`));
   names.delete('CKR_OK');
   return [...names].sort();
+};
+
+/** Alert logs of databases print a code in decimal, without its name. */
+export const numberTable = (): string => {
+  const lines = returnCodes().map((name) => {
+    const value = CKR[name.slice('CKR_'.length) as keyof typeof CKR];
+    return { value, line: `| ${value} | 0x${value.toString(16)} | \`${name}\` |` };
+  });
+  const sorted = lines.toSorted((one, other) => one.value - other.value).map(({ line }) => line);
+  return ['| decimal | hexadecimal | code |', '|---|---|---|', ...sorted].join('\n');
 };
 
 /** One function for each kind that errors.ts distinguishes. */
@@ -64,5 +74,4 @@ export const causeTable = (): string => {
   return ['| cause | log | code | what happened | what to do |', '|---|---|---|---|---|', ...lines].join('\n');
 };
 
-if (process.argv[1] === import.meta.filename)
-  console.log(`${returnCodes().join('\n')}\n\n${serviceTable()}\n\n${causeTable()}`);
+if (process.argv[1] === import.meta.filename) console.log(`${numberTable()}\n\n${serviceTable()}\n\n${causeTable()}`);

@@ -2,9 +2,10 @@
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
 import { createEvents } from '../../server/base/events.ts';
+import type { Unsound } from '../../server/domain/audit-finding.ts';
 import type { Differences } from '../../server/domain/difference.ts';
-import type { Unsound } from '../../server/operations/audit/compare-log.ts';
 import { type AuditSealer, createAuditSealer, type SealEvents } from '../../server/operations/audit/seal-audit-log.ts';
+import type { NodeState } from '../../server/ports/node-state.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openStore } from '../../server/store/store.ts';
 
@@ -12,6 +13,13 @@ import { openStore } from '../../server/store/store.ts';
 export const differences: Differences = [
   { what: 'records', found: '1', foundIn: 'the database', expected: '2', expectedIn: 'a file' },
 ];
+
+/** Of a gate whose quarantine is not kept. */
+export const noNodeState: Pick<NodeState, 'quarantine' | 'recordQuarantine' | 'clear'> = {
+  quarantine: undefined,
+  recordQuarantine: () => undefined,
+  clear: () => undefined,
+};
 
 type SealPorts = Parameters<typeof createAuditSealer>[0];
 

@@ -114,6 +114,7 @@ export const inLongTier = (_: keyof typeof longTests): boolean => isLong;
 
 /** Sizes of searches, random histories and sweeps: [short, long], with the unit. */
 const sizes = {
+  'aborted uploads': [24, 1_000, 'uploads over HTTP/2 of each kind that end abruptly'],
   'agent frames': [10_000, 100_000, 'damaged frames to an agent'],
   'attack search': [2_500, 100_000, 'sequences of calls that try to read a key'],
   'attack search on the token': [40, 4_000, 'sequences with keys of the token'],

@@ -82,6 +82,8 @@ void StoreElement(const Element& element, uint8_t bytes[kBlock]) {
   PutU64(bytes + 8, element.low);
 }
 
+// SP 800-38D, 6.3, algorithm 1: X . Y with Z(i+1) = Zi xor (xi ? Vi : 0) and
+// V(i+1) = Vi >> 1 xor (lsb(Vi) ? R : 0), where R = 11100001 || 0^120.
 // Takes as long whatever the bits are.
 static Element Product(const Element& a, const Element& b) {
   Element product;
@@ -97,6 +99,7 @@ static Element Product(const Element& a, const Element& b) {
   return product;
 }
 
+// H^e by squares; one is 1 || 0^127.
 static Element Power(const Element& base, uint64_t exponent) {
   Element power = {0x8000000000000000, 0};  // one
   Element square = {base.high, base.low};
@@ -133,6 +136,9 @@ Status Ghash::Add(const uint8_t* data, size_t length) {
       EVP_CIPHER_CTX_ctrl(context.get(), EVP_CTRL_AEAD_GET_TAG, kBlock, tag.bytes) != 1) {
     return CryptoFailure("GHASH");
   }
+  // libcrypto's tag of A alone is T = GHASH(A || [len(A)] || 0^64) xor E(J0), so
+  // GHASH(A) . H = T xor E(J0) xor ([len(A)] || 0^64) . H. `value` is the GHASH so far, times H;
+  // with A behind it, n blocks, it becomes value . H^n xor GHASH(A) . H.
   const Element lengths = {length * 8, 0};
   const Element piece = Sum(Sum(LoadElement(tag.bytes), mask_), Product(lengths, h_));
   value = Sum(Product(value, Power(h_, length / kBlock)), piece);
@@ -148,6 +154,8 @@ Status Ghash::AddPadded(const uint8_t* data, size_t length) {
   return Add(block.bytes, kBlock);
 }
 
+// 7.1, step 5: the block of both lengths is the last one: S = (Y xor len) . H, and `value` is
+// Y . H.
 Element Ghash::End(uint64_t first, uint64_t second) const { return Sum(value, Product({first, second}, h_)); }
 
 Status GcmFirstBlock(const Key& key, const CipherParameters& parameters, uint8_t first[kBlock]) {

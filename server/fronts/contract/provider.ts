@@ -17,6 +17,8 @@ export interface ProviderOptions {
   readonly purge?: boolean;
   readonly conf?: readonly string[];
   readonly socket?: string;
+  readonly program?: string;
+  readonly oracleHome?: string;
   readonly distinct?: boolean;
 }
 

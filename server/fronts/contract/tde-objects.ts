@@ -39,7 +39,7 @@ export type KeyAlgorithm = (typeof keyAlgorithms)[number];
 
 const objectClasses = ['secret-key', 'public-key', 'private-key', 'certificate', 'data'] as const;
 export const objectClass = oneOf(objectClasses);
-const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
+export const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
 export const usage = oneOf(keyUsages);
 export const usages = list(usage, 7);
 /** In bytes. */
@@ -144,6 +144,8 @@ export const tokenObject = answer({
   state,
   /** False for an object of another application of the same group: it may be used, not changed or destroyed. */
   owned: flag,
+  /** Another one after each change of the object. Absent in answers to changes, and from an older service. */
+  version: optional(integer(0, 0xffffffffffff)),
   /** What `checkUse` would admit now: in answers to a search by label that found few. A caller who finds a key usually uses it next. */
   admits: optional(knownUsages),
 });

@@ -56,6 +56,17 @@ import {
 } from './tde-objects.ts';
 
 export { type PendingNodes, readPendingNodes } from './pending-nodes.ts';
+export {
+  type HeldAnswer,
+  type HeldObject,
+  mostHeld,
+  mostValues,
+  packHandles,
+  packHeld,
+  unpackHeldAnswers,
+  unpackValues,
+  type ValueOf,
+} from './tde-held.ts';
 export { leastVerifiedMac, maxEnvelope } from './tde-mechanisms.ts';
 export type {
   CreateObject,
@@ -167,6 +178,13 @@ export const tdeRoutes = {
   },
   /** Checks that the key may be used so, now: cheap. */
   checkUse: { path: '/objects/:handle/check-use', head: object({ usage }), answer: done },
+  /**
+   * Whether what the agent holds of many objects is still so. Raw bytes of request and answer: entries of tde-held.ts. An older service has no such
+   * route; then each object is asked for.
+   */
+  refresh: { path: '/objects/refresh', head: nothing, answer: done },
+  /** Raw request bytes: handles of data objects; raw answer bytes: their values (tde-held.ts), without those that cannot be read. */
+  readValues: { path: '/objects/values', head: nothing, answer: done },
   encrypt: { path: '/objects/:handle/encrypt', head: cipher, answer: done },
   decrypt: { path: '/objects/:handle/decrypt', head: decryption, answer: done },
   /**

@@ -31,6 +31,7 @@ import {
   unpackEnvelope,
   unpackSealed,
 } from '../contract/tde.ts';
+import { mostValueBytes, packHeldAnswers, packValues, unpackHandles, unpackHeld } from '../contract/tde-held.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox, endInPieces, isLongAnswer } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
@@ -96,7 +97,7 @@ const partOf = ({ state, last }: { readonly state: string; readonly last: boolea
   input,
 });
 
-const createHandlers = (tde: Operations['tde']): Handlers => ({
+const createHandlers = (tde: Operations['tde'], core: Pick<CryptoCore, 'wipe'>): Handlers => ({
   info: async ({ caller }) => {
     const { recipient, ...info } = await tde.info(caller);
     const publicKey = Buffer.from(recipient.publicKey).toString('base64');
@@ -127,6 +128,16 @@ const createHandlers = (tde: Operations['tde']): Handlers => ({
   checkUse: async ({ caller, handle, head }) => {
     await tde.checkUse(caller, handle, head.usage);
     return { head: {} };
+  },
+  refresh: async ({ caller, raw }) => ({
+    head: {},
+    raw: packHeldAnswers(await tde.refresh(caller, unpackHeld(raw))),
+  }),
+  readValues: async ({ caller, raw }) => {
+    const values = await tde.readValues(caller, unpackHandles(raw), mostValueBytes);
+    const packed = packValues(values);
+    for (const { value } of values) core.wipe(value);
+    return { head: {}, raw: packed };
   },
   encrypt: async ({ caller, handle, head, raw }) => ({
     head: {},
@@ -194,7 +205,7 @@ const parseHandle = (text: string | undefined): number => {
 };
 
 /** Routes whose raw answer is not secret. */
-const open: ReadonlySet<TdeRoute> = new Set(['encrypt', 'sign', 'wrap']);
+const open: ReadonlySet<TdeRoute> = new Set(['encrypt', 'sign', 'wrap', 'refresh']);
 
 /** Routes that change what other nodes have in memory. */
 const changing: ReadonlySet<TdeRoute> = new Set([...onceRoutes, 'destroyObject', 'withdraw', 'wrap']);
@@ -270,8 +281,8 @@ const fingerprint = (route: TdeRoute, handle: number, body: Buffer, raw: Buffer)
     .digest('base64url');
 
 /** Checks a request's body and headers, and carries it out. */
-const runner = (tde: Operations['tde']) => {
-  const handlers = createHandlers(tde);
+const runner = (tde: Operations['tde'], core: Pick<CryptoCore, 'wipe'>) => {
+  const handlers = createHandlers(tde, core);
   return <R extends TdeRoute>(
     route: R,
     caller: TdeCaller,
@@ -306,7 +317,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
   };
 
   const authenticate = authenticator(operations.tde);
-  const run = runner(operations.tde);
+  const run = runner(operations.tde, core);
 
   const answer = async (
     incoming: IncomingMessage,

@@ -3,10 +3,11 @@
 import { parseCheckpoint } from '../../base/checkpoint.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
+import type { Unsound } from '../../domain/audit-finding.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { nameLog, originSetting } from './audit-origin.ts';
-import { expectedOf, isNamedAnew, restoredSetting, sizeOf, type Unsound } from './compare-log.ts';
+import { expectedOf, isNamedAnew, restoredSetting, sizeOf } from './compare-log.ts';
 
 /** The log continues under a new name, and records that. `nameAtStart`: its name when this node started. */
 export const acceptDatabase = async (

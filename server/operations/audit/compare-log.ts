@@ -3,34 +3,14 @@
 
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
-import type { Difference, Differences } from '../../domain/difference.ts';
+import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
+import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
 /** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
 export const restoredSetting = 'restored';
-
-interface Compared {
-  /** What was compared with what. */
-  readonly differences: Differences;
-}
-
-/** The result of comparing the database with the checkpoint stored with the root key. */
-export type AuditFinding =
-  | { readonly state: 'intact' }
-  /** Records are missing: an older copy was put back, or the end was cut off. */
-  | (Compared & { readonly state: 'older'; readonly size: number; readonly expected: number })
-  /** It lacks changes that were confirmed since: its log is damaged or was taken away, or an older copy was put back. */
-  | (Compared & { readonly state: 'incomplete'; readonly size: number; readonly expected: number })
-  /** The records differ from those that were signed, or the checkpoint stored with the root key is of another log. */
-  | (Compared & { readonly state: 'changed'; readonly size: number })
-  /** Policy rows were restored to an older version, removed or added. `older`: some of the restored rows, where they are known. */
-  | (Compared & { readonly state: 'rows-changed'; readonly size: number; readonly older: readonly string[] })
-  /** A backup of the whole service was restored: what was changed since is missing, whatever it is. */
-  | (Compared & { readonly state: 'restored'; readonly size: number; readonly at: string })
-  /** Changes that this node has already received are missing: the database returned to an earlier state while the service ran. */
-  | (Compared & { readonly state: 'lost-changes' });
 
 /** `setting`: of `restoredSetting`. */
 export const restoredFinding = (setting: string, size: number): AuditFinding => {
@@ -48,8 +28,6 @@ export const restoredFinding = (setting: string, size: number): AuditFinding => 
 
 type ComparePorts = Pick<Ports, 'store' | 'ring' | 'root' | 'clock'>;
 
-export type Unsound = Exclude<AuditFinding, { readonly state: 'intact' }>;
-
 /** The database does not match the checkpoint stored with the root key. */
 export class ChangedDatabase extends Error {
   override readonly name = 'ChangedDatabase';
@@ -64,12 +42,6 @@ export class ChangedDatabase extends Error {
 export const expectedOf = (finding: Unsound): number | null => ('expected' in finding ? finding.expected : null);
 /** How many there are, where that matters. */
 export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? finding.size : null);
-
-/** Undefined: there is none. */
-export const differencesOf = (found: readonly Difference[]): Differences | undefined => {
-  const [first, ...others] = found;
-  return first === undefined ? undefined : [first, ...others];
-};
 
 const versionOf = (head: RowSetHead | undefined): string =>
   head === undefined ? 'none' : `version ${head.version}, code ${head.tag}`;

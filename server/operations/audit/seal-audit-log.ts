@@ -7,20 +7,19 @@ import { parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Emitter } from '../../base/events.ts';
 import type { Actor } from '../../domain/actor.ts';
+import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
+import { differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 import { acceptDatabase } from './accept-database.ts';
 import { auditOrigin } from './audit-origin.ts';
 import {
-  type AuditFinding,
   ChangedDatabase,
   compareAtStart,
-  differencesOf,
   readKept,
   requireContinued,
   restoredFinding,
   restoredSetting,
-  type Unsound,
 } from './compare-log.ts';
 import { createCheckpoints } from './sign-checkpoint.ts';
 
@@ -63,6 +62,21 @@ export interface AuditSealer {
   accept(finding: AuditFinding, actor?: Actor): Promise<void>;
 }
 
+/** All policy rows against their set, in one state. */
+const findChangedRows = async (store: SealPorts['store']): Promise<Unsound | undefined> => {
+  const { size, older, ...found } = await store.snapshot(async (state) => ({
+    ...(await state.whole.compareRowSet()),
+    size: await state.audit.size(),
+  }));
+  const differences = differencesOf(found.differences);
+  return differences === undefined
+    ? undefined
+    : {
+        ...{ state: 'rows-changed', size, older: older.slice(0, mostNamed), differences },
+        atLeast: { rows: store.rowSet.version() },
+      };
+};
+
 export const createAuditSealer = ({ store, ring, root, clock, log, perform, events }: SealPorts): AuditSealer => {
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
@@ -100,14 +114,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
   const compareRows = async (): Promise<void> => {
     const from = clock.monotonic();
     try {
-      const { size, older, ...found } = await store.snapshot(async (state) => ({
-        ...(await state.whole.compareRowSet()),
-        size: await state.audit.size(),
-      }));
-      const differences = differencesOf(found.differences);
-      if (differences !== undefined) {
+      const changed = await findChangedRows(store);
+      if (changed !== undefined) {
         suspended = true;
-        events.emit('databaseChanged', { state: 'rows-changed', size, older: older.slice(0, mostNamed), differences });
+        events.emit('databaseChanged', changed);
       }
     } catch (error) {
       log.error('the policy rows could not be compared with their set', { error });

@@ -2,6 +2,7 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
+import { allowDecryption } from './allow-decryption.ts';
 import { changeKey } from './change-key.ts';
 import { createKey } from './create-key.ts';
 import { destroyMasterKey } from './destroy-master-key.ts';
@@ -24,5 +25,6 @@ export const createKeyOperations = (ports: Ports, approvals: Approvals): KeyOper
 
 export const createMasterKeyOperations = (ports: Ports, approvals: Approvals): MasterKeyOperations => ({
   ...readMasterKeys(ports),
+  allowDecryption: allowDecryption(ports),
   ...destroyMasterKey(ports, approvals),
 });

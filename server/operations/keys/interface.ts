@@ -49,6 +49,8 @@ export interface MasterKeyOperations {
   list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
   get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
   blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
+  /** Of a database's key that encrypts and cannot decrypt: it decrypts from now on. 'conflict' for other keys. */
+  allowDecryption(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
   /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure run follows on its own. */
   destroy(
     actor: TenantActor,

@@ -109,12 +109,14 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
   const changes = createShownChanges(ports, link, {
     head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
-    shown: async (last) => {
+    shown: async (last, position) => {
+      if (position !== undefined) ports.state.note(position);
       if (joined) await link.tellShown(self.id, last);
     },
+    kept: ports.state.kept,
     destroyed: () => events.emit('keyDestroyed', undefined),
-    lost: async (differences) => {
-      events.emit('changesLost', differences);
+    lost: async (differences, last) => {
+      events.emit('changesLost', { state: 'lost-changes', differences, atLeast: { last } });
       await ownDuties.giveUpAll();
     },
   });

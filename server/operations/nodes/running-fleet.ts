@@ -2,13 +2,14 @@
 // lone-fleet.ts.
 
 import type { Emitter, Listening } from '../../base/events.ts';
+import type { Unsound } from '../../domain/audit-finding.ts';
 import type { Changes } from '../../domain/changes.ts';
-import type { Differences } from '../../domain/difference.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
+import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { NodeDuties } from './node-duties.ts';
 
@@ -64,7 +65,7 @@ export interface FleetEvents {
   /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
   readonly nodeCopied: undefined;
   /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
-  readonly changesLost: Differences;
+  readonly changesLost: Unsound;
 }
 
 /** What a node that has joined does for the others, and waits for. */
@@ -78,5 +79,6 @@ export interface NodeWork {
 }
 
 export type FleetPorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'log'> & {
+  readonly state: Pick<NodeState, 'note' | 'kept'>;
   readonly events: Emitter<FleetEvents> & Listening<RootEvents>;
 };

@@ -4,7 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
-import { type ChangeMark, type NodeView, standingOf } from '../../domain/change-protocol.ts';
+import { type ChangeMark, type NodeView, type StorePosition, standingOf } from '../../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -109,9 +109,11 @@ export const createShownChanges = (
   hooks: {
     /** Of now, as the database says. */
     readonly head: () => Promise<ChangeMark>;
-    readonly shown: (last: ChangeMark) => Promise<void>;
+    readonly shown: (last: ChangeMark, position: StorePosition | undefined) => Promise<void>;
+    /** Resolves when the positions that were shown are on this node's disk: a later start asks for them. */
+    readonly kept: () => Promise<void>;
     readonly destroyed: () => void;
-    readonly lost: (differences: Differences) => Promise<void>;
+    readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;
   },
 ): ShownChanges => {
   const { store, ring, clock, log } = ports;
@@ -128,7 +130,7 @@ export const createShownChanges = (
     lost = true;
     const differences = lostDifferences(instead, read.last(), 'the memory of this node');
     log.error('changes that this node has received are missing in the database', { ...differences[0] });
-    await hooks.lost(differences);
+    await hooks.lost(differences, read.last());
   };
   /** Before its id is forgotten. */
   const settle = (): void => {
@@ -152,18 +154,19 @@ export const createShownChanges = (
         await loseTrack(found.lost);
         return;
       }
+      let position: StorePosition | undefined;
       if (found === 'pruned') {
         log.warn('changes were pruned before this node had read them: it reads everything again');
         await reloadAll();
       } else {
         if (found.changes.length === 0) return;
-        ({ more } = found);
+        ({ more, position } = found);
         const changes = mergeChanges(found.changes);
         await takeChanges(ports, directory, changes);
         read.goOn(found);
         if (changes.destroyed === true) hooks.destroyed();
       }
-      await hooks.shown(read.last());
+      await hooks.shown(read.last(), position);
     }
   };
   const catchUp = async (): Promise<void> => {
@@ -201,6 +204,8 @@ export const createShownChanges = (
         if (standing.state === 'lost') throw lostError();
         if (standing.state !== 'awaited' || clock.monotonic() > until) {
           if (standing.state !== 'shown') break;
+          if (!(await within(until - clock.monotonic(), hooks.kept())))
+            throw new Error('the position of the database could not be kept in time');
           settled = own.history;
           return standing.epoch;
         }

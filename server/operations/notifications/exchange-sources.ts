@@ -3,10 +3,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';
+import { isUnreadableMasterKey } from '../../base/master-keys.ts';
 import { type Condition, credentialDays, dayMs, rotationProfiles } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { KeyVersionAge, Repositories } from '../../ports/store.ts';
+import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -109,6 +111,27 @@ const applications = async (read: Repositories): Promise<readonly Condition[]> =
   return found;
 };
 
+/** Those that a version before the rule created, or that came with a snapshot from then. */
+const unreadableMasterKeys = async (read: Repositories): Promise<readonly Condition[]> => {
+  const found: Condition[] = [];
+  for (let after = 0; ; ) {
+    const page = await read.objects.listWithoutDecryption(after, pageSize);
+    for (const object of page) {
+      const { id, tenantId, label, handle, wrappedSensitive, integrity } = object;
+      after = handle;
+      if (integrity !== 'ok' || !isUnreadableMasterKey(object)) continue;
+      found.push({
+        kind: 'master-key.unreadable',
+        tenantId,
+        subject: { kind: 'key', id, name: nameFromLabel(label) },
+        harmAt: null,
+        details: { repairable: !wrappedSensitive },
+      });
+    }
+    if (page.length < pageSize) return found;
+  }
+};
+
 const endpoints = async (read: Repositories): Promise<readonly Condition[]> => {
   const found: Condition[] = [];
   for await (const endpoint of each((window) => read.endpoints.list(everyTenant, window), byId, fewAtOnce)) {
@@ -147,6 +170,12 @@ export const exchangeSources = ({
   readonly clock: Pick<Clock, 'now'>;
 }): readonly NotificationSource[] => [
   { about: 'the age of keys', kinds: ['key.rotation-due'], every: 'hour', look: () => rotation(read, clock.now()) },
+  {
+    about: 'master keys that cannot decrypt',
+    kinds: ['master-key.unreadable'],
+    every: 'hour',
+    look: () => unreadableMasterKeys(read),
+  },
   {
     about: 'the age of master keys and access_guids',
     kinds: ['master-key.rotation-due', 'application.access-guid-due', 'client-certificate.expiring'],

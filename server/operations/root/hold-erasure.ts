@@ -58,7 +58,7 @@ export const holdForRecords = async (
 const waitsFor = {
   nodes: 'the erasure run waits for nodes: start them, or remove them (dke node remove NAME)',
   standbys:
-    'the erasure run waits for copies of the database that have not stored the new records: bring them up to date, or drop their replication slots',
+    'the erasure run waits for copies of the database that have not stored the new records: bring them up to date, drop their replication slots, or release a removed standby (dke root release-copy NAME)',
   snapshots:
     'the erasure run waits for missing snapshot files: mount their disk or restore them, or delete the snapshots',
 } as const;

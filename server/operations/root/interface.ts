@@ -25,4 +25,6 @@ export interface RootOperations {
    * while everything is served. Acknowledged is that it will be done, also after a restart.
    */
   rotate(actor: Actor, tenantId?: string): Promise<RootView>;
+  /** A copy of the database that a run waits for will never become the database: it is no longer waited for. Throws 'not-found'. */
+  releaseCopy(actor: Actor, name: string): Promise<RootView>;
 }

@@ -5,6 +5,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { releaseCopy } from './await-copies.ts';
 import type { RootOperations } from './interface.ts';
 import { readRootBackup } from './root-backup.ts';
 
@@ -53,6 +54,11 @@ export const manageRoot = ({
             tenantId === undefined ? { rootEpoch: root.current.epoch } : { epoch: ring.epochs().get(tenantId) ?? 0 },
         });
       });
+      erasure.schedule();
+      return read();
+    },
+    releaseCopy: async (actor, name) => {
+      await store.write((tx) => releaseCopy(tx, actor, name));
       erasure.schedule();
       return read();
     },

@@ -4,16 +4,20 @@
 
 import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { Log } from '../../ports/log.ts';
+import type { NodeState } from '../../ports/node-state.ts';
 import type { Store } from '../../ports/store.ts';
-import { type AuditFinding, expectedOf, sizeOf, type Unsound } from '../audit/compare-log.ts';
+import { expectedOf, sizeOf } from '../audit/compare-log.ts';
 import type { DoubtedLog } from '../audit/doubted-log.ts';
 import type { AuditSealer } from '../audit/seal-audit-log.ts';
 import type { QuarantineOperations, QuarantineState } from './interface.ts';
 
 const mostGuesses = 10;
+/** How often a new code takes the place of one that was guessed at too often. */
+const renewEveryMs = 60_000;
 
 export interface QuarantineGate extends DoubtedLog {
   /** The store, which takes no changes while the quarantine lasts. */
@@ -24,6 +28,8 @@ export interface QuarantineGate extends DoubtedLog {
   closed():
     | { readonly reason: string; readonly code: string; readonly since: number; readonly differences: Differences }
     | undefined;
+  /** Wrong codes were entered so often that there is a new one: it has to be printed. */
+  onNewCode(print: () => void): void;
   /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
   onConfirmed(begin: () => Promise<void>): void;
 }
@@ -33,24 +39,35 @@ const describe = (place: string, finding: Unsound): string =>
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
       `log (${place}-wal) is damaged or missing, or an older copy was restored; stop the service and restore the newer files, or confirm ` +
       'that this database is to be used'
-    : finding.state === 'restored'
-      ? `${place} was restored from a backup of ${finding.at}: later changes, including revocations, are lost (dke quarantine show ` +
-        'lists those that the sinks of the audit log have); confirm that it is to be used, and repeat the missing changes'
-      : finding.state === 'older'
-        ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
-          'service and restore the newer database, or confirm that this one was restored on purpose'
-        : finding.state === 'lost-changes'
-          ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
-            'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
-          : finding.state === 'rows-changed'
-            ? `${place} has rows that differ from those that the service wrote last: older rows were restored, or rows were removed or added` +
-              `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
-              'or confirm that this one is to be used'
-            : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
-              'service; stop the service and restore the right database, or confirm that this one is to be used';
+    : finding.state === 'restored' && finding.at === null
+      ? `how new ${place} must be is not known: the root key was restored, and no checkpoint of the audit log is beside it; if this is an older ` +
+        'database, later changes, including revocations, are lost; confirm that it is to be used'
+      : finding.state === 'restored'
+        ? `${place} was restored from a backup of ${finding.at}: later changes, including revocations, are lost (dke quarantine show ` +
+          'lists those that the sinks of the audit log have); confirm that it is to be used, and repeat the missing changes'
+        : finding.state === 'older'
+          ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+            'service and restore the newer database, or confirm that this one was restored on purpose'
+          : finding.state === 'lost-changes'
+            ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
+              'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
+            : finding.state === 'rows-changed'
+              ? `${place} has rows that differ from those that the service wrote last: older rows were restored, or rows were removed or added` +
+                `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
+                'or confirm that this one is to be used'
+              : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
+                'service; stop the service and restore the right database, or confirm that this one is to be used';
 
 /** The code that an operator must enter: only those who can use the service's host know it. */
-const createConfirmationCode = (core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>, log: Log) => {
+const createConfirmationCode = ({
+  core,
+  clock,
+  log,
+}: {
+  readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly log: Log;
+}) => {
   let guesses = 0;
   const fresh = (): string => {
     const bytes = Buffer.alloc(8);
@@ -58,18 +75,33 @@ const createConfirmationCode = (core: Pick<CryptoCore, 'random' | 'timingSafeEqu
     return bytes.toString('hex');
   };
   let code = fresh();
+  let madeAt = clock.monotonic();
+  let print: () => void = () => undefined;
+  const renew = (): void => {
+    code = fresh();
+    guesses = 0;
+    madeAt = clock.monotonic();
+  };
   return {
     current: (): string => code,
-    renew: (): void => {
-      code = fresh();
-      guesses = 0;
+    renew,
+    onNew: (work: () => void): void => {
+      print = work;
     },
     /** Throws unless it is the code. */
     check: (given: string, actor: { readonly name: string }): void => {
-      if (guesses >= mostGuesses)
-        throw new ServiceError('rate-limited', 'too many wrong codes were entered', {
-          hint: 'restart the service: it prints a new code',
+      if (guesses >= mostGuesses) {
+        const isNew = clock.monotonic() - madeAt >= renewEveryMs;
+        if (isNew) {
+          renew();
+          print();
+        }
+        throw new ServiceError('rate-limited', 'too many wrong codes were entered: the code is no longer valid', {
+          hint: isNew
+            ? 'the service has just printed a new code on its standard output'
+            : 'try again in a minute: the service then prints a new code on its standard output',
         });
+      }
       const text = Buffer.alloc(code.length);
       text.write(given, 'latin1');
       if (given.length === code.length && core.timingSafeEqual(text, Buffer.from(code, 'latin1'))) return;
@@ -79,6 +111,22 @@ const createConfirmationCode = (core: Pick<CryptoCore, 'random' | 'timingSafeEqu
         hint: 'the service prints the code on its standard output when it starts',
       });
     },
+  };
+};
+
+/** The store, which takes no changes unless it is open. */
+const shutStore = (rawStore: Store, isOpen: () => boolean): Store => {
+  const shut = (): Promise<never> =>
+    Promise.reject(
+      new ServiceError('unavailable', 'the service is in quarantine: nothing can be changed', {
+        hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
+      }),
+    );
+  return {
+    ...rawStore,
+    read: rawStore.read,
+    write: (work, options) => (isOpen() ? rawStore.write(work, options) : shut()),
+    probe: () => (isOpen() ? rawStore.probe() : shut()),
   };
 };
 
@@ -92,6 +140,7 @@ export const createQuarantine = (
   sealer: Pick<AuditSealer, 'accept' | 'suspend'>,
   {
     finding: foundAtStart,
+    state: kept,
     place,
     core,
     clock,
@@ -99,35 +148,35 @@ export const createQuarantine = (
     missing,
   }: {
     readonly finding: AuditFinding;
+    /** What outlives this process. */
+    readonly state: Pick<NodeState, 'quarantine' | 'recordQuarantine' | 'clear'>;
     readonly place: string;
     readonly core: Pick<CryptoCore, 'random' | 'timingSafeEqual'>;
-    readonly clock: Pick<Clock, 'now'>;
+    readonly clock: Pick<Clock, 'now' | 'monotonic'>;
     readonly log: Log;
     /** Records that the sinks have behind the last one of the database. */
     readonly missing: (size: number) => Promise<QuarantineState['missing']>;
   },
 ): QuarantineGate => {
   let finding = foundAtStart;
-  let since = clock.now();
+  let since = kept.quarantine?.since ?? clock.now();
   let open = finding.state === 'intact';
   let confirming = false;
   /** It is taken, and not yet used: what followed has failed. */
   let accepted = false;
   let begin: () => Promise<void> = () => Promise.resolve();
-  const code = createConfirmationCode(core, log);
-
-  const shut = (): Promise<never> =>
-    Promise.reject(
-      new ServiceError('unavailable', 'the service is in quarantine: nothing can be changed', {
-        hint: 'run dke quarantine show for the differences; dke quarantine confirm accepts the database as it is',
-      }),
-    );
-  const store: Store = {
-    ...rawStore,
-    read: rawStore.read,
-    write: (work, options) => (open ? rawStore.write(work, options) : shut()),
-    probe: () => (open ? rawStore.probe() : shut()),
+  const code = createConfirmationCode({ core, clock, log });
+  /** Closed in any case: what cannot be recorded is found again from what is kept of the database. */
+  const record = (found: Unsound): void => {
+    try {
+      kept.recordQuarantine({ finding: found, since });
+    } catch (error) {
+      log.error('the quarantine could not be recorded in the data directory', { error });
+    }
   };
+  if (finding.state !== 'intact') record(finding);
+
+  const store = shutStore(rawStore, () => open);
   /** Read once: nothing is forwarded in the meantime. */
   let known: Promise<QuarantineState['missing']> | undefined;
   const readMissing = (found: Unsound): Promise<QuarantineState['missing']> => {
@@ -159,6 +208,7 @@ export const createQuarantine = (
       if (!open) return;
       finding = found;
       since = clock.now();
+      record(found);
       known = undefined;
       code.renew();
       accepted = false;
@@ -171,6 +221,7 @@ export const createQuarantine = (
         : { reason: describe(place, finding), code: code.current(), since, differences: finding.differences };
     },
     doubtsLog: () => !open && !['intact', 'rows-changed'].includes(finding.state),
+    onNewCode: code.onNew,
     onConfirmed: (work) => {
       begin = work;
     },
@@ -187,6 +238,8 @@ export const createQuarantine = (
         try {
           if (!accepted) await sealer.accept(finding, actor);
           accepted = true;
+          // Behind the record of the confirmation.
+          kept.clear();
           open = true;
           await begin();
         } catch (error) {

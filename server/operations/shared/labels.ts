@@ -2,6 +2,7 @@
 // group. Other keys may share one: the halves of a pair do, and programs keep the old and the new key under one label when they rotate.
 
 import { ServiceError } from '../../base/errors.ts';
+import { isMasterKeyLabel, isUnreadableMasterKey } from '../../base/master-keys.ts';
 import type { ObjectClass, TdeApplication } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
@@ -10,14 +11,11 @@ import { nameFromLabel } from './names.ts';
 type Labelled = Pick<StoredObject, 'groupId' | 'label' | 'class' | 'modifiable'>;
 
 const keyClasses: readonly ObjectClass[] = ['secret-key', 'public-key', 'private-key'];
-/** Labels that Oracle Database gives to its master keys, of the database and of tablespaces. */
-const masterKeyLabel = /^ORACLE\.(?:TDE|TSE)\.HSM\.MK\./;
-const isMasterKeyLabel = (label: string): boolean =>
-  masterKeyLabel.test(Buffer.from(label, 'base64').toString('latin1'));
+const hasMasterKeyLabel = (label: string): boolean => isMasterKeyLabel(Buffer.from(label, 'base64'));
 
 /** Databases make their master keys so that nothing about them can be changed; Oracle's have labels of a form of their own. */
 const isMasterKey = (object: Labelled): boolean =>
-  object.class === 'secret-key' && (!object.modifiable || isMasterKeyLabel(object.label));
+  object.class === 'secret-key' && (!object.modifiable || hasMasterKeyLabel(object.label));
 
 /** The handle of the key because of which an object may not have its label. An absent label is not a name: any number of keys have none. */
 export const takerOfLabel = async (
@@ -29,7 +27,7 @@ export const takerOfLabel = async (
   if (!keyClasses.includes(object.class) || label === '') return undefined;
   if (isMasterKey(object))
     return tx.objects.keyWithLabel(groupId, label, { classes: keyClasses, fixed: false }, handle);
-  const fixed = !isMasterKeyLabel(label);
+  const fixed = !hasMasterKeyLabel(label);
   return tx.objects.keyWithLabel(groupId, label, { classes: ['secret-key'], fixed }, handle);
 };
 
@@ -48,4 +46,12 @@ export const requireFreeLabel = async (
   throw new ServiceError('label-exists', `the label ${nameFromLabel(object.label)} is already used by ${what}`, {
     hint: 'the label of a master key must be unique in its group; it becomes free when its key is destroyed',
   });
+};
+
+/** Throws 'validation' for a master key under which nothing could be read, however it came to be. */
+export const requireReadable = (object: Parameters<typeof isUnreadableMasterKey>[0]): void => {
+  if (isUnreadableMasterKey(object))
+    throw new ServiceError('validation', `the master key ${nameFromLabel(object.label)} must be able to decrypt`, {
+      hint: 'what it encrypts could never be read: its usages must contain decrypt',
+    });
 };

@@ -15,7 +15,7 @@ import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { findApplication, findSoundGroup, findTenant } from '../shared/find.ts';
-import { requireFreeLabel } from '../shared/labels.ts';
+import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { requireRsaSize } from './compatibility.ts';
@@ -107,6 +107,7 @@ const insertKey = async (
   const description = core.describe(reference);
   const { bits } = description;
   const algorithm = pairAlgorithm(description) ?? input.algorithm;
+  requireReadable({ ...input, algorithm });
   const isPrivate = input.class === 'private-key';
   const now = clock.now();
   const made = objectOf(

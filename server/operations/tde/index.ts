@@ -4,6 +4,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { authenticateApplication } from './authenticate-application.ts';
 import { createTokenObject, generateTokenKey, generateTokenKeyPair, importTokenKey } from './create-token-object.ts';
 import { destroyTokenObject } from './destroy-token-object.ts';
+import { heldObjects } from './held-objects.ts';
 import type { TdeOperations } from './interface.ts';
 import { deriveTokenKey, unwrapTokenKey } from './make-token-key.ts';
 import { readTokenObjects } from './read-token-object.ts';
@@ -14,6 +15,7 @@ import { wrapTokenKey } from './wrap-token-key.ts';
 
 export const createTdeOperations = (ports: Ports): TdeOperations => ({
   ...readTokenObjects(ports),
+  ...heldObjects(ports),
   ...tokenKeyUses(ports),
   authenticate: authenticateApplication(ports),
   generateKey: generateTokenKey(ports),

@@ -195,6 +195,17 @@ export interface TdeOperations {
   destroyObject(caller: TdeCaller, handle: number): Promise<void>;
   /** Withdraws the caller's request with this Idempotency-Key; see tde/withdraw-request.ts. */
   withdraw(caller: TdeCaller, key: string): Promise<'not-carried-out' | 'undone' | 'kept'>;
+  /** In the order of what is held: the uses that `checkUse` would permit, and whether the object is there in this version. */
+  refresh(
+    caller: TdeCaller,
+    held: readonly { readonly handle: number; readonly uses: readonly KeyUsage[]; readonly version: number }[],
+  ): Promise<readonly { readonly uses: readonly KeyUsage[]; readonly same: boolean }[]>;
+  /** Values of data objects, as far as the caller may read them; with those that fit into so many bytes. The caller wipes them. */
+  readValues(
+    caller: TdeCaller,
+    handles: readonly number[],
+    mostBytes: number,
+  ): Promise<readonly { readonly handle: number; readonly version: number; readonly value: Buffer }[]>;
   checkUse(caller: TdeCaller, handle: number, usage: KeyUsage): Promise<void>;
   /** The caller wipes input and answer. */
   encrypt(caller: TdeCaller, handle: number, parameters: CipherParameters, input: Uint8Array): Promise<Buffer>;

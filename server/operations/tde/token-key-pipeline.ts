@@ -31,6 +31,7 @@ export type UsePorts = Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'us
 
 interface Refusal {
   readonly code: ServiceErrorCode;
+  readonly hint?: string;
   readonly message: string | ((use: TokenKeyUse, by: TokenMechanism | null) => string);
   /** What the audit log calls it. Absent: a mistake of the caller, not a matter of policy. */
   readonly recorded?: string;
@@ -47,6 +48,12 @@ const refusals = {
     recorded: 'mechanism not allowed',
   },
   'wraps-sensitive-keys': { code: 'key-usage', message: 'a key that has wrapped sensitive keys does not decrypt' },
+  unreadable: {
+    code: 'key-usage',
+    message: 'this master key does not decrypt, so it encrypts nothing',
+    hint: 'run dke tde key allow-decryption; or set a new master key in the database',
+    recorded: 'does not decrypt',
+  },
   'key-disabled': { code: 'key-disabled', message: 'the key is disabled', recorded: 'key-disabled' },
   'key-not-found': { code: 'key-not-found', message: 'no such key', recorded: 'key-not-found' },
   'key-destroyed': { code: 'key-destroyed', message: 'the key is destroyed', recorded: 'key-destroyed' },
@@ -106,8 +113,9 @@ export class Denied extends ServiceError {
 }
 
 const throwRefusal = (refusal: TokenKeyRefusal, { use, by }: Wanted | Asked): never => {
-  const { code, message }: Refusal = refusals[refusal];
-  throw new ServiceError(code, typeof message === 'string' ? message : message(use, by));
+  const { code, message, hint }: Refusal = refusals[refusal];
+  const text = typeof message === 'string' ? message : message(use, by);
+  throw new ServiceError(code, text, hint === undefined ? {} : { hint });
 };
 
 /** The object, checked for a use now. Throws what refuses it. Only its owner takes a key out. */
@@ -138,18 +146,25 @@ export const checkUse = async (ports: UsePorts, caller: TdeCaller, handle: numbe
   await admit(ports, caller, { handle, use, by: null });
 };
 
-/** The uses that `checkUse` would permit. Nothing is recorded, and nothing done: where a use would, it is not among them. */
+/**
+ * The uses of a visible object that `checkUse` would permit. Nothing is recorded, and nothing done: where a use would, it is not among
+ * them.
+ */
+export const usesAdmitted = (loaded: LoadedObject): readonly KeyUsage[] => {
+  const { object, key } = loaded;
+  if (key === undefined) return [];
+  if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
+  if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
+  return object.usages.filter((use) => refusalOfTokenKey(loaded, use, null) === null);
+};
+
 export const admittedUses = async (
   { directory }: Pick<UsePorts, 'directory'>,
   caller: TdeCaller,
   handle: number,
 ): Promise<readonly KeyUsage[]> => {
   const loaded = await directory.object(handle);
-  if (loaded?.key === undefined || !isVisible(caller, loaded.object)) return [];
-  const { object, key } = loaded;
-  if (object.integrity !== 'ok' || key.integrity !== 'ok') return [];
-  if (key.state === 'soft-deleted' && key.reimportedAt === null) return [];
-  return object.usages.filter((use) => refusalOfTokenKey(loaded, use, null) === null);
+  return loaded === undefined || !isVisible(caller, loaded.object) ? [] : usesAdmitted(loaded);
 };
 
 const nothingOpen = (): ServiceError => new ServiceError('internal', 'a key was not opened');

@@ -7,7 +7,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
-import { requireFreeLabel } from '../shared/labels.ts';
+import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeOperations, TokenObjectChange } from './interface.ts';
@@ -53,6 +53,7 @@ export const updateTokenObject =
           });
         const next: StoredObject = {
           ...before,
+          version: undefined,
           label: change.label ?? before.label,
           attributes: change.attributes ?? before.attributes,
           usages: change.usages ?? before.usages,
@@ -63,6 +64,7 @@ export const updateTokenObject =
         };
         if (before.wrappedSensitive && next.usages.includes('decrypt'))
           throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');
+        if (change.usages !== undefined || next.label !== before.label) requireReadable(next);
         if (next.label !== before.label) await requireFreeLabel(tx, caller, next, handle);
         await tx.objects.update(next);
         const key = await tx.keys.get(before.tenantId, before.id);

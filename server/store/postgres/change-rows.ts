@@ -12,7 +12,9 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
   changesSince: async (mark) => {
     // One statement sees one state: the head, and the changes that lead to it.
     const rows = await query(
-      `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes
+      `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes,
+              (select size from audit_head) as records, (select version from row_set) as rows_version,
+              (select encode(leaf_hash, 'hex') from audit_events where sequence = (select size from audit_head)) as leaf
        from node_head h left join (
          select * from node_changes where epoch > $1 order by epoch limit ${mostChanges}) c on true
        order by c.epoch`,
@@ -28,10 +30,17 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
     // Either the head is not beyond it, or the changes that are kept follow another one with its number.
     if (how === 'lost') return { lost: head.epoch > mark.epoch && next !== undefined ? next : head };
     if (how === 'reload') return 'pruned';
-    if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false };
+    const at = {
+      records: Number(first?.records ?? 0),
+      leaf: typeof first?.leaf === 'string' ? first.leaf : '',
+      rows: Number(first?.rows_version ?? 0),
+    };
+    if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false, position: { ...at, last: mark } };
     const newest = rows.at(-1);
+    const last = { epoch: Number(newest?.epoch), history: String(newest?.history) };
     return {
-      last: { epoch: Number(newest?.epoch), history: String(newest?.history) },
+      last,
+      position: { ...at, last },
       changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
       marks: rows.map((row) => ({ epoch: Number(row.epoch), history: String(row.history) })),
       more: Number(newest?.epoch) < head.epoch,

@@ -17,12 +17,15 @@ const standbys = `pg_stat_replication r
   where state is distinct from 'backup'
     and not exists (select from pg_stat_activity a where a.pid = r.pid and a.datname <> current_database())`;
 
-/** Of a role that may not read how far standbys are (pg_read_all_stats), PostgreSQL says only that they are there; a slot tells all. */
+/**
+ * Of a role that may not read how far standbys are (pg_read_all_stats), PostgreSQL says only that they are there; a slot tells all. A standby with a slot is
+ * named by that alone: to drop the slot gives the standby up.
+ */
 const copiesSql = `
   select ${standbyName} || case when flush_lsn is null and not pg_has_role('pg_read_all_stats', 'usage')
            then ', which only a member of pg_monitor can see: GRANT pg_monitor TO ' || quote_ident(current_user) else '' end as name,
          coalesce(flush_lsn < $1::pg_lsn, true) as is_behind, false as is_slow
-    from ${standbys} and (flush_lsn is not null or not exists (select from pg_replication_slots s where s.active_pid = r.pid))
+    from ${standbys} and not exists (select from pg_replication_slots s where s.active_pid = r.pid and s.restart_lsn is not null)
   union all
   select 'slot ' || slot_name, wal_status = 'lost' or coalesce(confirmed_flush_lsn, restart_lsn) < $1::pg_lsn, false
     from pg_replication_slots
@@ -43,11 +46,11 @@ export const createReplicas = (
     const [row] = await query('select pg_current_wal_flush_lsn()::text as position');
     const here = primary();
     if (here === undefined) throw new ConnectionLost('the connection to the database was lost');
-    // A file of the log is archived when it is full, or ended. A role that may end it need not wait for that.
-    await query(
-      `select case when current_setting('archive_mode') <> 'off' then pg_switch_wal() end
-        where has_function_privilege('pg_switch_wal()', 'execute')`,
-    ).catch(() => undefined);
+    // A file of the log is archived, and stored by those who receive files of it, when it is full, or ended. A role that may end it need not wait for
+    // that.
+    await query(`select pg_switch_wal() where has_function_privilege('pg_switch_wal()', 'execute')`).catch(
+      () => undefined,
+    );
     return { ...here, position: String(row?.position) };
   },
   copies: async (known: LogPosition) => {

@@ -118,6 +118,7 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   wrappedSensitive: row.wrapped_sensitive === 1,
   content: bytesOf(row.content),
   rules: row.rules === null ? null : JSON.parse(row.rules),
+  version: Number(row.row_version),
   state,
   integrity,
 });

@@ -471,7 +471,6 @@ CREATE TABLE public.tde_objects (
     created_at bigint NOT NULL,
     destroyed_at bigint,
     content bytea,
-    rules text,
     row_mac text NOT NULL,
     row_version bigint DEFAULT 0 NOT NULL
 );
@@ -554,19 +553,19 @@ CREATE TABLE public.xks_latency (
 );
 ALTER TABLE ONLY public.notification_events ALTER COLUMN sequence SET DEFAULT nextval('public.notification_events_sequence_seq'::regclass);
 ALTER TABLE ONLY public.request_log ALTER COLUMN sequence SET DEFAULT nextval('public.request_log_sequence_seq'::regclass);
-INSERT INTO public.audit_events VALUES (1, 1795907406669, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-b8cf-e91b099096b8', 'tenant', '00000000-0002-7001-b8cf-e91b099096b8', 'r-1', '{}', '\x1bc735a9532213cac7ae2a20e34dff5be2379f28a3e75d394767e39eb7bd3689');
+INSERT INTO public.audit_events VALUES (1, 1795754716814, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-8f30-218b870ab5f5', 'tenant', '00000000-0002-7001-8f30-218b870ab5f5', 'r-1', '{}', '\x4f1280ff1312f36adb09ab7b186bc9d8d20fcb2c28bf4ca7827487ac61236824');
 INSERT INTO public.audit_head VALUES (1, 1);
-INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-28T23:10:05.630Z');
+INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-27T04:45:16.677Z');
 INSERT INTO public.kysely_migration_lock VALUES ('migration_lock', 0);
-INSERT INTO public.node_changes VALUES (1795907405383, 1795907405382, 1795907406746, '{"tenants":["00000000-0002-7001-b8cf-e91b099096b8"],"vaults":["00000000-0002-7002-a011-42bc7c8a8612"]}', '2d00387f-1799-48d0-9251-dcc74b662d2d', '');
-INSERT INTO public.node_head VALUES (1, 1795907405383, 0, '2d00387f-1799-48d0-9251-dcc74b662d2d');
-INSERT INTO public.row_set VALUES (1, 1, '43bb9ab9999810e6a35129071268fc24110e82b49729bbb3d6fcc38ac4e6e3c1', '619bd448ab68da4ae54440c9a269b70d4f211817007bda15b65c0c9c80e7d3fb');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-b8cf-e91b099096b8', 'vault', 'payments', '00000000-0002-7002-a011-42bc7c8a8612', 'name');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-b8cf-e91b099096b8', 'vault', '00000000 0002 7002 a011 42bc7c8a8612', '00000000-0002-7002-a011-42bc7c8a8612', 'id');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-b8cf-e91b099096b8', 'vault', '42bc7c8a8612', '00000000-0002-7002-a011-42bc7c8a8612', 'id');
+INSERT INTO public.node_changes VALUES (1795754716616, 1795754716615, 1795754716819, '{"tenants":["00000000-0002-7001-8f30-218b870ab5f5"],"vaults":["00000000-0002-7002-9e66-2f2d0828a732"]}', 'e6121284-de75-4d29-9fed-a5fea43e47cf', '');
+INSERT INTO public.node_head VALUES (1, 1795754716616, 0, 'e6121284-de75-4d29-9fed-a5fea43e47cf');
+INSERT INTO public.row_set VALUES (1, 1, '64087dc48582fc37e8a1aa5ab3790d849b961cd4fc4ab4b68fa7d68bd00c6cdd', '8ddf8a8f1aa0cb36d0e60d1b526a01ffeaaebe9bfd4a8256c2ad020775b85cc8');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', 'payments', '00000000-0002-7002-9e66-2f2d0828a732', 'name');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', '00000000 0002 7002 9e66 2f2d0828a732', '00000000-0002-7002-9e66-2f2d0828a732', 'id');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'vault', '2f2d0828a732', '00000000-0002-7002-9e66-2f2d0828a732', 'id');
 INSERT INTO public.settings VALUES ('search-terms', '2');
-INSERT INTO public.tenants VALUES ('00000000-0002-7001-b8cf-e91b099096b8', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, '145ddf3c04ddcf87831cb466b3717a9282864322af5c09d9f67a7885dc59c70b', 1);
-INSERT INTO public.vaults VALUES ('00000000-0002-7002-a011-42bc7c8a8612', '00000000-0002-7001-b8cf-e91b099096b8', 'payments', 'general', 'enabled', 2, '78b9a701737d510964b199effbe6217924c4d477bad288d459e8d005bcf3e7bb', NULL, 'standard', 1);
+INSERT INTO public.tenants VALUES ('00000000-0002-7001-8f30-218b870ab5f5', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'bd7ef407707d6a32de984e01f659a42bffdd33a66304f91e869675262face6eb', 1);
+INSERT INTO public.vaults VALUES ('00000000-0002-7002-9e66-2f2d0828a732', '00000000-0002-7001-8f30-218b870ab5f5', 'payments', 'general', 'enabled', 2, '6e08ee2af1ec7a8fa6bdc65b667b7ce1ba16b4c0a28a4cd95eb450e26d0179ed', NULL, 'standard', 1);
 SELECT pg_catalog.setval('public.notification_events_sequence_seq', 1, false);
 SELECT pg_catalog.setval('public.request_log_sequence_seq', 1, false);
 ALTER TABLE ONLY public.access_guids

@@ -7,7 +7,7 @@ import { CKR } from '../../../provider/schema/return-values.ts';
 import { LengthOnly } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, rvOf, startInProcess } from '../../support/in-process-agent.ts';
 import { CKK, CKM_UNAVAILABLE, CKO } from '../../support/names.ts';
-import { aesRows, mech, p256, type Row, startSession } from '../../support/session-calls.ts';
+import { aesRows, cbcPad, keyWrap, mech, p256, type Row, startSession } from '../../support/session-calls.ts';
 import { places, template } from '../../support/template.ts';
 
 const generate = (agent: InProcessAgent, session: number, ...rows: Row[]): Promise<number> =>
@@ -346,6 +346,43 @@ describe('where objects belong', () => {
       expect(await generate(agent, session, on, ...master)).toBeGreaterThan(key);
     },
   );
+  test.each(['ORACLE.TDE.HSM.MK.06', 'ORACLE.TSE.HSM.MK.07'])(
+    'a master key (%s) decrypts, whatever else its template names',
+    async (form) => {
+      const call = await startSession();
+      const named = label(`${form}${'7'.repeat(32)}`);
+      for (const where of [on, [CKA.TOKEN, false] as Row])
+        for (const rows of [[], [[CKA.WRAP, true]], [[CKA.UNWRAP, true]], [[CKA.ENCRYPT, true]]] as Row[][]) {
+          const key = await generate(call.agent, call.session, where, named, [CKA.MODIFIABLE, false], ...rows);
+          expect(await call.read(key, CKA.DECRYPT)).toEqual([true]);
+          expect(await call.decrypt(cbcPad, key, await call.encrypt(cbcPad, key, Buffer.from('data')))).toEqual(
+            Buffer.from('data'),
+          );
+          await call.agent.call('C_DestroyObject', { session: call.session, object: key });
+        }
+    },
+  );
+  test('a master key that could not decrypt is refused, and so is a change into one', async () => {
+    const { agent, session } = await startSession();
+    const refused = 'CKR_TEMPLATE_INCONSISTENT';
+    const closed: Row = [CKA.DECRYPT, false];
+    for (const where of [on, [CKA.TOKEN, false] as Row])
+      expect(await rvOf(generate(agent, session, where, oracle, closed))).toBe(refused);
+    const value: Row = [CKA.VALUE, Buffer.alloc(32, 1)];
+    expect(await rvOf(agent.create(session, ...aesRows, on, value, oracle, closed))).toBe(refused);
+    const key = await generate(agent, session, on, oracle);
+    expect(await agent.set(session, key, closed)).toBe(refused);
+    const wrapper = await generate(agent, session, on, label('wrapper'), closed, [CKA.WRAP, true]);
+    expect(await agent.set(session, wrapper, oracle)).toBe(refused);
+    await agent.call('C_DestroyObject', { session, object: key });
+    expect(await agent.set(session, wrapper, oracle, [CKA.DECRYPT, true])).toBe('CKR_OK');
+  });
+  test('a master key wraps nothing sensitive: it would decrypt what it wrapped', async () => {
+    const call = await startSession();
+    const key = await generate(call.agent, call.session, on, oracle, [CKA.WRAP, true], [CKA.UNWRAP, true]);
+    const secretKey = await generate(call.agent, call.session, on, label('secret'), [CKA.EXTRACTABLE, true]);
+    await expect(call.wrap(keyWrap, key, secretKey)).rejects.toMatchObject({ rv: 'CKR_KEY_NOT_WRAPPABLE' });
+  });
   test('ordinary keys and pairs share labels', async () => {
     const { agent, session } = await startSession();
     const keys = [];

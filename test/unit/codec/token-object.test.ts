@@ -53,6 +53,7 @@ const sent = {
   createdAt: Date.parse('2026-11-27T10:00:00.123Z'),
   state: 'active',
   owned: true,
+  version: 7,
   admits: ['encrypt'],
 } as const satisfies Required<TokenObject>;
 const object: VisibleObject = { ...unsent, ...sent };
@@ -77,8 +78,8 @@ test('the agent uses every member', () => {
     },
   });
   viewOf(observed);
-  // `admits` is for the cache of answers; the others are for `dke agent --check`.
-  expect(Object.keys(sent).filter((name) => !used.has(name))).toEqual(['createdAt', 'state', 'admits']);
+  // `version` and `admits` are for the cache of answers; the others are for `dke agent --check`.
+  expect(Object.keys(sent).filter((name) => !used.has(name))).toEqual(['createdAt', 'state', 'version', 'admits']);
 });
 
 test.each<[TdeRoute, object, object]>([

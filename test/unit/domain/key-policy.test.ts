@@ -33,6 +33,7 @@ const master = { kind: 'master', state: 'active', disabledAt: null } as const;
 const object = {
   class: 'secret-key',
   algorithm: 'aes',
+  label: '',
   extractable: false,
   usages: ['encrypt', 'decrypt'],
   wrappedSensitive: false,
@@ -76,6 +77,16 @@ describe('use of a token key', () => {
     const wrapping = { ...loaded, object: { ...object, wrappedSensitive: true } };
     expect(refusalOfTokenKey(wrapping, 'decrypt', null)).toBe('wraps-sensitive-keys');
     expect(refusalOfTokenKey(wrapping, 'encrypt', null)).toBeNull();
+  });
+
+  test.each(['TDE', 'TSE'])('encrypts nothing under a master key (%s) that does not decrypt', (form) => {
+    const label = Buffer.from(`ORACLE.${form}.HSM.MK.06`).toString('base64');
+    const unreadable = { ...loaded, object: { ...object, label, usages: ['encrypt', 'wrap'] as const } };
+    expect(refusalOfTokenKey(unreadable, 'encrypt', null)).toBe('unreadable');
+    expect(refusalOfTokenKey(unreadable, 'wrap', null)).toBeNull();
+    const marked = { ...loaded, object: { ...object, label, wrappedSensitive: true } };
+    expect(refusalOfTokenKey(marked, 'encrypt', null)).toBe('unreadable');
+    expect(refusalOfTokenKey({ ...loaded, object: { ...object, label } }, 'encrypt', null)).toBeNull();
   });
 
   test('needs an open vault, also after soft deletion', () => {

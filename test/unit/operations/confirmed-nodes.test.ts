@@ -8,7 +8,7 @@ import { serviceActor } from '../../../server/domain/actor.ts';
 import { createQuarantine } from '../../../server/operations/service/quarantine.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
-import { differences, openSealers, type Sealers } from '../../support/sealers.ts';
+import { differences, noNodeState, openSealers, type Sealers } from '../../support/sealers.ts';
 
 let folder: string;
 let sealers: Sealers;
@@ -78,6 +78,7 @@ test('a node that could not continue after a confirmation stays in quarantine, a
   const [{ sealer }] = await startBoth();
   const gate = createQuarantine(sealers.store, sealer, {
     finding: { state: 'intact' },
+    state: noNodeState,
     place: 'the database',
     core: { random: (to) => to.fill(1), timingSafeEqual: (a, b) => Buffer.from(a).equals(b) },
     clock: systemClock,

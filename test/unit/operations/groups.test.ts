@@ -23,6 +23,27 @@ const audit = async (kind: Parameters<typeof opened.operations.audit.list>[1]['k
 const again = (accessGuid: string, requestId = 'next'): Promise<TdeCaller> =>
   opened.operations.tde.authenticate({ accessGuid, appId: 'db', instance, requestId, peer: null });
 
+describe('what a database keeps beside the master key of another one of its group', () => {
+  test('can be read, and neither changed nor destroyed; a database may keep its own under the same label', async () => {
+    const { caller: source, groupId } = await registerCaller(opened, 'source of a clone');
+    const { caller: clone } = await registerCaller(opened, 'clone', groupId);
+    const { tde } = opened.operations;
+    const metadata = dataObject('ORACLE.SECURITY.KM.ENCRYPTION.30363946');
+    const { handle } = await tde.createObject(source, metadata, Buffer.from('of the source'));
+    expect((await tde.readValue(clone, handle)).toString()).toBe('of the source');
+    await expect(tde.updateObject(clone, handle, {}, Buffer.from('other'))).rejects.toEqual(code('forbidden'));
+    await expect(tde.destroyObject(clone, handle)).rejects.toEqual(code('forbidden'));
+    const own = await tde.createObject(clone, metadata, Buffer.from('of the clone'));
+    const found = await tde.findObjects(clone, { label: metadata.label, after: 0, limit: 10 });
+    expect(found.objects.map((each) => [each.handle, each.owned])).toEqual([
+      [handle, false],
+      [own.handle, true],
+    ]);
+    await tde.destroyObject(clone, own.handle);
+    expect((await tde.readValue(source, handle)).toString()).toBe('of the source');
+  });
+});
+
 describe('a database of another group that looks for a master key', () => {
   test('finds none, and the service records application, host, process and label', async () => {
     const { caller: owner } = await registerCaller(opened, 'looked-for');

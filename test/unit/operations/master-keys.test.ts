@@ -148,6 +148,39 @@ describe('a master key', () => {
   });
 });
 
+describe('a master key that could not decrypt', () => {
+  const closed = (label: string) => ({ ...masterKey(label), usages: ['encrypt', 'wrap', 'unwrap'] as const });
+  const name = (count: number): string => `ORACLE.TSE.HSM.MK.07${String(count).padStart(32, 'F')}`;
+
+  test('is refused by the service too, however it would come to be', async () => {
+    const { caller } = await registerCaller(opened, 'closed');
+    const { tde } = opened.operations;
+    const refused = code('validation');
+    await expect(tde.generateKey(caller, closed(name(1)))).rejects.toEqual(refused);
+    const imported = await sealedKey(tde, caller, Buffer.alloc(32, 1));
+    await expect(tde.importKey(caller, closed(name(1)), imported)).rejects.toEqual(refused);
+    const wrapper = await tde.generateKey(caller, { ...closed('wrapper'), modifiable: true });
+    await expect(tde.updateObject(caller, wrapper.handle, { label: toLabel(name(1)) })).rejects.toEqual(refused);
+    const readable = await tde.generateKey(caller, { ...masterKey(name(2)), modifiable: true });
+    await expect(tde.updateObject(caller, readable.handle, { usages: ['encrypt'] })).rejects.toEqual(refused);
+    // Labels of another form are the program's own affair.
+    expect(await tde.generateKey(caller, closed('wrapper of another program'))).toMatchObject({ state: 'active' });
+  });
+
+  test('is not a key of another program: that one is not changed', async () => {
+    const { caller } = await registerCaller(opened, 'not a database');
+    const { tde, masterKeys } = opened.operations;
+    const wrapper = await tde.generateKey(caller, closed('wrapper'));
+    const allow = (id: string) => masterKeys.allowDecryption(administrator, caller.application.id, id);
+    await expect(allow(wrapper.id)).rejects.toEqual(code('conflict'));
+    const key = await tde.generateKey(caller, masterKey(name(3)));
+    expect(await allow(key.id)).toMatchObject({ usages: key.usages });
+    expect(await auditKindsOf(opened, key.id)).toEqual(['key.created']);
+    await masterKeys.destroy(administrator, caller.application.id, key.id);
+    await expect(allow(key.id)).rejects.toEqual(code('key-destroyed'));
+  });
+});
+
 describe('destruction', () => {
   test('stops every use at once, wipes both copies, is recorded with its blast radius, and is final', async () => {
     const { caller } = await registerCaller(opened, 'destruction');

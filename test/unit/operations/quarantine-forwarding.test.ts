@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { serviceActor } from '../../../server/domain/actor.ts';
-import type { Unsound } from '../../../server/operations/audit/compare-log.ts';
+import type { Unsound } from '../../../server/domain/audit-finding.ts';
 import { createLogForwarding, type LogForwarding } from '../../../server/operations/audit/forward-logs.ts';
 import { createQuarantine, type QuarantineGate } from '../../../server/operations/service/quarantine.ts';
 import type { Store } from '../../../server/ports/store.ts';
@@ -15,7 +15,7 @@ import { until } from '../../support/host.ts';
 import { administrator } from '../../support/open-service.ts';
 import { openTestStore } from '../../support/open-store.ts';
 import { quietLog as log } from '../../support/quiet-log.ts';
-import { differences } from '../../support/sealers.ts';
+import { differences, noNodeState } from '../../support/sealers.ts';
 
 const quiet = () => undefined;
 const nothing = (): Promise<void> => Promise.resolve();
@@ -61,6 +61,7 @@ const start = (name: string): Node => {
       ...{
         finding: { state: 'intact' },
         place: 'dke.db',
+        state: noNodeState,
         clock: systemClock,
         log,
         missing: () => Promise.resolve(null),

@@ -9,6 +9,8 @@ export const masterKeysHandlers = ({ masterKeys, keys, preconditions }: Operatio
   list: async ({ actor, path, query }) =>
     representPage(await masterKeys.list(actor, path.applicationId, query), representMasterKey),
   get: async ({ actor, path }) => representMasterKey(await masterKeys.get(actor, path.applicationId, path.keyId)),
+  allowDecryption: async ({ actor, path }) =>
+    representMasterKey(await masterKeys.allowDecryption(actor, path.applicationId, path.keyId)),
   blastRadius: async ({ actor, path }) =>
     representBlastRadius(await masterKeys.blastRadius(actor, path.applicationId, path.keyId)),
   destroy: async ({ actor, path, query, body }) => {

@@ -17,6 +17,7 @@ const representRoot = ({ providers, backup, ...rest }: RootView): Root => ({
 export const rootHandlers = ({ root }: Operations): Handlers['root'] => ({
   get: async ({ actor }) => representRoot(await root.get(actor)),
   rotate: async ({ actor, body }) => representRoot(await root.rotate(actor, body.tenantId)),
+  releaseCopy: async ({ actor, body }) => representRoot(await root.releaseCopy(actor, body.name)),
 });
 
 export const quarantineHandlers = ({ quarantine }: Operations): Handlers['quarantine'] => ({

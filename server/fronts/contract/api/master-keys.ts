@@ -106,6 +106,17 @@ export const masterKeyRoutes = {
     namesCopies: true,
     answer: blastRadiusSchema,
   },
+  allowDecryption: {
+    method: 'post',
+    path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/allow-decryption',
+    needs: 'keys:manage',
+    scope: { kind: 'application', parameter: 'applicationId' },
+    summary: 'Repair a master key that encrypts but cannot decrypt',
+    description:
+      'For master keys of Oracle Database whose template did not permit decryption: the key decrypts from now on. ' +
+      'A key that has wrapped a sensitive key cannot be repaired (`conflict`). Repeating it changes nothing.',
+    answer: masterKeySchema,
+  },
   destroy: {
     method: 'post',
     path: '/api/tde/applications/{applicationId}/master-keys/{keyId}/destroy',

@@ -56,4 +56,17 @@ export const rootRoutes = {
     }),
     answer: rootSchema,
   },
+  releaseCopy: {
+    method: 'post',
+    path: '/api/root/copies/release',
+    needs: 'root:rotate',
+    tenancy: 'platform',
+    summary: 'Stop waiting for a copy of the database',
+    description:
+      'For a standby that was removed while it was behind. If it became the database afterwards, no key could be opened. Audited.',
+    body: z.strictObject({
+      name: z.string().min(1).max(200).openapi({ description: 'As `waitsFor` names it: `standby second`.' }),
+    }),
+    answer: rootSchema,
+  },
 } as const satisfies RouteGroup;

@@ -5,6 +5,7 @@ import type { Notification } from '../api/types.ts';
 export const notificationKindNames = {
   'key.rotation-due': 'Key rotation due',
   'master-key.rotation-due': 'Master key rotation due',
+  'master-key.unreadable': 'Master key cannot decrypt',
   'endpoint.credential-due': 'Endpoint credential rotation due',
   'endpoint.credential-unused': 'New endpoint credential unused',
   'application.access-guid-due': 'access_guid rotation due',

@@ -1,0 +1,180 @@
+// The files of a node's own state (ports/node-state.ts), in its data directory.
+
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toRfc3339 } from '../base/clock.ts';
+import { StartError } from '../base/start-error.ts';
+import type { StorePosition } from '../domain/change-protocol.ts';
+import type { Log } from '../ports/log.ts';
+import type { NodeState, RecordedQuarantine } from '../ports/node-state.ts';
+
+/** Two places, written in turn: a write that a power failure cuts leaves the one before. */
+const slotBytes = 512;
+
+interface Slot {
+  readonly turn: number;
+  readonly position: StorePosition;
+}
+const codeOf = (text: string): string => createHash('sha256').update(`dke position ${text}`).digest('hex').slice(0, 16);
+const pack = (slot: Slot): Buffer => {
+  const text = JSON.stringify(slot);
+  return Buffer.from(`${codeOf(text)} ${text}\n`.padEnd(slotBytes), 'latin1');
+};
+const unpack = (text: string): Slot | undefined => {
+  const [line = ''] = text.split('\n');
+  const json = line.slice(17);
+  // What is torn or changed says nothing.
+  return line.slice(0, 16) === codeOf(json) ? (JSON.parse(json) as Slot) : undefined;
+};
+const readSlots = (path: string): Slot | undefined => {
+  if (!existsSync(path)) return undefined;
+  const text = readFileSync(path, 'latin1');
+  const slots = [text.slice(0, slotBytes), text.slice(slotBytes)].map(unpack);
+  return slots.reduce((newest, slot) => ((slot?.turn ?? -1) > (newest?.turn ?? -1) ? slot : newest), undefined);
+};
+
+const syncFolder = (folder: string): void => {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+const replaceFile = (folder: string, name: string, text: string): void => {
+  const path = join(folder, name);
+  const fd = openSync(`${path}.new`, 'w', 0o600);
+  try {
+    writeFileSync(fd, text);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(`${path}.new`, path);
+  syncFolder(folder);
+};
+
+/** Writes positions to the file, one after the other; those that come during a write share the next one. */
+const createWriter = (path: string, log: Log, firstTurn: number) => {
+  let file: FileHandle | undefined;
+  let turn = firstTurn;
+  let newest: StorePosition | undefined;
+  let wanted = 0;
+  let done = 0;
+  let failed = false;
+  let writing: Promise<void> | undefined;
+  const write = async (): Promise<void> => {
+    while (done < wanted) {
+      const upTo = wanted;
+      try {
+        file ??= await open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
+        turn += 1;
+        if (newest !== undefined)
+          await file.write(pack({ turn, position: newest }), 0, slotBytes, (turn % 2) * slotBytes);
+        await file.datasync();
+        failed = false;
+      } catch (error) {
+        if (!failed) log.error('the position of the database could not be written to the data directory', { error });
+        failed = true;
+      }
+      done = upTo;
+    }
+    writing = undefined;
+  };
+  const kept = async (): Promise<void> => {
+    for (const upTo = wanted; done < upTo; ) await writing;
+  };
+  return {
+    note: (position: StorePosition): void => {
+      newest = position;
+      wanted += 1;
+      writing ??= write();
+    },
+    kept,
+    close: async (): Promise<void> => {
+      await kept();
+      await file?.close();
+      file = undefined;
+    },
+    /** The position that was noted last is not written again. */
+    forget: (): void => {
+      newest = undefined;
+    },
+  };
+};
+
+const positionName = 'position';
+const quarantineName = 'quarantine';
+const restoredName = 'root-restored';
+
+const readQuarantine = (path: string): RecordedQuarantine | undefined => {
+  if (!existsSync(path)) return undefined;
+  try {
+    const found = JSON.parse(readFileSync(path, 'utf8')) as RecordedQuarantine;
+    if (typeof found.finding.state === 'string' && found.finding.differences.length > 0 && Number.isFinite(found.since))
+      return found;
+  } catch {
+    // Answered below.
+  }
+  throw new StartError(
+    'store',
+    `${path} says that this node is in quarantine, and cannot be read: verify the database (dke verify), then remove the file, or start with --accept-database; nothing was changed`,
+  );
+};
+
+/** `dke root restore` leaves this where no checkpoint tells how new the database must be. */
+export const recordRootRestored = (dataDirectory: string, at: number): void =>
+  replaceFile(dataDirectory, restoredName, `${toRfc3339(at)}\n`);
+
+/** Nothing of it holds in another store. Overwritten and not removed: the file may be open. */
+export const forgetPosition = (dataDirectory: string): void => {
+  const path = join(dataDirectory, positionName);
+  if (!existsSync(path)) return;
+  const fd = openSync(path, 'r+');
+  try {
+    writeFileSync(fd, Buffer.alloc(2 * slotBytes, ' '));
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** `accepts`: an operator of the host takes the database as it is, whatever was recorded. */
+export const openNodeState = (dataDirectory: string, log: Log, accepts: boolean): NodeState => {
+  const place = (name: string): string => join(dataDirectory, name);
+  const found = readSlots(place(positionName));
+  const writer = createWriter(place(positionName), log, found?.turn ?? 0);
+  const restored = place(restoredName);
+  return {
+    position: found?.position,
+    positionPlace: () => {
+      const writtenAt = statSync(place(positionName), { throwIfNoEntry: false })?.mtimeMs;
+      return `${place(positionName)}${writtenAt === undefined ? '' : ` (written ${toRfc3339(writtenAt)})`}`;
+    },
+    note: writer.note,
+    kept: writer.kept,
+    quarantine: accepts ? undefined : readQuarantine(place(quarantineName)),
+    recordQuarantine: (quarantine) => replaceFile(dataDirectory, quarantineName, `${JSON.stringify(quarantine)}\n`),
+    rootRestoredAt: existsSync(restored) ? readFileSync(restored, 'utf8').trim().slice(0, 40) : undefined,
+    clear: () => {
+      writer.forget();
+      forgetPosition(dataDirectory);
+      // The quarantine last: as long as it is there, a start is in it.
+      for (const name of [restoredName, quarantineName]) rmSync(place(name), { force: true });
+      syncFolder(dataDirectory);
+    },
+    close: writer.close,
+  };
+};
