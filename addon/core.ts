@@ -82,9 +82,11 @@ export interface Core {
   random(out: Uint8Array): void;
   timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean;
 
-  // --- used IVs: at least the last 2^20 of the process (addon/core/keys/used_ivs.h) --------------------------------------------
+  // --- used IVs: each owner has a share of its own (addon/core/keys/used_ivs.h) ------------------------------------------------
   /** One of those who have keys: what one has used, another may use. */
   newIvOwner(): number;
+  /** Forgets what it has used. */
+  endIvOwner(owner: number): void;
   /** Whether a key has used this IV, under either of the identities that it goes by. */
   ivUsed(owner: number, iv: Uint8Array, identity: Uint8Array, otherIdentity?: Uint8Array): boolean;
   /** Marks an IV as used by a key. False when it was: nothing may be encrypted with it then. */

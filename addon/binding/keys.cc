@@ -78,6 +78,11 @@ napi_value UseIv(const Arguments& arguments) {
 
 napi_value MakeIvOwner(const Arguments& arguments) { return arguments.ReturnNumber(static_cast<double>(NewIvOwner())); }
 
+napi_value EndOwner(const Arguments& arguments) {
+  EndIvOwner(static_cast<uint64_t>(arguments.Integer(0, 0, int64_t{1} << 53)));
+  return nullptr;
+}
+
 napi_value TimingSafeEqual(const Arguments& arguments) {
   const Bytes a = arguments.ReadBytes(0);
   const Bytes b = arguments.ReadBytes(1);
@@ -379,6 +384,7 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<WipeBuffer>(env, exports, "wipe");
   Define<Random>(env, exports, "random");
   Define<MakeIvOwner>(env, exports, "newIvOwner");
+  Define<EndOwner>(env, exports, "endIvOwner");
   Define<UseIv<IvUsed>>(env, exports, "ivUsed");
   Define<UseIv<ClaimIv>>(env, exports, "claimIv");
   Define<TimingSafeEqual>(env, exports, "timingSafeEqual");

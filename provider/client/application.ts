@@ -457,6 +457,7 @@ export class Application {
   end(): Later<void> {
     this.ended = true;
     this.roles.end();
+    this.usedIvs.end();
     this.#forgetTokens(0);
     if (this.#recipient !== null) core.release(this.#recipient);
     this.#recipient = null;

@@ -15,6 +15,7 @@ import { type AttributeValue, unavailableInformation } from '../schema/types.ts'
 import { type AttributeMap, decodeAttributes, encodeAttributes, type ReadonlyAttributes } from './attribute-blob.ts';
 import { curveOf, isMaterial, publicAttributes } from './key-forms.ts';
 import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
+import { rulesOf } from './service-rules.ts';
 import type { KeyIdentity } from './used-ivs.ts';
 
 /** A key in the addon that several session objects may share: a copy of an object has the same key. */
@@ -141,6 +142,7 @@ export const describeNew = (attributes: ReadonlyAttributes, bits: number | null)
   const is = (type: number): boolean => attributes.get(type) === true;
   const objectClass = classNamed(Number(attributes.get(CKA.CLASS))) ?? 'data';
   const kept = objectClass === 'secret-key' || objectClass === 'private-key';
+  const rules = rulesOf(attributes);
   return {
     class: objectClass,
     label: labelOf(attributes),
@@ -153,6 +155,7 @@ export const describeNew = (attributes: ReadonlyAttributes, bits: number | null)
     destroyable: is(CKA.DESTROYABLE),
     private: is(CKA.PRIVATE),
     attributes: blobOf(attributes),
+    ...(rules === undefined ? {} : { rules }),
   };
 };
 

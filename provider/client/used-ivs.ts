@@ -2,8 +2,7 @@
 // messages, and lets an attacker who saw both forge a third (SP 800-38D, section 8). What counts is the key itself, because two objects
 // can hold one key. An IV is used up when encryption with it begins, whatever happens to that.
 //
-// Remembered in the addon, as long as the application lives, and at least for the last million IVs of the agent, in one table for all, so
-// that no application takes more memory than there is.
+// Remembered in the addon, as long as the application lives, in a share of its own: no other application uses it up.
 import { core, type KeyRef } from '../../addon/core.ts';
 import { CKA } from '../schema/attributes.ts';
 import type { ReadonlyAttributes } from './attribute-blob.ts';
@@ -37,6 +36,11 @@ export class UsedIvs {
   /** Whether the key has used this IV, under any of the identities that it goes by. */
   has([identity, other]: KeyIdentities, iv: Uint8Array): boolean {
     return core.ivUsed(this.owner, iv, identity, other);
+  }
+
+  /** The application has ended, and its keys with it. */
+  end(): void {
+    core.endIvOwner(this.owner);
   }
 
   /** Marks an IV as used by a key. False when it was: nothing may be encrypted with it then. */

@@ -29,13 +29,17 @@ export type TokenKeyRefusal =
   | 'not-extractable'
   | 'usage'
   | 'key-type'
+  | 'mechanism'
   | 'wraps-sensitive-keys'
   | 'unreadable'
   | StateRefusal
   | 'vault';
 
 interface TokenKeyFacts {
-  readonly object: Pick<TokenObject, 'class' | 'algorithm' | 'label' | 'extractable' | 'usages' | 'wrappedSensitive'>;
+  readonly object: Pick<
+    TokenObject,
+    'class' | 'algorithm' | 'label' | 'extractable' | 'usages' | 'wrappedSensitive' | 'rules'
+  >;
   readonly key: KeyFacts | undefined;
   readonly vault: Pick<Vault, 'state' | 'integrity'> | undefined;
 }
@@ -57,6 +61,7 @@ export const refusalOfTokenKey = (
   } else {
     if (by !== null && !takesKey(by, use, object)) return 'key-type';
     if (!object.usages.includes(use)) return 'usage';
+    if (by !== null && object.rules?.mechanisms?.includes(by) === false) return 'mechanism';
   }
   if (use === 'decrypt' && object.wrappedSensitive) return 'wraps-sensitive-keys';
   if (use === 'encrypt' && isUnreadableMasterKey(object)) return 'unreadable';

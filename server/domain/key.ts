@@ -16,6 +16,8 @@ export type KeyAlgorithm =
   | 'ed448'
   | 'x25519'
   | 'x448';
+/** What is on the token of an application. */
+export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
 export const keyUsages = ['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] as const;
 export type KeyUsage = (typeof keyUsages)[number];
 

@@ -1,7 +1,8 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
-import type { Key, KeyAlgorithm, KeyCopies, KeyUsage } from './key.ts';
+import type { Key, KeyAlgorithm, KeyCopies, KeyUsage, ObjectClass } from './key.ts';
+import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
@@ -76,7 +77,7 @@ export interface Instance {
   readonly uses: number;
 }
 
-export type ObjectClass = 'secret-key' | 'public-key' | 'private-key' | 'certificate' | 'data';
+export type { ObjectClass } from './key.ts';
 
 /** A token object as the provider sees it. Key objects share their id with a `Key`. */
 export interface TokenObject {
@@ -108,6 +109,8 @@ export interface TokenObject {
   readonly publicKey: string | null;
   /** Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the private half has it. */
   readonly wrappedSensitive: boolean;
+  /** What its maker has laid down for it; null: nothing. */
+  readonly rules: KeyRules | null;
   /** Base64 of the agent's own encoding of every other attribute. */
   readonly attributes: string;
   readonly createdAt: number;

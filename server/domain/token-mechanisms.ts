@@ -2,8 +2,7 @@
 // value is never used in two: an AES key computes no HMAC. The agent maps the standard's mechanisms to these names.
 
 import { type DigestName, digestNames } from '../base/digests.ts';
-import type { KeyAlgorithm, KeyUsage } from './key.ts';
-import type { ObjectClass } from './tde.ts';
+import type { KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';
 
 const aes = ['aes'] as const;
 const generic = ['generic'] as const;

@@ -26,6 +26,7 @@ export type CryptoCore = Pick<
   | 'random'
   | 'timingSafeEqual'
   | 'newIvOwner'
+  | 'endIvOwner'
   | 'ivUsed'
   | 'claimIv'
   | 'generateAes'

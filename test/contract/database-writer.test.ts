@@ -162,6 +162,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       checkValue: null,
       publicKey: null,
       wrappedSensitive: false,
+      rules: null,
       attributes: '{}',
       createdAt: 2,
       destroyedAt: null,

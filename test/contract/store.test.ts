@@ -292,7 +292,15 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       ...{ label: Buffer.from(name).toString('base64'), algorithm: 'aes', bits: 256, usages: ['encrypt'] },
       ...{ sensitive: true, extractable: false, alwaysSensitive: true, neverExtractable: true, modifiable: true },
       ...{ destroyable: true, local: true, private: true, checkValue: null, publicKey: null, attributes: '' },
-      ...{ wrappedSensitive: false, createdAt: 6, state: 'active', integrity: 'ok', content: null, destroyedAt: null },
+      ...{
+        rules: { mechanisms: ['aes-cbc'] },
+        wrappedSensitive: false,
+        createdAt: 6,
+        state: 'active',
+        integrity: 'ok',
+        content: null,
+        destroyedAt: null,
+      },
     });
     const ids = made.map(({ id }) => id);
     await store.write(async (tx) => {

@@ -1,10 +1,11 @@
 #include "keys/used_ivs.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/random.h"
@@ -64,45 +65,87 @@ class SipHash {
   uint64_t v0_, v1_, v2_, v3_;
 };
 
-// A set of numbers, by open addressing; 0 is an empty slot.
-class Table {
+// Slots of a set of numbers, by open addressing; 0 is an empty one. Pages that hold none are not in memory.
+class Slots {
  public:
-  size_t size() const { return size_; }
-  bool Has(uint64_t mark) const { return slots_[Place(slots_, mark)] == mark; }
-  void Add(uint64_t mark) {
-    if (2 * (size_ + 1) > slots_.size()) Grow();
-    slots_[Place(slots_, mark)] = mark;
-    ++size_;
+  Slots() = default;
+  explicit Slots(size_t count) : slots_(static_cast<uint64_t*>(calloc(count, sizeof(uint64_t)))), count_(count) {
+    // Without memory for what was used, nothing can be encrypted safely.
+    if (slots_ == nullptr) abort();
+  }
+  size_t count() const { return count_; }
+  uint64_t operator[](size_t at) const { return slots_.get()[at]; }
+  bool Has(uint64_t mark) const { return count_ > 0 && slots_.get()[Place(mark)] == mark; }
+  // False when it was there. At most half of the slots may be taken.
+  bool Add(uint64_t mark) {
+    uint64_t& slot = slots_.get()[Place(mark)];
+    return std::exchange(slot, mark) != mark;
   }
 
  private:
-  static size_t Place(const std::vector<uint64_t>& slots, uint64_t mark) {
-    const size_t mask = slots.size() - 1;
+  struct Free {
+    void operator()(uint64_t* slots) const { free(slots); }
+  };
+  size_t Place(uint64_t mark) const {
+    const size_t mask = count_ - 1;
     size_t at = static_cast<size_t>(mark) & mask;
-    while (slots[at] != 0 && slots[at] != mark) at = (at + 1) & mask;
+    while (slots_.get()[at] != 0 && slots_.get()[at] != mark) at = (at + 1) & mask;
     return at;
   }
-  void Grow() {
-    std::vector<uint64_t> larger(2 * slots_.size());
-    for (const uint64_t mark : slots_) {
-      if (mark != 0) larger[Place(larger, mark)] = mark;
-    }
-    slots_.swap(larger);
+  std::unique_ptr<uint64_t, Free> slots_;
+  size_t count_ = 0;
+};
+
+// A set of numbers that grows while it is used: each addition moves a few numbers from the smaller slots, so that none waits for all of them.
+class Table {
+ public:
+  size_t size() const { return size_; }
+  bool Has(uint64_t mark) const { return slots_.Has(mark) || smaller_.Has(mark); }
+  void Add(uint64_t mark) {
+    if (2 * (size_ + 1) > slots_.count()) Grow();
+    Move(kMovedEach);
+    if (slots_.Add(mark)) ++size_;
   }
-  std::vector<uint64_t> slots_ = std::vector<uint64_t>(kFirstSlots);
+
+ private:
+  // From `count` slots, half of which are taken, all have moved before twice as many are half taken: after `count` / 2 more additions.
+  static constexpr size_t kMovedEach = 8;
+  void Grow() {
+    Move(smaller_.count());
+    smaller_ = std::exchange(slots_, Slots(std::max(kFirstSlots, 2 * slots_.count())));
+    moved_ = 0;
+  }
+  void Move(size_t most) {
+    for (; most > 0 && moved_ < smaller_.count(); --most, ++moved_) {
+      if (smaller_[moved_] != 0) slots_.Add(smaller_[moved_]);
+    }
+    if (moved_ == smaller_.count()) smaller_ = Slots();
+  }
+  Slots slots_;
+  Slots smaller_;
+  size_t moved_ = 0;
   size_t size_ = 0;
+};
+
+// What one owner has used. When the newer table is full, the older one is forgotten.
+struct Share {
+  Table newer;
+  Table older;
+  bool Has(uint64_t mark) const { return newer.Has(mark) || older.Has(mark); }
+  bool HasAny() const { return newer.size() + older.size() > 0; }
 };
 
 struct Memory {
   std::mutex mutex;
   uint64_t key[2];
-  Table newer;
-  Table older;
+  std::unordered_map<uint64_t, Share> shares;
+  uint64_t owners = 0;
+  // Owners that have used an IV.
+  size_t users = 0;
   // Without a working generator, nothing can continue.
   Memory() {
     if (!RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok()) abort();
   }
-  bool Has(uint64_t mark) const { return newer.Has(mark) || older.Has(mark); }
 };
 
 // Never destroyed: a thread may still be at work while the process runs its exit handlers.
@@ -122,17 +165,32 @@ uint64_t Mark(const Memory& memory, uint64_t owner, const KeyIdentity& identity,
 }
 
 bool IsUsed(const Memory& memory, uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length) {
-  return std::any_of(identities.begin(), identities.end(), [&](const KeyIdentity& identity) {
-    return memory.Has(Mark(memory, owner, identity, iv, length));
-  });
+  const auto share = memory.shares.find(owner);
+  return share != memory.shares.end() &&
+         std::any_of(identities.begin(), identities.end(), [&](const KeyIdentity& identity) {
+           return share->second.Has(Mark(memory, owner, identity, iv, length));
+         });
 }
 
 }  // namespace
 
 uint64_t NewIvOwner() {
-  static std::atomic<uint64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
+  Memory& memory = TheMemory();
+  const std::lock_guard<std::mutex> lock(memory.mutex);
+  memory.shares.try_emplace(++memory.owners);
+  return memory.owners;
 }
+
+void EndIvOwner(uint64_t owner) {
+  Memory& memory = TheMemory();
+  const std::lock_guard<std::mutex> lock(memory.mutex);
+  const auto share = memory.shares.find(owner);
+  if (share == memory.shares.end()) return;
+  if (share->second.HasAny()) --memory.users;
+  memory.shares.erase(share);
+}
+
+size_t IvsEach(size_t owners) { return std::max(kLeastIvs, kMostIvs / std::max<size_t>(owners, 1)); }
 
 bool IvUsed(uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length) {
   Memory& memory = TheMemory();
@@ -143,10 +201,14 @@ bool IvUsed(uint64_t owner, const std::vector<KeyIdentity>& identities, const ui
 bool ClaimIv(uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length) {
   Memory& memory = TheMemory();
   const std::lock_guard<std::mutex> lock(memory.mutex);
-  if (IsUsed(memory, owner, identities, iv, length)) return false;
+  const auto found = memory.shares.find(owner);
+  // After its end, an owner has no memory that a use could be marked in.
+  if (found == memory.shares.end() || IsUsed(memory, owner, identities, iv, length)) return false;
+  Share& share = found->second;
+  if (!share.HasAny() && !identities.empty()) ++memory.users;
   for (const KeyIdentity& identity : identities) {
-    if (memory.newer.size() >= kMostIvs) memory.older = std::exchange(memory.newer, Table());
-    memory.newer.Add(Mark(memory, owner, identity, iv, length));
+    if (share.newer.size() >= IvsEach(memory.users)) share.older = std::exchange(share.newer, Table());
+    share.newer.Add(Mark(memory, owner, identity, iv, length));
   }
   return true;
 }

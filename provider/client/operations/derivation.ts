@@ -21,7 +21,7 @@ import { isTrue, type ObjectView, SharedKey, type TokenView } from '../object-vi
 import { fitsKeyType } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { type NewObject, newObject, prescribed } from '../template.ts';
-import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
+import { checkHiddenLength, destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { checkMayMake, keepMadeKey } from './keep-object.ts';
 import { localKey, publicHalf, tokenKeyOnce } from './keys.ts';
 import type { Derivation, MechanismRow } from './mechanism-row.ts';
@@ -209,6 +209,7 @@ const newDerived = (
   const bytes = made.length ?? naturalLength(bits, parameters);
   if (bytes === null) throw new CryptokiError(CKR.TEMPLATE_INCOMPLETE, 'CKA_VALUE_LEN is missing');
   checkLength(bits, parameters, Number(made.attributes.get(CKA.KEY_TYPE)), bytes);
+  checkHiddenLength(made, bytes);
   return { made, bytes };
 };
 

@@ -1,5 +1,6 @@
 // Keys that the service unwraps or derives with a key of the token. One for the token stays with the service. One for the session
 // comes here sealed to a key pair that this application's own memory alone has (HPKE, RFC 9180), and is opened in the addon.
+import { mayHaveLength } from '../../../server/base/key-rules.ts';
 import type { Destination, TokenObject } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -31,6 +32,19 @@ export const destinationOf = (application: Application, made: NewObject, bits: n
     sensitive: attributes.get(CKA.SENSITIVE) === true,
     extractable: attributes.get(CKA.EXTRACTABLE) === true,
   };
+};
+
+/** Keys whose values cannot be read are not made so short that the values can be found (server/base/key-rules.ts). */
+export const checkHiddenLength = ({ attributes }: NewObject, bytes: number): void => {
+  const custody = {
+    sensitive: attributes.get(CKA.SENSITIVE) === true,
+    extractable: attributes.get(CKA.EXTRACTABLE) === true,
+  };
+  if (mayHaveLength(bytes, custody)) return;
+  throw new CryptokiError(
+    CKR.KEY_SIZE_RANGE,
+    'a key that is sensitive or not extractable has at least 16 bytes here: shorter ones reveal it byte by byte',
+  );
 };
 
 /** The key that came for the session: `maker` is the handle of the key that unwrapped or derived it. */

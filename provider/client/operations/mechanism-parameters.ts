@@ -1,5 +1,6 @@
 // Cryptoki's parameters as the core's. Each function refuses with CKR_MECHANISM_PARAM_INVALID what the core does not do.
 import type { CipherParameters, KeyDescription, OaepParameters } from '../../../addon/core.ts';
+import { gcmTag } from '../../../server/base/key-rules.ts';
 import { HKDF_SALT } from '../../schema/constants.ts';
 import type { Mechanism, MechanismParameter } from '../../schema/types.ts';
 import { parameterInvalid } from '../errors.ts';
@@ -23,13 +24,17 @@ export const counter = (parameter: MechanismParameter | null): CipherParameters 
 };
 /** Bytes of an IV of GCM: the standard has 256, the cryptographic library half of that. */
 export const mostGcmIv = 128;
+/** Bytes of a tag of so many bits. Throws CKR_MECHANISM_PARAM_INVALID for what GCM does not permit here. */
+export const gcmTagLength = (tagBits: number): number => {
+  const length = tagBits / 8;
+  if (!Number.isInteger(length) || length < gcmTag.least || length > gcmTag.most) throw parameterInvalid();
+  return length;
+};
 export const galois = (parameter: MechanismParameter | null): CipherParameters => {
   if (parameter?.kind !== 'gcm') throw parameterInvalid();
   const { iv, aad, tagBits } = parameter;
-  // Shorter tags than 96 bits forge too easily (SP 800-38D, section 5.2.1.2 allows them for special uses only).
-  if (iv.length < 1 || iv.length > mostGcmIv || tagBits % 8 !== 0 || tagBits < 96 || tagBits > 128)
-    throw parameterInvalid();
-  return { algorithm: 'aes-gcm', iv, aad, tagLength: tagBits / 8 };
+  if (iv.length < 1 || iv.length > mostGcmIv) throw parameterInvalid();
+  return { algorithm: 'aes-gcm', iv, aad, tagLength: gcmTagLength(tagBits) };
 };
 
 /** The most that CCM's length field holds in addition to a nonce (SP 800-38C, A.1), and that the core takes. */

@@ -14,7 +14,7 @@ import { operationActive, operationMissing, parameterInvalid } from '../errors.t
 import { andThen, type Later } from '../later.ts';
 import type { MessageOperation, MessageStep } from '../operation.ts';
 import type { InitialValues } from './initial-values.ts';
-import { mostGcmIv } from './mechanism-parameters.ts';
+import { gcmTagLength, mostGcmIv } from './mechanism-parameters.ts';
 import { HeldMessage, joined, type MessageKey, type MessageStream } from './message-streams.ts';
 import { accept, fits, inInit, wipeAfterReply } from './parts.ts';
 
@@ -33,10 +33,7 @@ const required = (parameter: MessageParameter | null): MessageParameter => {
 };
 
 /** Bytes of tag; 96 to 128 bits as with CK_GCM_PARAMS, and whole bytes. */
-const tagLengthOf = ({ tagBits }: MessageParameter): number => {
-  if (tagBits % 8 !== 0 || tagBits < 96 || tagBits > 128) throw parameterInvalid();
-  return tagBits / 8;
-};
+const tagLengthOf = ({ tagBits }: MessageParameter): number => gcmTagLength(tagBits);
 
 const checkIv = ({ iv }: MessageParameter): void => {
   if (iv.length < 1 || iv.length > mostGcmIv) throw parameterInvalid();

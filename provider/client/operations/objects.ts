@@ -285,6 +285,7 @@ const describeChange = (view: TokenView, changed: AttributeMap) => {
     // These go one way only: `changes` has seen to it.
     ...(changed.has(CKA.SENSITIVE) ? { sensitive: true as const } : {}),
     ...(changed.has(CKA.EXTRACTABLE) ? { extractable: false as const } : {}),
+    ...(changed.has(CKA.WRAP_WITH_TRUSTED) ? { wrapWithTrusted: true as const } : {}),
     ...replaced,
     ...(Object.keys(replaced).length > 0 ? { seen: { attributes: object.attributes, usages: object.usages } } : {}),
   };

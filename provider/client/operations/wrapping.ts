@@ -28,7 +28,7 @@ import { isReadable, isTrue, kindOfView, type ObjectView, type SessionObject, Sh
 import { fitsKeyType } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { matchesTemplate, type NewObject, newObject, prescribed } from '../template.ts';
-import { destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
+import { checkHiddenLength, destinationOf, keepFromAbroad, keepOnToken, openSealedKey } from './from-service.ts';
 import { admitSize } from './import-key.ts';
 import { checkMayGoAbroad, checkMayMake, keepMadeKey } from './keep-object.ts';
 import { bringPublicKey, type LocalKey, localKey, tokenKeyOnce } from './keys.ts';
@@ -228,7 +228,7 @@ export const unwrapKey = (
   const unwrapping = localKey(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
   if (unwrapping === undefined)
     return unwrapOnToken(session, row, parameters, unwrappingHandle, ownCopy(wrapped), template);
-  const made = newUnwrapped(session, unwrapping.view, template);
+  const made = newUnwrapped(session, unwrapping.view, parameters, template);
   if (application.roles.hasWrapped(unwrapping.view.attributes)) {
     // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012): what key wrap made included.
     if (parameters.way === 'cipher') throw keyNotPermitted();
@@ -252,13 +252,21 @@ export const unwrapKey = (
     .then(keep);
 };
 
-const newUnwrapped = (session: Session, unwrapping: ObjectView, template: readonly Attribute[]): NewObject => {
+const newUnwrapped = (
+  session: Session,
+  unwrapping: ObjectView,
+  parameters: WrapParameters,
+  template: readonly Attribute[],
+): NewObject => {
   const whole = prescribed(template, unwrapping.attributes.get(CKA.UNWRAP_TEMPLATE));
   const made = newObject(whole, { how: 'unwrap' }, session.application.loggedIn);
   checkMayMake(session, made.attributes);
   if (made.kind !== 'secret' && made.kind !== 'private') {
     throw new CryptokiError(CKR.TEMPLATE_INCONSISTENT, 'the unwrapped object must be a secret or a private key');
   }
+  // CBC does not tell how long the key is: the template does.
+  if (parameters.way === 'cipher' && parameters.cipher.algorithm === 'aes-cbc' && made.length !== null)
+    checkHiddenLength(made, made.length);
   return made;
 };
 
@@ -295,7 +303,7 @@ const unwrapOnToken = async (
 ): Promise<number> => {
   const { application } = session;
   const unwrapping = await tokenKeyOnce(application, unwrappingHandle, row, 'unwrap', 'unwrapping');
-  const made = newUnwrapped(session, unwrapping, template);
+  const made = newUnwrapped(session, unwrapping, parameters, template);
   const into = destinationOf(application, made, made.length === null ? null : made.length * 8);
   const head = { mechanism: parameters, into };
   const { answer, raw } = await application.ask('unwrap', unwrapping.handle, head, wrapped);

@@ -2,6 +2,7 @@
 // encodes with this table, the service decodes and checks with it, and the compiler compares both ends with the core's types.
 
 import { digestNames } from '../../base/digests.ts';
+import { gcmTag } from '../../base/key-rules.ts';
 import { always, bytes, either, flag, integer, nullable, object, oneOf, optional, union } from './tde-codec.ts';
 
 /** Largest body either side accepts, in bytes. */
@@ -14,7 +15,7 @@ const long = 64 * 1024;
 const iv = bytes(16);
 
 const block = { 'aes-ecb': {}, 'aes-cbc': { iv } };
-const gcm = { iv: bytes(128), aad: optional(bytes(long)), tagLength: integer(4, 16) };
+const gcm = { iv: bytes(128), aad: optional(bytes(long)), tagLength: integer(gcmTag.least, gcmTag.most) };
 /** `dataLength` is the message's, without its tag. */
 const ccm = (most: number) => ({
   ...{ iv: bytes(13), aad: optional(bytes(long)), tagLength: integer(4, 16) },

@@ -2,6 +2,7 @@
 
 import { toRfc3339 } from '../../base/clock.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
+import { tokenMechanisms } from '../../domain/token-mechanisms.ts';
 import {
   answer,
   base64Text,
@@ -55,6 +56,32 @@ const algorithm = oneOf(keyAlgorithms);
 const bits = nullable(integer(1, 65_536));
 const secretClass = oneOf(['secret-key', 'private-key']);
 
+const prescription = object({
+  class: optional(objectClass),
+  algorithms: optional(list(algorithm, keyAlgorithms.length)),
+  bits: optional(integer(1, 65_536)),
+  onToken: optional(flag),
+  sensitive: optional(flag),
+  extractable: optional(flag),
+  modifiable: optional(flag),
+  destroyable: optional(flag),
+  private: optional(flag),
+  wrapWithTrusted: optional(flag),
+  usages: optional(usages),
+  noUsages: optional(usages),
+});
+/**
+ * What the maker of a key lays down for it, permanently. The service keeps these rules for every caller (domain/key-custody.ts):
+ * `mechanisms` that it is used with, and what it wraps, unwraps and derives.
+ */
+const rules = object({
+  mechanisms: optional(list(oneOf(tokenMechanisms), tokenMechanisms.length)),
+  wrapWithTrusted: optional(flag),
+  wraps: optional(prescription),
+  unwraps: optional(prescription),
+  derives: optional(prescription),
+});
+
 /** What creator and service say in the same way. */
 const described = {
   label,
@@ -69,7 +96,13 @@ const described = {
 };
 
 /** What the agent says of an object that it creates. */
-export const createObject = object({ ...described, class: objectClass, algorithm: nullable(algorithm), usages });
+export const createObject = object({
+  ...described,
+  class: objectClass,
+  algorithm: nullable(algorithm),
+  usages,
+  rules: optional(rules),
+});
 
 const knownUsages = list(word(keyUsages), 64);
 const moment: Codec<number, string> = {
@@ -133,6 +166,8 @@ export const wrappedKey = union('from', { token: { handle }, session: { class: s
 
 export type ObjectClass = WireOf<typeof objectClass>;
 export type KeyUsage = WireOf<typeof usage>;
+export type KeyRules = ValueOf<typeof rules>;
+export type Prescription = ValueOf<typeof prescription>;
 export type CreateObject = WireOf<typeof createObject>;
 export type TokenObject = ValueOf<typeof tokenObject>;
 export type Destination = WireOf<typeof destination>;

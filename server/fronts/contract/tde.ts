@@ -72,8 +72,10 @@ export type {
   CreateObject,
   Destination,
   KeyAlgorithm,
+  KeyRules,
   KeyUsage,
   ObjectClass,
+  Prescription,
   TokenObject,
 } from './tde-objects.ts';
 export { longestLabel } from './tde-objects.ts';
@@ -156,6 +158,7 @@ export const tdeRoutes = {
       usages: optional(usages),
       sensitive: optional(oneOf([true])),
       extractable: optional(oneOf([false])),
+      wrapWithTrusted: optional(oneOf([true])),
       replacesValue: optional(oneOf([true])),
       seen: optional(object({ attributes, usages })),
     }),

@@ -8,7 +8,7 @@ import { nameFromLabel } from '../shared/names.ts';
 import { type Activated, differIn, type RunningRestore, same } from './running-restore.ts';
 
 /** What decides what a token object may be used for, and whether its value may leave. */
-const protection = ['usages', 'sensitive', 'extractable', 'attributes', 'wrapped_sensitive'] as const;
+const protection = ['usages', 'sensitive', 'extractable', 'attributes', 'wrapped_sensitive', 'rules'] as const;
 
 const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolean =>
   refusalOfState({ kind, state, disabledAt } as Parameters<typeof refusalOfState>[0]) === null;

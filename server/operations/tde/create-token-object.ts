@@ -73,10 +73,11 @@ const objectOf = (
   input: NewTokenObject,
   made: Omit<
     StoredObject,
-    Exclude<keyof NewTokenObject, 'bits'> | keyof typeof fixed | 'tenantId' | 'groupId' | 'applicationId'
+    Exclude<keyof NewTokenObject, 'bits'> | 'rules' | keyof typeof fixed | 'tenantId' | 'groupId' | 'applicationId'
   >,
 ): StoredObject => ({
   ...input,
+  rules: input.rules ?? null,
   ...made,
   ...fixed,
   tenantId: application.tenantId,

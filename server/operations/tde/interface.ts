@@ -12,6 +12,7 @@ import type {
 import type { CompatibilitySwitch } from '../../base/compatibility.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../domain/key.ts';
+import type { KeyRules } from '../../domain/key-custody.ts';
 import type { ObjectClass, TdeApplication, TokenObject } from '../../domain/tde.ts';
 import type { Recipient, SealedKey } from '../../ports/key-ring.ts';
 
@@ -76,7 +77,10 @@ export type NewTokenObject = Pick<
   | 'destroyable'
   | 'private'
   | 'attributes'
->;
+> & {
+  /** Permanent. Absent: none. */
+  readonly rules?: KeyRules | undefined;
+};
 
 /** A key becomes sensitive and stops being extractable, never the other way. */
 export interface TokenObjectChange {
@@ -85,6 +89,8 @@ export interface TokenObjectChange {
   readonly usages?: readonly KeyUsage[] | undefined;
   readonly sensitive?: true | undefined;
   readonly extractable?: false | undefined;
+  /** It is never wrapped again (`KeyRules`). */
+  readonly wrapWithTrusted?: true | undefined;
   /** What the change was computed from. */
   readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] } | undefined;
 }

@@ -2,6 +2,8 @@
 // agent that asked, sealed to its ephemeral key (HPKE, RFC 9180), and the audit log says so.
 
 import { ServiceError } from '../../base/errors.ts';
+import { mayHaveLength } from '../../base/key-rules.ts';
+import { type Described, misfitOf, type Prescription } from '../../domain/key-custody.ts';
 import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
 import type { DeriveParameters, KeyRef, UnwrappedKind, WrapParameters } from '../../ports/crypto-core.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -20,6 +22,7 @@ import {
 import type { KeyDestination, MadeKey, TdeOperations } from './interface.ts';
 import {
   type Commit,
+  Denied,
   type Running,
   type TokenKeyUseRow,
   tokenKeyUse,
@@ -108,6 +111,19 @@ const opening = async <T>(work: () => T | Promise<T>): Promise<T> => {
   }
 };
 
+/** What the key that makes it prescribes. What leaves to a session has fewer members; its uses are the agent's. */
+const requireAsPrescribed = (prescription: Prescription | undefined, into: KeyDestination): void => {
+  const { rules = null, ...wanted }: Described = wantedOf(into);
+  const misfit = misfitOf(prescription, { ...wanted, rules, onToken: into.on === 'token' });
+  if (misfit !== null) throw new Denied(0, 'prescription', 'forbidden', `the key makes no such key: ${misfit}`);
+};
+
+const requireHiddenLength = (into: KeyDestination): void => {
+  const { bits, ...custody } = wantedOf(into);
+  if (bits !== null && !mayHaveLength(Math.ceil(bits / 8), custody))
+    throw new ServiceError('validation', 'a key that is sensitive or not extractable has at least 128 bits here');
+};
+
 /** Of a private key the numbers are checked, and a private key unwraps slowly. */
 const isSlowUnwrap = ({ mechanism, into }: Unwrapping): boolean =>
   kindOf(into) === 'private' || mechanism.way === 'oaep';
@@ -119,6 +135,9 @@ const unwrapRow = (ports: MakePorts): TokenKeyUseRow<Unwrapping, KeyRef, MadeKey
   },
   wants: ({ handle, mechanism }) => [{ handle, use: 'unwrap', by: wrapMechanism(mechanism) }],
   checks: ({ mechanism, into }, [{ object }]) => {
+    requireAsPrescribed(object.rules?.unwraps, into);
+    // CBC does not tell how long the key is: the caller does.
+    if (mechanism.way === 'cipher' && mechanism.cipher.algorithm === 'aes-cbc') requireHiddenLength(into);
     if (!object.wrappedSensitive) return;
     // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012).
     if (mechanism.way === 'cipher') throw new ServiceError('key-usage', 'the key has wrapped sensitive keys');
@@ -160,6 +179,7 @@ const derivedOf = (into: KeyDestination): { readonly kind: 'aes' | 'generic'; re
   if (bits === null || bits % 8 !== 0 || bits > mostGenericBits)
     throw new ServiceError('validation', `bits is missing, not whole bytes, or more than ${mostGenericBits}`);
   if (kind === 'aes' && !isAesLength(bits)) throw new ServiceError('validation', aesLengths);
+  requireHiddenLength(into);
   return { kind, bytes: bits / 8 };
 };
 
@@ -173,7 +193,8 @@ const deriveRow = (ports: MakePorts): TokenKeyUseRow<Making<DeriveParameters>, K
     if (mechanism.way !== 'hkdf' || mechanism.saltKey === undefined) return [base];
     return [base, { ...base, handle: mechanism.saltKey }];
   },
-  checks: ({ mechanism }, [{ object }]) => {
+  checks: ({ mechanism, into }, [{ object }]) => {
+    requireAsPrescribed(object.rules?.derives, into);
     // A chosen value encrypted as a key that may be read: the base key would encrypt for callers who may only derive.
     if (mechanism.way === 'encryption' && object.sensitive)
       throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');

@@ -42,6 +42,11 @@ const refusals = {
   'not-extractable': { code: 'forbidden', message: 'the key is not extractable', recorded: 'not extractable' },
   usage: { code: 'key-usage', message: (use) => `the key is not for ${use}` },
   'key-type': { code: 'key-usage', message: (_use, by) => `the key is of another type than ${by} takes` },
+  mechanism: {
+    code: 'key-usage',
+    message: (_use, by) => `the key is not for ${by}: its maker has listed other mechanisms`,
+    recorded: 'mechanism not allowed',
+  },
   'wraps-sensitive-keys': { code: 'key-usage', message: 'a key that has wrapped sensitive keys does not decrypt' },
   unreadable: {
     code: 'key-usage',
@@ -94,6 +99,17 @@ export interface TokenKeyUseRow<Input, Made, Answer = Made, Prepared = undefined
   ) => Made | Promise<Made>;
   /** What leaves. Without it, what was made leaves unrecorded. */
   readonly record?: (running: Running<Input>, made: Made, commit: Commit) => Promise<Answer>;
+}
+
+/** Thrown by `checks`: a refusal by policy of the key at this place of `wants`, which the audit log calls `recorded`. */
+export class Denied extends ServiceError {
+  readonly at: number;
+  readonly recorded: string;
+  constructor(at: number, recorded: string, code: ServiceErrorCode, message: string, hint?: string) {
+    super(code, message, hint === undefined ? {} : { hint });
+    this.at = at;
+    this.recorded = recorded;
+  }
 }
 
 const throwRefusal = (refusal: TokenKeyRefusal, { use, by }: Wanted | Asked): never => {
@@ -219,7 +235,14 @@ export const tokenKeyUse =
       const found: LoadedObject[] = [];
       for (const each of wanted) found.push(await admit(ports, caller, each));
       const admitted = all(found);
-      row.checks?.(input, admitted);
+      try {
+        row.checks?.(input, admitted);
+      } catch (error) {
+        const denied = error instanceof Denied ? admitted[error.at] : undefined;
+        if (error instanceof Denied && denied !== undefined)
+          await recordDenial(ports, caller, denied.object, wanted[error.at]?.use ?? 'export', error.recorded);
+        throw error;
+      }
       const running = { caller, input, admitted };
       const prepared = (await row.prepare?.(running)) as Prepared;
       const count = (succeeded: boolean): void => {

@@ -18,13 +18,16 @@ import { findVisible, instanceDetails, requireOwner, show } from './visibility.t
 const isSame = (a: readonly KeyUsage[], b: readonly KeyUsage[]): boolean =>
   a.length === b.length && a.every((usage) => b.includes(usage));
 
-const checkChange = ({ label, attributes, sensitive, extractable }: TokenObjectChange, before: StoredObject): void => {
+const checkChange = (
+  { label, attributes, sensitive, extractable, wrapWithTrusted }: TokenObjectChange,
+  before: StoredObject,
+): void => {
   if (label !== undefined && parseBase64(label) === null) throw new ServiceError('validation', 'label is not Base64');
   if (attributes !== undefined && parseBase64(attributes) === null)
     throw new ServiceError('validation', 'attributes is not Base64');
   const isSecret = before.class === 'secret-key' || before.class === 'private-key';
-  if (!isSecret && (sensitive !== undefined || extractable !== undefined))
-    throw new ServiceError('validation', 'only secret and private keys are sensitive, or extractable');
+  if (!isSecret && (sensitive ?? extractable ?? wrapWithTrusted) !== undefined)
+    throw new ServiceError('validation', 'only secret and private keys are sensitive, extractable, or wrapped');
 };
 
 export const updateTokenObject =
@@ -56,6 +59,7 @@ export const updateTokenObject =
           usages: change.usages ?? before.usages,
           sensitive: change.sensitive ?? before.sensitive,
           extractable: change.extractable ?? before.extractable,
+          rules: change.wrapWithTrusted === true ? { ...before.rules, wrapWithTrusted: true } : before.rules,
           content: value === undefined ? before.content : await replaceContent(ports, tx, before, value),
         };
         if (before.wrappedSensitive && next.usages.includes('decrypt'))

@@ -93,7 +93,7 @@ const prepareParts =
 
 const cipherRows = (ports: UsePorts) => {
   const { core } = ports;
-  const { claimIv, claimPart } = createIvClaims(core);
+  const { claimIv, claimPart } = createIvClaims(core, ports.directory);
   const mayRepeat = ({ application }: TdeCaller): boolean => application.compatibility.includes('repeated-ivs');
   const message: TokenKeyUseRow<Call<CipherParameters> & { readonly use: 'encrypt' | 'decrypt' }, Buffer> = {
     wants: keyOf(({ algorithm }) => algorithm),

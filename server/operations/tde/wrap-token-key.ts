@@ -5,6 +5,7 @@
 
 import { isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { type Described, misfitOf } from '../../domain/key-custody.ts';
 import type { KeyRef, WrapParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -12,7 +13,7 @@ import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyToWrap, TdeCaller, TdeOperations } from './interface.ts';
 import { openSealed, recipientChanged } from './open-sealed.ts';
-import { type TokenKeyUseRow, tokenKeyUse, type UsePorts, wrapMechanism } from './token-key-pipeline.ts';
+import { Denied, type TokenKeyUseRow, tokenKeyUse, type UsePorts, wrapMechanism } from './token-key-pipeline.ts';
 import { instanceDetails, recordDenial } from './visibility.ts';
 
 interface Wrapping {
@@ -119,6 +120,19 @@ const wrapRow = (ports: UsePorts): TokenKeyUseRow<Wrapping, Buffer, Buffer, KeyR
     const subject = subjectOf(key, keys);
     if (subject.class !== 'secret-key' && subject.class !== 'private-key')
       throw new ServiceError('key-usage', 'only secret and private keys are wrapped');
+    const exported = keys[1]?.object;
+    if (exported?.rules?.wrapWithTrusted === true)
+      throw new Denied(
+        1,
+        'requires a trusted key',
+        'forbidden',
+        'the key is wrapped only with a trusted key: there is none',
+      );
+    const wrapped: Described =
+      exported === undefined ? { ...subject, class: subject.class } : { ...exported, onToken: true };
+    const misfit = misfitOf(wrapping.rules?.wraps, wrapped);
+    if (misfit !== null)
+      throw new Denied(0, 'prescription', 'forbidden', `the wrapping key wraps no such key: ${misfit}`);
     if (subject.sensitive && mechanism.way === 'cipher')
       throw new ServiceError('forbidden', 'wrap sensitive keys with AES key wrap or OAEP, which detect changes');
   },

@@ -2,9 +2,10 @@
 // the tables (tables/), which change after it. docs/decisions/0024-schema-of-released-versions.md says when one is needed.
 
 import { ownedRecords } from './0002-owned-records.ts';
+import { rulesOfKeys } from './0003-rules-of-keys.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
 export const baseline = '0001-baseline';
 
-export const migrations: readonly SchemaMigration[] = [ownedRecords];
+export const migrations: readonly SchemaMigration[] = [ownedRecords, rulesOfKeys];

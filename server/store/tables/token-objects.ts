@@ -37,6 +37,8 @@ export const tokenObjectsTables = {
       created_at: long(),
       destroyed_at: long({ null: true }),
       content: bytes({ null: true }),
+      // JSON. Null: none.
+      rules: text({ null: true }),
       row_mac: rowMac,
       row_version: rowVersion,
     },
@@ -49,6 +51,7 @@ export const tokenObjectsTables = {
       // A snapshot reads the rows of a tenant in the order of their ids.
       { name: 'tde_objects_of_tenant', columns: ['tenant_id', 'id'] },
     ],
+    codeWhenSet: { rules: /^\{/ },
     beside: { content: 'a record that authenticates itself' },
     snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
     records: { classes: ['object-content'], attributes: () => recordAttributes.content },
@@ -82,6 +85,7 @@ const members = membersOf<StoredObject>()(
   'private',
   'wrapped_sensitive',
   'content',
+  'rules',
 );
 
 export const objectRow = (object: StoredObject) => ({
@@ -97,6 +101,7 @@ export const objectRow = (object: StoredObject) => ({
   private: flag(object.private),
   wrapped_sensitive: flag(object.wrappedSensitive),
   content: object.content,
+  rules: object.rules === null ? null : canonicalJson(object.rules),
 });
 
 export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: Integrity): StoredObject => ({
@@ -112,6 +117,7 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   private: row.private === 1,
   wrappedSensitive: row.wrapped_sensitive === 1,
   content: bytesOf(row.content),
+  rules: row.rules === null ? null : JSON.parse(row.rules),
   version: Number(row.row_version),
   state,
   integrity,

@@ -302,6 +302,45 @@ TEST(AnIvThatIsUsedUpIsAnsweredOnce) {
   ReleaseKey(key);
 }
 
+const KeyIdentity kSomeKey{reinterpret_cast<const uint8_t*>("key"), 3};
+
+bool Claim(uint64_t owner, uint32_t number) {
+  return ClaimIv(owner, {kSomeKey}, reinterpret_cast<const uint8_t*>(&number), sizeof number);
+}
+bool IsUsed(uint64_t owner, uint32_t number) {
+  return IvUsed(owner, {kSomeKey}, reinterpret_cast<const uint8_t*>(&number), sizeof number);
+}
+
+TEST(AnOwnerKeepsItsShareOfUsedIvsWhateverOthersUse) {
+  const uint64_t quiet = NewIvOwner();
+  const uint64_t busy = NewIvOwner();
+  for (uint32_t i = 0; i < 1000; ++i) assert_true(Claim(quiet, i));
+  // Enough to have pushed out everything, when all owners shared one memory.
+  for (uint32_t i = 0; i < 2 * kMostIvs + 2; ++i) assert_true(Claim(busy, i));
+  for (uint32_t i = 0; i < 1000; ++i) {
+    assert_true(IsUsed(quiet, i));
+    assert_false(Claim(quiet, i));
+  }
+  // The busy one has at least the last of its own, across all growth, and forgot its first. Another test has an owner, too.
+  const auto last = static_cast<uint32_t>(2 * kMostIvs + 1);
+  for (uint32_t i = 0; i < IvsEach(3); ++i) assert_true(IsUsed(busy, last - i));
+  assert_false(IsUsed(busy, 0));
+  // Not those of others, and nothing after the end.
+  EndIvOwner(busy);
+  assert_false(IsUsed(busy, last));
+  assert_false(Claim(busy, 1));
+  assert_true(IsUsed(quiet, 1));
+  EndIvOwner(quiet);
+  EndIvOwner(quiet);
+}
+
+TEST(EachOwnerHasALeastShare) {
+  assert_int_equal(IvsEach(0), kMostIvs);
+  assert_int_equal(IvsEach(1), kMostIvs);
+  assert_int_equal(IvsEach(16), kMostIvs / 16);
+  assert_int_equal(IvsEach(1'000'000), kLeastIvs);
+}
+
 TEST(RemovesAll) {
   const KeyRef key = MakeKey();
   ReplayCache replays;

@@ -1,5 +1,5 @@
 // Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by there.
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { identityHere, identityThere, UsedIvs } from '../../../provider/client/used-ivs.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
@@ -11,14 +11,24 @@ const counter = (value: number, length = 12): Buffer => {
   iv.writeUIntBE(value, length - 6, 6);
   return iv;
 };
-/** So many are remembered at least. */
+/** So many are remembered at least, of the only application that there is. */
 const maxEntries = 2 ** 20;
 const a = [Buffer.from('a')] as const;
 const b = [Buffer.from('b')] as const;
 
+const running: UsedIvs[] = [];
+const begin = (): UsedIvs => {
+  const used = new UsedIvs();
+  running.push(used);
+  return used;
+};
+afterEach(() => {
+  for (const used of running.splice(0)) used.end();
+});
+
 describe('used IVs', () => {
   test('an IV is taken once by a key, and once by another', () => {
-    const used = new UsedIvs();
+    const used = begin();
     expect(used.claim(a, counter(1))).toBe(true);
     expect(used.has(a, counter(1))).toBe(true);
     expect(used.claim(a, counter(1))).toBe(false);
@@ -27,17 +37,24 @@ describe('used IVs', () => {
     expect(used.claim(a, counter(1, 16))).toBe(true);
   });
   test('a key with two identities is recognized by either', () => {
-    const used = new UsedIvs();
+    const used = begin();
     expect(used.claim([...a, ...b], counter(1))).toBe(true);
     expect(used.claim(a, counter(1))).toBe(false);
     expect(used.claim(b, counter(1))).toBe(false);
   });
   test('another application knows nothing of it', () => {
-    expect(new UsedIvs().claim(a, counter(1))).toBe(true);
-    expect(new UsedIvs().claim(a, counter(1))).toBe(true);
+    expect(begin().claim(a, counter(1))).toBe(true);
+    expect(begin().claim(a, counter(1))).toBe(true);
+  });
+  test('an application that has ended has no memory, and encrypts nothing', () => {
+    const used = begin();
+    expect(used.claim(a, counter(1))).toBe(true);
+    used.end();
+    expect(used.has(a, counter(1))).toBe(false);
+    expect(used.claim(a, counter(2))).toBe(false);
   });
   test('a full table accepts each IV once, and refuses it again until as many others have followed', () => {
-    const used = new UsedIvs();
+    const used = begin();
     for (let i = 0; i < maxEntries; i++) if (!used.claim(a, counter(i))) expect.fail(`${i} was refused`);
     for (let i = 0; i < maxEntries; i += 997) if (!used.has(a, counter(i))) expect.fail(`${i} was forgotten`);
   });

@@ -27,6 +27,7 @@ const unsent = {
   groupId: 'a group',
   applicationId: 'an application',
   wrappedSensitive: true,
+  rules: null,
   integrity: 'ok',
 } satisfies Pick<VisibleObject, Exclude<keyof VisibleObject, keyof TokenObject>>;
 

@@ -37,6 +37,7 @@ const object = {
   extractable: false,
   usages: ['encrypt', 'decrypt'],
   wrappedSensitive: false,
+  rules: null,
 } as const;
 const data = { class: 'data', algorithm: null } as const;
 const loaded = { object, key: master, vault };
