@@ -25,9 +25,10 @@ afterAll(async () => {
 });
 
 test.each([
+  // First: the others destroy keys, and the erasure run that follows ends messages whose parts are under way.
+  ['messages', 'sends messages longer than one of the library carries, in one call and in parts'],
   ['standard', 'finds output where it belongs, its length as 5.2 has it, logins, refusals and versions'],
   ['parameters', 'has what its pointers show reach the token, and the published answers come back'],
-  ['messages', 'sends messages longer than one of the library carries, in one call and in parts'],
 ])('the C program %s %s', async (name) => {
   const program = resolve(import.meta.dirname, `../../build/pkcs11-${name}`);
   const env = { ...process.env, DKE_PKCS11_CONF: config, DKE_PKCS11_SOCKET: agent.socket };

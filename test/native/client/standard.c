@@ -512,8 +512,8 @@ static void versions(CK_RV (*get_interface)(CK_UTF8CHAR_PTR, CK_VERSION_PTR, CK_
     void *const *functions = (void *const *)list;
     for (size_t j = 1; j < sizes[i] / sizeof *functions; j++) HOLDS(functions[j] != NULL);
   }
-  IS(get_interface((CK_UTF8CHAR_PTR) "PKCS 11", &none, &interface, 0), CKR_FUNCTION_FAILED);
-  IS(get_interface((CK_UTF8CHAR_PTR) "Vendor", NULL, &interface, 0), CKR_FUNCTION_FAILED);
+  IS(get_interface((CK_UTF8CHAR_PTR) "PKCS 11", &none, &interface, 0), CKR_ARGUMENTS_BAD);
+  IS(get_interface((CK_UTF8CHAR_PTR) "Vendor", NULL, &interface, 0), CKR_ARGUMENTS_BAD);
 }
 
 /* Whether a call is possible at all is checked before its parameter is. */

@@ -149,7 +149,7 @@ test('with the keys of the tenant the recipient changes: what was sealed before 
   expect(await labelled('late')).toBe(0);
 
   const repeat = await ask('createObject', done, { once: 'done', raw: carriedOut });
-  expect(repeat).toEqual(first);
+  expect(repeat).toMatchObject(first);
   const { code, answer } = await ask('createObject', late, { raw: sealedBytes(after, 'createObject', late, value) });
   expect(code).toBe('none');
   await holds(answer, value);

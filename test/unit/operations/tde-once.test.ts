@@ -67,7 +67,8 @@ test('the same key with another request is refused', async () => {
     ask('createObject', of, 'd', { raw: sealedBytes(info, 'createObject', of, bytes, { once: 'd' }) });
   const first = await create(head, value);
   expect(first.status).toBe(200);
-  expect(await create(head, value)).toEqual(first);
+  // A repeat is read from the row, and names its version, too.
+  expect(await create(head, value)).toMatchObject(first);
   expect((await create({ ...head, private: false }, value)).head.code).toBe('conflict');
   expect((await create(head, value.subarray(16))).head.code).toBe('conflict');
   expect((await ask('generateKey', { ...head, bits: 256 }, 'd')).head.code).toBe('conflict');
@@ -93,7 +94,7 @@ test('both halves of a pair come back', async () => {
   const head = { privateKey: half('private-key'), publicKey: half('public-key') };
   const [first, second] = [await ask('generateKeyPair', head, 'f'), await ask('generateKeyPair', head, 'f')];
   expect(first.status).toBe(200);
-  expect(second).toEqual(first);
+  expect(second).toMatchObject(first);
   const alone = { privateKey: { ...half('private-key'), label: '' }, publicKey: null };
   const made = await ask('generateKeyPair', alone, 'g');
   expect((await ask('generateKeyPair', alone, 'g')).head).toEqual(made.head);
