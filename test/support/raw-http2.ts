@@ -132,6 +132,9 @@ export const converseHttp2 = async (
         const payload = bytes.subarray(9, 9 + length);
         bytes = bytes.subarray(9 + length);
         const code = (at: number): string => errorCodes[payload.readUInt32BE(at)] ?? 'UNKNOWN';
+        // As every peer must (RFC 9113, 6.7): the server asks whether a silent one is still there.
+        if (type === frameTypes.ping && (flag & flags.ack) === 0)
+          socket.write(frame(frameTypes.ping, flags.ack, 0, payload));
         if (type === frameTypes.reset) events.push(`${stream}: RST ${code(0)}`);
         else if (type === frameTypes.data || type === frameTypes.headers) {
           if (type === frameTypes.data) bodies.set(stream, (bodies.get(stream) ?? '') + payload.toString('utf8'));
