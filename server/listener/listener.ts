@@ -32,8 +32,7 @@ const keepAliveTimeoutMs = 360_000;
 /** More than any connection may be silent. */
 const sweepMarginMs = 10_000;
 const pingTimeoutMs = 5_000;
-/** Longer than an answer may wait for its reader, so that this ends alone and its connection stays. */
-const aliveCheckMs = 30_000;
+const aliveCheckMs = 15_000;
 const mostStreams = 128;
 const lingerMs = 1_000;
 
