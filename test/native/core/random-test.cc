@@ -6,6 +6,7 @@
 #include <openssl/rand.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <memory>
 
 #include "support.h"
 #include "digests/hedge.h"
@@ -13,8 +14,13 @@
 namespace dke {
 namespace {
 
+struct GeneratorDeleter {
+  void operator()(EVP_RAND_CTX* generator) const { EVP_RAND_CTX_free(generator); }
+};
+using Generator = std::unique_ptr<EVP_RAND_CTX, GeneratorDeleter>;
+
 // A generator as a copy of the machine has it: the same one each time.
-EVP_RAND_CTX* Copied() {
+Generator Copied() {
   static uint8_t entropy[1024] = {7};
   unsigned strength = 256;
   OSSL_PARAM fixed[] = {OSSL_PARAM_construct_uint(OSSL_RAND_PARAM_STRENGTH, &strength),
@@ -30,17 +36,17 @@ EVP_RAND_CTX* Copied() {
   EVP_RAND_free(kind);
   EVP_RAND_CTX_free(parent);
   assert_int_equal(EVP_RAND_instantiate(generator, strength, 0, nullptr, 0, cipher), 1);
-  return generator;
+  return Generator(generator);
 }
 
 TEST(TwoCopiesDrawDifferentValues) {
   uint8_t one[32], two[32];
-  assert_int_equal(EVP_RAND_generate(Copied(), one, sizeof one, 0, 0, nullptr, 0), 1);
-  assert_int_equal(EVP_RAND_generate(Copied(), two, sizeof two, 0, 0, nullptr, 0), 1);
+  assert_int_equal(EVP_RAND_generate(Copied().get(), one, sizeof one, 0, 0, nullptr, 0), 1);
+  assert_int_equal(EVP_RAND_generate(Copied().get(), two, sizeof two, 0, 0, nullptr, 0), 1);
   // The copies are copies.
   assert_memory_equal(one, two, sizeof one);
-  Good(RandomFrom(Copied(), one, sizeof one));
-  Good(RandomFrom(Copied(), two, sizeof two));
+  Good(RandomFrom(Copied().get(), one, sizeof one));
+  Good(RandomFrom(Copied().get(), two, sizeof two));
   assert_memory_not_equal(one, two, sizeof one);
 }
 
@@ -72,15 +78,15 @@ TEST(TwoCopiesSealTwoMessagesUnderDifferentSalts) {
   // Fork without a new seed: the generators of parent and child are one.
   int ends[2];
   assert_int_equal(pipe(ends), 0);
-  EVP_RAND_CTX* const both = Copied();
+  const Generator both = Copied();
   const pid_t child = fork();
   assert_true(child >= 0);
   uint8_t mine[32];
   if (child == 0) {
-    const bool drawn = RandomFrom(both, mine, sizeof mine).ok();
+    const bool drawn = RandomFrom(both.get(), mine, sizeof mine).ok();
     _exit(drawn && write(ends[1], mine, sizeof mine) == sizeof mine ? 0 : 1);
   }
-  Good(RandomFrom(both, mine, sizeof mine));
+  Good(RandomFrom(both.get(), mine, sizeof mine));
   uint8_t its[32];
   assert_int_equal(read(ends[0], its, sizeof its), sizeof its);
   int status = 0;
