@@ -239,7 +239,10 @@ export class Contexts {
   /** What the file of an open configuration says now, if it is another one; with the rights of the user who opened it. */
   async #reread({ config: before, state: known, follow }: Opened): Promise<Opened | null> {
     const { path, user } = before;
-    const { state, config } = await readConfig(this.#files, user, path, { follow, known });
+    const { state, config, user: now } = await readConfig(this.#files, user, path, { follow, known });
+    // Root acts for any owner when it opens a file; what is open is one owner's, with the rights and the account of this one.
+    if (now.uid !== user.uid)
+      throw new ConfigError(tell('config-owner', { config: path, owner: now.uid, uid: user.uid }));
     if (config === null) return null;
     if (config.applicationId !== before.applicationId) throw otherApplication(path);
     return this.#prepare(config, state, follow);

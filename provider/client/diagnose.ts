@@ -92,7 +92,7 @@ const temporaryFolder = (uid: number): string => {
     return found?.isDirectory() === true && found.uid === uid && (found.mode & 0o77) === 0;
   };
   const usual = `/tmp/dke-pkcs11-${uid}`;
-  if (!existsSync(usual) || isOwn(usual)) return usual;
+  if (lstatSync(usual, { throwIfNoEntry: false }) === undefined || isOwn(usual)) return usual;
   const spare = readdirSync('/tmp').filter((name) => name.startsWith(`dke-pkcs11-${uid}-`) && isOwn(`/tmp/${name}`));
   return spare.length > 0 ? `/tmp/${spare.sort()[0]}` : usual;
 };

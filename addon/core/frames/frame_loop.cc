@@ -251,7 +251,7 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
     spin_policy_.Note(now - last_busy_, window);
-    TakeCensus(now);
+    TakeCensus(options_.census_clock == nullptr ? now : options_.census_clock());
     frames_seen_ = frames_;
     last_busy_ = now;
     spin_wanted_ = false;

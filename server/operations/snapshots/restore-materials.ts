@@ -6,6 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { keyOwner } from '../keys/key-records.ts';
 import { tokenHashUnit } from './make-snapshot.ts';
 import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
 
@@ -88,7 +89,7 @@ const recordsOf = (
     const found = all.find(({ classes }) => (classes as readonly string[]).includes(copy));
     const owner = found?.owners.get(objectId);
     if (found === undefined) throw notOfItsRow(objectId);
-    const { table, rows } = found;
+    const { table, classes, rows } = found;
     if (owner === undefined || key === null) {
       counterOf(restore, table).omitted += 1;
       continue;
@@ -96,11 +97,29 @@ const recordsOf = (
     const recordClass = copy as RecordClass;
     const row = rows.get(objectId);
     if (owner.attributes !== attributes || !isVersionOf(table, row, version)) throw notOfItsRow(objectId);
-    const how = compare(restore, stored.get(`${objectId} ${version} ${recordClass}`), check);
-    if (how === 'other') throw differs(String(row?.name ?? objectId), version);
-    if (how !== 'same') put.push(restore.ring.seal(owner, version, recordClass, key));
+    // Each copy has the one value: where this one is damaged, another may still say which.
+    const kept = classes.map((each) => compare(restore, stored.get(`${objectId} ${version} ${each}`), check));
+    if (kept.includes('other')) throw differs(String(row?.name ?? objectId), version);
+    if (kept[classes.indexOf(recordClass)] !== 'same') put.push(restore.ring.seal(owner, version, recordClass, key));
   }
   return put;
+};
+
+/**
+ * A key that says that it is a copy of another one delays what is said about that one's destruction, and may be another tenant's: it must have
+ * its value. The first version is the one that copies never have differently.
+ */
+const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, check }: Material): Promise<void> => {
+  const { tx, target, claimedCopies } = restore;
+  const objectId = idHere(restore, unitId);
+  if (version !== 1 || !claimedCopies.has(objectId)) return;
+  const key = await tx.keys.get(target.tenantId, objectId);
+  for (const other of key === undefined ? [] : await tx.keys.usableCopies(key)) {
+    if (other.integrity !== 'ok') continue;
+    for (const copy of ['vault-copy', 'sealed-copy'] as const)
+      if (compare(restore, await tx.records.of(keyOwner(other)).get(1, copy), check) === 'other')
+        throw notOfItsRow(objectId);
+  }
 };
 
 export const putMaterials = async (restore: RunningRestore, { materials }: RestoreBatch): Promise<void> => {
@@ -127,33 +146,40 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
     }
     if (newIds && copies.includes('endpoint-secret')) continue;
     put.push(...recordsOf(restore, material, all, stored));
-    // A copy that was not there then, and is now, goes: the vault's, of a key that was soft-deleted.
+    await checkClaimedCopy(restore, material);
+    // A copy that was not there then, and is now, goes: the vault's, of a key that is soft-deleted again.
     const objectId = idHere(restore, unitId);
-    for (const recordClass of ['vault-copy', 'sealed-copy'] as const) {
-      const extra = stored.get(`${objectId} ${version} ${recordClass}`);
-      if (!copies.includes(recordClass) && extra !== undefined) await tx.records.wipe(extra);
-    }
+    const extra = stored.get(`${objectId} ${version} vault-copy`);
+    const row = all.find(({ table }) => table === 'keys')?.rows.get(objectId);
+    if (row?.state === 'soft-deleted' && !copies.includes('vault-copy') && extra !== undefined)
+      await tx.records.wipe(extra);
   }
   await tx.records.putAll(put);
 };
 
-/** Keys whose material the snapshot does not have had none: a general key that was soft-deleted, and one that was destroyed. */
+const isWithout = (row: SnapshotRow): boolean => row.state === 'soft-deleted' || row.destroyed_at != null;
+
+/**
+ * Keys whose material the snapshot does not have had none: a general key that was soft-deleted, and one that was destroyed. The row that is in
+ * the tenant by now decides: what the file says may be what was changed from outside, and such a row is not put.
+ */
 export const wipeLeftovers = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
   const { tx, gone, target } = restore;
   const carried = new Set(materials.map(({ unitId }) => unitId));
   for (const table of ['keys', 'tde_objects'] as const) {
     const without = (rows.get(table) ?? []).filter(
-      ({ row }) =>
-        (row.state === 'soft-deleted' || row.destroyed_at != null) &&
-        !carried.has(String(row.id)) &&
-        !gone.has(String(row.id)),
+      ({ row }) => isWithout(row) && !carried.has(String(row.id)) && !gone.has(String(row.id)),
     );
     const found = await tx.tenantRows.findIn(
       table,
       target.tenantId,
       without.map(({ row }) => idHere(restore, String(row.id))),
     );
-    const owners = tx.tenantRows.owners(table, target.tenantId, found);
+    const owners = tx.tenantRows.owners(
+      table,
+      target.tenantId,
+      found.filter(({ row }) => isWithout(row)),
+    );
     for (const record of await tx.tenantRows.recordsOf([...owners.values()])) await tx.records.wipe(record);
   }
 };

@@ -25,6 +25,10 @@ interface GivenRow {
   readonly tampered: boolean;
 }
 
+/** A file cannot use up the numbers of everybody: above half of them, an object gets a fresh one. */
+const isGiven = (handle: SnapshotRow[string] | undefined): handle is number =>
+  Number.isSafeInteger(handle) && Number(handle) >= 1 && Number(handle) <= 0x3fffffff;
+
 const identityText = (table: TenantTable, row: SnapshotRow): string =>
   table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
 
@@ -74,8 +78,8 @@ const isTombstone = (existing: TenantRow | undefined): boolean => typeof existin
 
 /** Undefined: it stays as it is. */
 const wantedKey = (
-  { gone, stayDestroyed, newIds }: RunningRestore,
-  { from, row }: GivenRow,
+  { gone, stayDestroyed, newIds, claimedCopies }: RunningRestore,
+  { from, row, tampered }: GivenRow,
   existing: TenantRow | undefined,
 ): SnapshotRow | undefined => {
   let wanted = row;
@@ -88,10 +92,13 @@ const wantedKey = (
     wanted = { ...row, state: 'destroyed', destroyed_at: row.destroyed_at ?? destroyedAt, reimported_at: null };
   }
   // A copy stays a copy of the same key, also of a copy, and whatever its own snapshots say.
-  if (existing !== undefined) wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
-  else if (newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
+  if (existing?.integrity === 'ok') wanted = { ...wanted, copy_of: existing.row.copy_of ?? null };
+  else {
+    if (from.copy_of != null) claimedCopies.add(String(row.id));
+    if (newIds) wanted = { ...wanted, copy_of: from.copy_of ?? String(from.id) };
+  }
   // Versions that were made since stay, and the newest continues being the one that seals.
-  if (existing !== undefined && from.destroyed_at != null) {
+  if (existing !== undefined && from.destroyed_at != null && !tampered) {
     // It was destroyed later than what is here: its records go, and the erasure run that follows says that it is unrecoverable.
     const at = Number(from.destroyed_at);
     stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt: at });
@@ -121,7 +128,7 @@ const wantedObject = async (
   }
   // A number is never given twice: the object keeps the one that it has here.
   if (existing !== undefined) wanted = { ...wanted, handle: existing.row.handle ?? null };
-  else if (taken.has(Number(row.handle))) {
+  else if (!isGiven(row.handle) || taken.has(row.handle)) {
     wanted = { ...wanted, handle: await restore.tx.objects.nextHandle() };
     restore.newHandles += 1;
   }
@@ -160,7 +167,9 @@ const takenHandlesOf = async (
 ): Promise<ReadonlySet<number>> =>
   new Set(
     await tx.tenantRows.takenHandles(
-      here.filter(({ row }) => !before.has(String(row.id))).map(({ row }) => Number(row.handle)),
+      here
+        .filter(({ row }) => !before.has(String(row.id)))
+        .flatMap(({ row }) => (isGiven(row.handle) ? [row.handle] : [])),
     ),
   );
 
@@ -214,7 +223,8 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
       throw differsForever(table, each.row);
     let wanted: SnapshotRow | undefined = each.row;
-    if (table === 'tde_applications') restore.applications.set(String(each.row.id), String(each.row.name));
+    if (table === 'tde_applications')
+      restore.applications.set(String(each.row.id), String((each.tampered ? existing?.row : each.row)?.name));
     if (table === 'keys') wanted = wantedKey(restore, each, existing);
     else if (table === 'tde_objects') wanted = await wantedObject(restore, each, existing, taken);
     else if (table === 'endpoints') wanted = wantedEndpoint(restore, each);

@@ -69,6 +69,8 @@ export interface RunningRestore extends RestorePorts {
   readonly activated: Activated[];
   /** Names of the snapshot's applications, by their ids here: a credential is shown by the name of its application. */
   readonly applications: Map<string, string>;
+  /** Keys of the tenant that are copies of another one, as the file says: their values are compared. */
+  readonly claimedCopies: Set<string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;
   /** Handles that were taken. */
@@ -93,6 +95,7 @@ export const beginRestore = (
   labels: new Map(),
   activated: [],
   applications: new Map(),
+  claimedCopies: new Set(),
   gone: new Map(),
   newHandles: 0,
   lastHandle: 0,

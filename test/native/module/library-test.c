@@ -304,6 +304,7 @@ WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below
       {"/etc/dke/none.toml", "there is no such file that this program can reach"},
       {"/etc/dke/link.toml", "nor below a directory that /etc/dke/config-folders names"},
       {"/etc/other/own.toml", "nor below a directory that /etc/dke/config-folders names"},
+      {"/etc/dke/shared/moved.toml", "others can write to one on the way"},
       {"/etc/dke", "it is not a regular file"},
   };
   struct statvfs file_system;
@@ -318,6 +319,8 @@ WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below
   assert_int_equal(chmod(in_folder("host"), 06751), 0);
   assert_int_equal(mkdir(in_folder("etc"), 0755), 0);
   assert_int_equal(mkdir(in_folder("etc/dke"), 0755), 0);
+  assert_int_equal(mkdir(in_folder("etc/dke/shared"), 0755), 0);
+  assert_int_equal(chmod(in_folder("etc/dke/shared"), 0777), 0);
   assert_int_equal(mkdir(in_folder("etc/other"), 0755), 0);
   assert_int_equal(mkdir(in_folder("etc/listed"), 0755), 0);
   put_config("etc/dke/pkcs11.toml", OWNER, 0600);
@@ -327,6 +330,7 @@ WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below
   put_config("etc/dke/open.toml", OWNER, 0640);
   put_config("etc/dke/root.toml", 0, 0600);
   put_config("etc/other/own.toml", OWNER, 0600);
+  put_config("etc/dke/shared/moved.toml", OWNER, 0600);
   assert_int_equal(symlink("../other/own.toml", in_folder("etc/dke/link.toml")), 0);
   put("etc/dke/config-folders", "/nonexistent\n/etc/listed\n", 0644);
 
@@ -340,6 +344,18 @@ WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below
     initialize_with(refused[i].config);
     expect_log("pkcs11.toml", refused[i].why);
   }
+  /* Of a list that is too long, the line that is cut names nothing. */
+  {
+    char list[16 * 1024 + 64];
+    memset(list, '\n', sizeof list);
+    strcpy(list + 16 * 1024 - sizeof "/etc/listed" + 1, "/etc/listed/but/not/all/of/it");
+    put("etc/dke/config-folders", list, 0644);
+  }
+  initialize_with("/etc/listed/three.toml");
+  expect_log("pkcs11.toml", "nor below a directory that /etc/dke/config-folders names");
+  put("etc/dke/config-folders", "/etc/listed\n", 0644);
+  initialize_with("/etc/listed/three.toml");
+  expect_log("three.toml", "has chosen /etc/listed/three.toml by DKE_PKCS11_CONF");
   /* A list that others can write names nothing. */
   assert_int_equal(chmod(in_folder("etc/dke/config-folders"), 0666), 0);
   initialize_with("/etc/listed/three.toml");

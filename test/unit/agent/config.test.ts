@@ -1,5 +1,6 @@
 // pkcs11.toml: its permissions and its valid content.
 import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -298,6 +299,56 @@ describe('the files of TLS', () => {
     expect(await refusal({ certificate: made.certificate, key: other.key })).toMatch(/KEY_VALUES_MISMATCH/);
     expect(await refusal({ ...made, certificate: file('-----BEGIN CERTIFICATE-----') })).toMatch(/client_certificate/);
     expect(before.equals(readFileSync(other.key))).toBe(false);
+  });
+
+  // Of such keys OpenSSL computes the public half, on the thread that serves every user: half a minute for this one.
+  test('a client key that takes long to read is refused before it is read, wherever it is in the file', async () => {
+    const made = makeClient();
+    const own = readFileSync(made.key, 'latin1');
+    const tlv = (tag: number, ...parts: Buffer[]): Buffer => {
+      const content = Buffer.concat(parts);
+      return Buffer.concat([Buffer.from([tag, 0x82, content.length >> 8, content.length & 0xff]), content]);
+    };
+    const number = tlv(2, Buffer.alloc(2048, 0x7f));
+    const two = tlv(2, Buffer.from([2]));
+    const version = Buffer.from([2, 1, 0]);
+    const pkcs8 = (oid: string, ...parameters: Buffer[]): string => {
+      const algorithm = tlv(0x30, Buffer.from(oid, 'hex'), tlv(0x30, ...parameters));
+      return tlv(0x30, version, algorithm, tlv(4, number)).toString('base64').replace(/.{64}/g, '$&\n');
+    };
+    const dsa = pkcs8('06072a8648ce380401', number, number, two);
+    const dh = pkcs8('06092a864886f70d010301', number, two);
+    const block = (label: string, body: string): string =>
+      `-----BEGIN ${label}-----\n${body}\n-----END ${label}-----\n`;
+    const refusal = (text: string): Promise<string> =>
+      problemOf(() => open({ clientCertificate: { ...made, key: file(text) } }));
+    const found = /not an RSA, ECDSA or EdDSA key/;
+    for (const each of [
+      block('PRIVATE KEY', dsa),
+      block('PRIVATE KEY', dh),
+      block('DSA PRIVATE KEY', dsa),
+      block('PRIVATE KEY', dsa).replaceAll('\n', '\r\n'),
+      block('PRIVATE KEY', `x: y\n\n${dsa}`),
+      block('PRIVATE KEY', `\n${dsa}`),
+      `${readFileSync(made.certificate, 'latin1')}${block('PRIVATE KEY', dsa)}`,
+      `${block('CERTIFICATE', 'AAAA')}${'x'.repeat(254)}${block('PRIVATE KEY', dsa)}`,
+    ])
+      expect(await refusal(each)).toMatch(found);
+    expect(await refusal(own)).toBe('no error');
+    expect(await refusal(`${readFileSync(made.certificate, 'latin1')}${own}`)).toBe('no error');
+    for (const [type, options] of [
+      ['rsa', { modulusLength: 2048 }],
+      ['rsa-pss', { modulusLength: 2048 }],
+      ['ec', { namedCurve: 'prime256v1' }],
+      ['ed25519', {}],
+      ['ed448', {}],
+    ] as const) {
+      const { privateKey } = generateKeyPairSync(type as 'rsa', options as { modulusLength: number });
+      // Of another certificate, which only OpenSSL finds out.
+      expect(await refusal(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())).not.toMatch(found);
+    }
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    expect(await refusal(privateKey.export({ type: 'pkcs1', format: 'pem' }).toString())).not.toMatch(found);
   });
 
   test('are taken apart again only when they have changed, and a user whose files change all the time waits', async () => {

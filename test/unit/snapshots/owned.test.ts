@@ -48,6 +48,23 @@ test('a row that takes the id of another object for a while exports none of its 
   }
 });
 
+test('a snapshot that was made while a row said that its key is gone takes no key away when it is restored', async () => {
+  for (const [column, value] of [
+    ['state', 'soft-deleted'],
+    ['destroyed_at', '1'],
+  ] as const)
+    for (const id of [generalId, masterKeyId]) {
+      const [before] = await queryStored(opened.folder, `select ${column} as value from keys where id = ?`, id);
+      const set = (to: unknown) =>
+        queryStored(opened.folder, `update keys set ${column} = ? where id = ?`, to as string, id);
+      await set(value);
+      const snapshotId = await hand.make(administrator.tenantId);
+      await set(before?.value);
+      expect((await hand.restore(snapshotId)).stayDestroyed).toEqual([]);
+      expect(await unitsOf(await hand.make(administrator.tenantId))).toContain(id);
+    }
+});
+
 test('nor does a row that is moved into the tenant', async () => {
   await queryStored(opened.folder, 'update keys set tenant_id = ? where id = ?', administrator.tenantId, otherKeyId);
   const units = await unitsOf(await hand.make(administrator.tenantId));

@@ -197,6 +197,37 @@ test('the same content under other ids is restored', async () => {
   expect(await tryOne(renamed(genuine))).toBe('restored');
 });
 
+/** The same content, with another value in a column of the first row of a table. */
+const withValue = (table: string, column: string, value: SnapshotRow[string]): readonly ForgedItem[] => {
+  const items = renamed(genuine);
+  const at = items.findIndex((item) => item.kind === 'row' && item.table === table);
+  return items.map((item, index) =>
+    index === at && item.kind === 'row' ? { ...item, row: { ...item.row, [column]: value } } : item,
+  );
+};
+
+test('the last handles in a snapshot leave handles to others', async () => {
+  const { caller } = await registerCaller(opened, 'crm');
+  for (const handle of [0x7fffffff, Number.MAX_SAFE_INTEGER]) {
+    expect(await tryOne(withValue('tde_objects', 'handle', handle))).toBe('restored');
+    const made = await opened.operations.tde.createObject(caller, dataObject('note'), Buffer.from('another'));
+    expect(made.handle).toBeLessThan(0x3fffffff);
+  }
+});
+
+test('a key that says that it is a copy of one with another value is refused', async () => {
+  const { operations } = opened;
+  const { items } = await operations.keys.list(actorIn(otherTenantId), { limit: 1 });
+  const [key] = items;
+  if (key === undefined) throw new Error('no key');
+  expect(await tryOne(withValue('keys', 'copy_of', key.id))).toBe('key-tampered');
+  expect((await operations.keys.use(actorIn(otherTenantId), key.id)).copies.count).toBe(0);
+  // One that has its value is one.
+  const [original] = genuine.flatMap((item) => (item.kind === 'row' && item.table === 'keys' ? [item.row] : []));
+  expect(await tryOne(withValue('keys', 'copy_of', String(original?.id)))).toBe('restored');
+  expect((await operations.keys.use(administrator, String(original?.id))).copies.count).toBe(1);
+});
+
 test('no swapped value reaches anything outside the tenant, and the service starts again', async () => {
   let before = await outside();
   const reached: string[] = [];
