@@ -5,7 +5,7 @@
 // database's user. The rule is that of provider/module/secure_config.c, in the same words.
 //
 // The path of the program is the administrator's word. Of the configuration only owner, mode and place are read, with the rights of the
-// user as whom the program runs; of root's list of folders the first 16 KiB, and only if nobody but root can write it.
+// user as whom the program runs; of root's list of folders the first 16 KiB, and only if root alone can write it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { type Finding, failed, ok, warning } from '../../server/base/checks.ts';
@@ -97,8 +97,8 @@ export const checkProgram = (
   const lines = kinds.map(({ who, isSecure, effective }) => {
     if (!isSecure) return { text: `${who} use ${configPath}`, ignored: false };
     const marked = `${who} (AT_SECURE)`;
-    if (configPath === fallback)
-      return { text: `${marked} use ${configPath}, which needs no variable`, ignored: false };
+    // This file needs no variable, so that no rule decides about it.
+    if (configPath === fallback) return { text: `${marked} use ${configPath}`, ignored: false };
     // It is the rights of a user who is not known here: another user cannot read a file of mode 600.
     const why =
       effective === null
