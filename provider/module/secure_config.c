@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,7 +34,7 @@ static bool is_below(const char *real, const char *named) {
 
   free(place);
   if (!below) return false;
-  strcpy(folder_of_file, real);
+  snprintf(folder_of_file, sizeof folder_of_file, "%s", real);
   for (char *slash = strrchr(folder_of_file, '/'); below && slash >= folder_of_file + length; slash = strrchr(folder_of_file, '/')) {
     *slash = 0;
     below = is_safe(folder_of_file);

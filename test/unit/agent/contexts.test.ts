@@ -49,7 +49,7 @@ test.runIf(isRoot)("a file of root's that another user replaces is not taken up:
     expect(context.config).toBe(before);
     expect([...held.keys()]).toEqual([0]);
     await call;
-    // Whoever opens it now gets the other one, and the first one stays root's.
+    // The next one to open it gets the other one, and the first one stays root's.
     const other = await contexts.open(path, root, false);
     expect(other.id).not.toBe(context.id);
     expect(other.config.user.uid).toBe(stranger);
