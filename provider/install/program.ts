@@ -7,7 +7,7 @@
 // The path of the program is the administrator's word. Of the configuration only owner, mode and place are read, with the rights of the
 // user as whom the program runs; of root's list of folders the first 16 KiB, and only if root alone can write it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { type Finding, failed, ok, warning } from '../../server/base/checks.ts';
 import { codeOf } from './error.ts';
 import { octal } from './layout.ts';
@@ -29,12 +29,19 @@ const tried = <T>(read: () => T): T | undefined => {
   }
 };
 
-/** Whether the path is below the folder, which only root and the effective user can change. */
+/** Whether only root and the effective user can change the folder. */
+const isSafe = (path: string, effectiveUid: number): boolean => {
+  const state = tried(() => lstatSync(path));
+  return state?.isDirectory() === true && [0, effectiveUid].includes(state.uid) && (state.mode & othersWrite) === 0;
+};
+
+/** Whether the path is below the folder, and all folders from there down to it are safe. */
 const isBelow = (real: string, named: string, effectiveUid: number): boolean => {
   const place = tried(() => realpathSync(named));
   if (place === undefined || place === sep || !real.startsWith(place + sep)) return false;
-  const state = tried(() => statSync(place));
-  return state !== undefined && [0, effectiveUid].includes(state.uid) && (state.mode & othersWrite) === 0;
+  for (let each = dirname(real); each.length >= place.length; each = dirname(each))
+    if (!isSafe(each, effectiveUid)) return false;
+  return true;
 };
 
 /** The folders that root's list names; none when there is no list that only root can change. */
@@ -45,8 +52,10 @@ const listedFolders = (path: string): readonly string[] => {
     const state = fstatSync(fd);
     if (!state.isFile() || state.uid !== 0 || (state.mode & othersWrite) !== 0) return [];
     const bytes = Buffer.alloc(listMost);
-    const text = bytes.toString('utf8', 0, readSync(fd, bytes));
-    return text.split('\n').filter((line) => line.startsWith('/'));
+    const got = readSync(fd, bytes);
+    const lines = bytes.toString('utf8', 0, got).split('\n');
+    // Of a line that does not fit, the beginning may name a folder that contains much more.
+    return (got === listMost ? lines.slice(0, -1) : lines).filter((line) => line.startsWith('/'));
   } finally {
     closeSync(fd);
   }
@@ -63,7 +72,7 @@ const refusalOf = (configPath: string, effectiveUid: number, folder: string): st
   const list = join(folder, listName);
   return [folder, ...listedFolders(list)].some((each) => isBelow(real, each, effectiveUid))
     ? null
-    : `it is neither below ${folder} nor below a directory that ${list} names`;
+    : `it is neither below ${folder} nor below a directory that ${list} names, or others can write to one on the way`;
 };
 
 /** What each kind of process of the program uses. `owner`: the OS user of the database. */

@@ -116,13 +116,30 @@ const ofKind = (evidence: string, who: string): string =>
 describe.runIf(why === null)('dke provider check says what the library of a setuid or setgid program does', () => {
   if (why === null) {
     chmodSync(folder, 0o755);
-    for (const each of ['bin', 'library', 'base', 'etc', 'etc/dke', 'etc/listed', 'etc/open', 'etc/other'])
+    for (const each of [
+      'bin',
+      'library',
+      'base',
+      'etc',
+      'etc/dke',
+      'etc/listed',
+      'etc/open',
+      'etc/dke/shared',
+      'etc/other',
+    ])
       makeFolder(each, 0);
-    chmodSync(at('etc/open'), 0o777);
+    for (const each of ['etc/open', 'etc/dke/shared']) chmodSync(at(each), 0o777);
     copyFileSync(join(build, 'dke-probe'), program);
     copyFileSync(join(build, 'libdke_pkcs11.so'), library);
     put('library/dke-agent', 0, 0o755, '#!/bin/sh\nexit 3\n');
-    for (const each of ['dke/pkcs11.toml', 'dke/erp.toml', 'listed/crm.toml', 'open/hr.toml', 'other/own.toml'])
+    for (const each of [
+      'dke/pkcs11.toml',
+      'dke/erp.toml',
+      'listed/crm.toml',
+      'open/hr.toml',
+      'other/own.toml',
+      'dke/shared/bi.toml',
+    ])
       config(each);
     config('dke/read-only.toml', 0o400);
     config('dke/group.toml', 0o640);
@@ -132,7 +149,7 @@ describe.runIf(why === null)('dke provider check says what the library of a setu
   }
   const accepted = ['/etc/dke/erp.toml', '/etc/dke/read-only.toml', '/etc/listed/crm.toml'];
   const refused = ['group', 'of-root', 'link', 'none'].map((name) => `/etc/dke/${name}.toml`);
-  const elsewhere = ['/etc/open/hr.toml', '/etc/other/own.toml'];
+  const elsewhere = ['/etc/dke/shared/bi.toml', '/etc/open/hr.toml', '/etc/other/own.toml'];
 
   const [oneUser, everyUser] = [kinds.slice(0, 1), kinds];
   test.each([
