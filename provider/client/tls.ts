@@ -145,6 +145,18 @@ export class TlsContexts {
   }
 }
 
+/** All files, or the failure of the first one by name: which read fails first is chance. Key bytes of the others are wiped. */
+const allRead = async <T extends { readonly bytes?: Buffer | undefined } | null>(
+  reads: readonly Promise<T>[],
+): Promise<T[]> => {
+  const settled = await Promise.allSettled(reads);
+  const failed = settled.find((each) => each.status === 'rejected');
+  const read = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  if (failed === undefined) return read;
+  for (const each of read) each?.bytes?.fill(0);
+  throw failed.reason;
+};
+
 /** The files of one configuration, as they are now. */
 export class TlsFiles {
   readonly #files: UserFiles;
@@ -172,10 +184,10 @@ export class TlsFiles {
     const names = Object.keys(causes) as Named[];
     // Of each file what it was: all are read again when one has changed.
     const known = this.#states.split(' ');
-    let found = await Promise.all(names.map((name, at) => this.#read(name, known[at])));
+    let found = await allRead(names.map((name, at) => this.#read(name, known[at])));
     if (this.#context !== null && found.every((each) => each === null || each.bytes === undefined))
       return this.#context;
-    if (this.#context !== null) found = await Promise.all(names.map((name) => this.#read(name)));
+    if (this.#context !== null) found = await allRead(names.map((name) => this.#read(name)));
     const pem = Object.fromEntries(
       names.flatMap((name, at) => (found[at]?.bytes === undefined ? [] : [[name, found[at].bytes]])),
     ) as Pem;
