@@ -46,7 +46,7 @@ const argumentText = ({ kind, name }: Arg, value: unknown): string | null => {
       return `mechanism ${value === null ? 'none' : mechanismText(value as Mechanism)}`;
     case 'bytes':
     case 'data':
-      // The length of a PIN is nobody's concern.
+      // Not even the length of a PIN is told.
       return /pin$/i.test(name) ? null : `${name} ${valueText(value)}`;
     case 'out':
     case 'fill': {

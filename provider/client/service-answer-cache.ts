@@ -85,7 +85,7 @@ export class ServiceAnswerCache {
   /** The same order. */
   readonly #values = new Map<number, HeldValue>();
   #bytes = 0;
-  /** So many objects are proven with one request: fewer while most of them are proven for nobody. */
+  /** So many objects are proven with one request: fewer while most of them are not asked for. */
   #mostRefreshed = mostHeld;
   /** Of the last such request: objects, and those that were asked for while it counted. */
   #proven = 0;

@@ -73,7 +73,7 @@ test('a key that is disabled at one node closes the keystore of a database at th
     await database.advance(3);
     return (await statusOf(database)).includes('CLOSED') ? true : undefined;
   });
-  expect(database.alertLog()).toMatch(/gen0: heartbeat failed: ORA-28407.*104/);
+  expect(database.alertLog()).toMatch(/gen0: heartbeat failed: ORA-28407.*CKR_KEY_FUNCTION_NOT_PERMITTED/);
 
   await far.api.call('POST', `/api/keys/${id}/enable`);
   await untilShown(fleet, far);

@@ -102,7 +102,7 @@ test('what another program has written into a log is left out or hidden', async 
     JSON.stringify({ msg: `without a time ${password}` }),
   ];
   appendFileSync(join(log(), 'agent-other.log'), `${lines.join('\n')}\n`);
-  // Whoever may write there leads the reader nowhere else.
+  // A link does not lead the reader elsewhere.
   writeFileSync(at('elsewhere'), `${JSON.stringify({ time, msg: 'of another file' })}\n`);
   symlinkSync(at('elsewhere'), join(log(), 'agent-link.log'));
   const text = JSON.stringify(await collect('other.json'));

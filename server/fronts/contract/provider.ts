@@ -53,7 +53,7 @@ export type LogLine = Readonly<Record<string, unknown>>;
 
 /** What support needs from a database host. */
 export interface ProviderTrace {
-  /** Of pkcs11.toml, what is no secret. */
+  /** Of pkcs11.toml, without its secrets. */
   readonly settings: Readonly<Record<string, string | number | null>>;
   /** Of the logs. */
   readonly directory: string;
