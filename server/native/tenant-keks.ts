@@ -5,6 +5,7 @@ import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Repositories, StoredKek } from '../ports/store.ts';
 import { makeKek, type OpenKek, openKek } from './kek-records.ts';
+import { createMessageKeys } from './message-keys.ts';
 
 export type TenantKeks = ReturnType<typeof createTenantKeks>;
 
@@ -13,6 +14,7 @@ export const createTenantKeks = (core: CryptoCore) => {
   const keks = new Map<string, OpenKek[]>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
   const persisted = new Set<string>();
+  const messageKeys = createMessageKeys(core);
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
@@ -31,13 +33,17 @@ export const createTenantKeks = (core: CryptoCore) => {
     list.push(kek);
     list.sort((a, b) => a.epoch - b.epoch);
     keks.set(tenantId, list);
+    messageKeys.keep(tenantId, kek);
   };
   const drop = (goes: (tenantId: string, epoch: number) => boolean): void => {
     for (const [tenantId, open] of keks) {
       const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
       for (const kek of open) if (!rest.includes(kek)) core.release(kek.key);
-      if (rest.length === 0) keks.delete(tenantId);
-      else keks.set(tenantId, rest);
+      if (rest.length > 0) keks.set(tenantId, rest);
+      else {
+        keks.delete(tenantId);
+        messageKeys.drop(tenantId);
+      }
     }
   };
 
@@ -45,6 +51,7 @@ export const createTenantKeks = (core: CryptoCore) => {
     openRoot,
     find,
     current,
+    messageKey: messageKeys.find,
     /** The KEK of a stored record. */
     of: (tenantId: string, epoch: number): KeyRef => {
       const found = find(tenantId, epoch);
