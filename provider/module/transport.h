@@ -35,8 +35,8 @@ bool transport_is_open(void);
 /**
  * Whether the socket is still the library's. The lane lives as long as the agent sees no end of the
  * socket, whose number the host may have given to something else before. An answer may still come
- * through the lane then, but whoever looks at the socket first ends the connection. So a call that
- * cannot be repeated asks here before it is sent.
+ * through the lane then, but the next thread that reads the socket ends the connection. So a call
+ * that cannot be repeated asks here before it is sent.
  */
 bool transport_is_ours(void);
 /**

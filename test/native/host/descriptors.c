@@ -141,7 +141,7 @@ static void finalize(void) { replaced_by(connect_tcp, false, true); }
 
 /**
  * Something else of the host's still has the library's socket, so the agent sees no end and answers in shared memory. A call that
- * cannot be repeated does not begin on such a connection: it would be lost with it as soon as anyone looks at the socket.
+ * cannot be repeated does not begin on such a connection: a read of the socket would end it in the middle.
  */
 static void kept_elsewhere(void) {
   for (int i = 0; i < TIMES; i++) {
