@@ -33,16 +33,21 @@ export const createTenantKeks = (core: CryptoCore) => {
     list.push(kek);
     list.sort((a, b) => a.epoch - b.epoch);
     keks.set(tenantId, list);
-    messageKeys.keep(tenantId, kek);
+    // An epoch comes a second time when the unit of work that first made it was not committed.
+    messageKeys.drop((each) => each.tenantId === tenantId && each.epoch === kek.epoch);
   };
   const drop = (goes: (tenantId: string, epoch: number) => boolean): void => {
     for (const [tenantId, open] of keks) {
       const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
-      for (const kek of open) if (!rest.includes(kek)) core.release(kek.key);
+      for (const kek of open) {
+        if (rest.includes(kek)) continue;
+        if (rest.length > 0) messageKeys.of(tenantId, kek.epoch, kek);
+        core.release(kek.key);
+      }
       if (rest.length > 0) keks.set(tenantId, rest);
       else {
         keks.delete(tenantId);
-        messageKeys.drop(tenantId);
+        messageKeys.drop((each) => each.tenantId === tenantId);
       }
     }
   };
@@ -51,7 +56,7 @@ export const createTenantKeks = (core: CryptoCore) => {
     openRoot,
     find,
     current,
-    messageKey: messageKeys.find,
+    messageKey: (tenantId: string, epoch: number) => messageKeys.of(tenantId, epoch, find(tenantId, epoch)),
     /** The KEK of a stored record. */
     of: (tenantId: string, epoch: number): KeyRef => {
       const found = find(tenantId, epoch);
