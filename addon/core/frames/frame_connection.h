@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "frames/frame_bytes.h"
 #include "frames/user_table.h"
@@ -81,7 +82,7 @@ struct FrameLoop::Connection {
 
   ~Connection() {
     if (fd >= 0) close(fd);
-    if (!closed) --user->connections;
+    if (!closed) user->Leave();
   }
 };
 

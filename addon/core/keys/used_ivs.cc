@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/random.h"
 
 namespace dke {
@@ -71,7 +72,7 @@ class Slots {
   Slots() = default;
   explicit Slots(size_t count) : slots_(static_cast<uint64_t*>(calloc(count, sizeof(uint64_t)))), count_(count) {
     // Without memory for what was used, nothing can be encrypted safely.
-    if (slots_ == nullptr) abort();
+    DKE_ASSERT(slots_ != nullptr);
   }
   size_t count() const { return count_; }
   uint64_t operator[](size_t at) const { return slots_.get()[at]; }
@@ -144,7 +145,8 @@ struct Memory {
   size_t users = 0;
   // Without a working generator, nothing can continue.
   Memory() {
-    if (!RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok()) abort();
+    const bool made = RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok();
+    DKE_ASSERT(made);
   }
 };
 
