@@ -25,6 +25,11 @@ void process_sleep(int64_t microseconds);
 void process_name(char *name, size_t size);
 /** In a forked child, where the host's fork tells us: closes what it has inherited, and it is another process from here on. */
 void process_forked(void);
+/**
+ * Whether a process has come to its end. Where nobody collects its status, as under a first process of
+ * a container that is no init, it has a number for ever: so the kernel is asked for its state as well.
+ */
+bool process_has_ended(pid_t id);
 /** Waits while `*word` is `value`, until woken or `deadline`. May return early. */
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline);
 void process_wake(_Atomic uint32_t *word);

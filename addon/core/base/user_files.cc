@@ -6,11 +6,13 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "base/secret_files.h"
@@ -54,15 +56,24 @@ bool DropCapabilities() {
                      [](const auto& word) { return word.effective == 0 && word.permitted == 0; });
 }
 
+std::atomic<bool> dumps_forbidden{false};
+
+// Said again after each change of identity, with which the kernel sets it to fs.suid_dumpable.
+void KeepDumpsForbidden() {
+  if (dumps_forbidden) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 // setfsuid and setfsgid report no failure: they answer what was before, which is asked for with a number that no one has.
 bool SetFileUser(uint32_t uid) {
   syscall(SYS_setfsuid, uid);
+  KeepDumpsForbidden();
   return static_cast<uint32_t>(syscall(SYS_setfsuid, UINT32_MAX)) == uid;
 }
 
 bool SetFileGroups(uint32_t gid, const std::vector<uint32_t>& groups) {
   if (syscall(SYS_setgroups, groups.size(), groups.data()) != 0) return false;
   syscall(SYS_setfsgid, gid);
+  KeepDumpsForbidden();
   if (static_cast<uint32_t>(syscall(SYS_setfsgid, UINT32_MAX)) != gid) return false;
   std::vector<uint32_t> now(groups.size() + 1);
   const auto count = syscall(SYS_getgroups, now.size(), now.data());
@@ -154,6 +165,11 @@ int ReadWhole(int fd, uint64_t size, std::vector<uint8_t>* bytes) {
 }
 
 }  // namespace
+
+void ForbidDumps() {
+  dumps_forbidden = true;
+  KeepDumpsForbidden();
+}
 
 UserFile ReadUserFile(const UserFileRequest& request) {
   UserFile result;
