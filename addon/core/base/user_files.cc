@@ -63,7 +63,8 @@ void KeepDumpsForbidden() {
   if (dumps_forbidden) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-// setfsuid and setfsgid report no failure: they answer what was before, which is asked for with a number that no one has.
+// setfsuid and setfsgid report no failure: they answer what was before, which is asked for with a
+// number that no one has.
 bool SetFileUser(uint32_t uid) {
   syscall(SYS_setfsuid, uid);
   KeepDumpsForbidden();
@@ -85,11 +86,13 @@ bool SetFileGroups(uint32_t gid, const std::vector<uint32_t>& groups) {
   return now == wanted;
 }
 
-// Root keeps the rights that this process has as root. Everybody else has none but those of their user and groups.
+// Root keeps the rights that this process has as root. Everybody else has none but those of their
+// user and groups.
 bool TakeIdentity(const UserIdentity& user) {
   Capabilities mine{};
   if (!ReadCapabilities(&mine)) return false;
-  // An agent of one user serves that user, and root, who may act as this user, with the rights that it has itself.
+  // An agent of one user serves that user, and root, who may act as this user, with the rights that
+  // it has itself.
   if (!mine.has(CAP_SETUID) || !mine.has(CAP_SETGID)) return user.uid == geteuid() || user.uid == 0;
   return SetFileGroups(user.gid, user.groups) && SetFileUser(user.uid) && (user.uid == 0 || DropCapabilities());
 }
@@ -124,8 +127,9 @@ int Step(int directory, const std::string& name, int flags) {
   return fd;
 }
 
-// Root may read what every user may read, also in an agent that has no right to pass over permissions, but may act as any user:
-// step by step, as the owner of what is forbidden. Links are not followed.
+// Root may read what every user may read, also in an agent that has no right to pass over
+// permissions, but may act as any user: step by step, as the owner of what is forbidden. Links are
+// not followed.
 int OpenAsOwners(const std::string& path) {
   constexpr int kDirectory = O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC;
   File at(open("/", kDirectory));

@@ -66,7 +66,8 @@ struct FrameLoop::Connection {
   const std::shared_ptr<FrameUser> user;
   FrameBytes in;
   FrameBytes out;
-  FrameBytes lane_rest;  // of a message from the lane: frames whose turn comes later. They go before those in `in`
+  // Of a message from the lane: frames whose turn comes later. They go before those in `in`.
+  FrameBytes lane_rest;
   // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent when they have.
   size_t skipped = 0;
   std::string refusal;

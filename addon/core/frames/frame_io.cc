@@ -117,7 +117,8 @@ size_t FrameLoop::Skip(Connection* connection, size_t length) {
   return skipped;
 }
 
-// Hands on the whole frames at `data` and says how many bytes they were: none while frames of the lane wait that came before.
+// Hands on the whole frames at `data` and says how many bytes they were: none while frames of the
+// lane wait that came before.
 size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t length) {
   if (!connection->lane_rest.empty()) return 0;
   const size_t used = HandOn(connection, data, length);
@@ -125,7 +126,8 @@ size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t le
   return used;
 }
 
-// Whatever way it came, the first byte that is not handed on begins a frame that is not complete, or whose turn comes later.
+// Whatever way it came, the first byte that is not handed on begins a frame that is not complete,
+// or whose turn comes later.
 size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length) {
   size_t at = 0;
   if (!connection->greeted) {
@@ -155,15 +157,16 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// The limits of one connection's share, for the socket and the lane alike. False: the frame waits, until the next round or until the peer has
-// taken its answers.
+// The limits of one connection's share, for the socket and the lane alike. False: the frame waits,
+// until the next round or until the peer has taken its answers.
 bool FrameLoop::MayServe(Connection* connection, int budget) {
   if (connection->paused) return false;
   if (budget <= 0) MarkReady(connection);
   return budget > 0;
 }
 
-// Answers one frame, from what was learned or by the handler. The connection may be closed after it.
+// Answers one frame, from what was learned or by the handler. The connection may be closed after
+// it.
 void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
   DKE_ASSERT(length <= options_.max_frame);
   ++frames_;

@@ -66,7 +66,8 @@ class SipHash {
   uint64_t v0_, v1_, v2_, v3_;
 };
 
-// Slots of a set of numbers, by open addressing; 0 is an empty one. Pages that hold none are not in memory.
+// Slots of a set of numbers, by open addressing; 0 is an empty one. Pages that hold none are not in
+// memory.
 class Slots {
  public:
   Slots() = default;
@@ -97,7 +98,8 @@ class Slots {
   size_t count_ = 0;
 };
 
-// A set of numbers that grows while it is used: each addition moves a few numbers from the smaller slots, so that none waits for all of them.
+// A set of numbers that grows while it is used: each addition moves a few numbers from the smaller
+// slots, so that none waits for all of them.
 class Table {
  public:
   size_t size() const { return size_; }
@@ -109,7 +111,8 @@ class Table {
   }
 
  private:
-  // From `count` slots, half of which are taken, all have moved before twice as many are half taken: after `count` / 2 more additions.
+  // From `count` slots, half of which are taken, all have moved before twice as many are half
+  // taken: after `count` / 2 more additions.
   static constexpr size_t kMovedEach = 8;
   void Grow() {
     Move(smaller_.count());
