@@ -29,9 +29,8 @@ void process_name(char *name, size_t size);
  */
 void process_forked(void);
 /**
- * Whether a process has come to its end. Where nobody collects its status, as under a first process
- * of a container that is no init, it has a number for ever: so the kernel is asked for its state as
- * well.
+ * Whether a process has come to its end. One whose status is never collected keeps its number, as in
+ * a container whose first process does not wait for orphans: so the kernel is asked for its state.
  */
 bool process_has_ended(pid_t id);
 /** Waits while `*word` is `value`, until woken or `deadline`. May return early. */

@@ -49,7 +49,7 @@ struct UserFile {
   std::vector<uint8_t> bytes;
 };
 
-// No core dump of this process, and no other process of its user reads its memory: for good, also
+// From here on no core dump of this process, and no other process of its user reads its memory, also
 // where the kernel would allow it again because a thread acts as another user (fs.suid_dumpable).
 void ForbidDumps();
 

@@ -114,7 +114,7 @@ namespace {
 
 void Kill(Key& key) {
   std::lock_guard<std::mutex> lock(key.mutex);
-  DKE_ASSERT(key.alive);  // whoever takes it out of the table ends it, once
+  DKE_ASSERT(key.alive);  // ended once, by the call that took it out of the table
   key.alive = false;
   key.secret.Release();
   key.pkey.reset();
