@@ -1,8 +1,9 @@
 // Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
 // in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
-// What was over before it could be sent is no longer sent.
+// What was over before it could be sent is no longer sent. What a target refuses is set aside once it takes another one.
 
 import { newId } from '../../base/ids.ts';
+import { ItemRefused } from '../../base/outside.ts';
 import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type {
@@ -84,15 +85,32 @@ export const createNotificationDelivery = (
     const sendNext = async (): Promise<number> => {
       const cursor = await cursorOf(target.name);
       const events = await store.read.notifications.listEvents(cursor, batch);
+      /** They are set aside when the target takes another one: one that takes none is at fault itself. */
+      const refused: { readonly event: NotificationEvent; readonly error: ItemRefused }[] = [];
       for (const event of events) {
         if (stopping.signal.aborted) break;
         if (await isWanted(target, event)) {
-          await target.send(messageOf(event));
+          try {
+            await target.send(messageOf(event));
+          } catch (error) {
+            if (!(error instanceof ItemRefused)) throw error;
+            refused.push({ event, error });
+            continue;
+          }
           succeeded(target);
-        }
+        } else if (refused.length > 0) continue;
+        for (const { event: each, error } of refused.splice(0))
+          log.error('a notification target refuses a notification; it is set aside, and the next ones are delivered', {
+            target: target.name,
+            notification: each.notification.id,
+            kind: each.notification.kind,
+            error,
+          });
         await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
         pauseMs = shortestPauseMs;
       }
+      const [first] = refused;
+      if (first !== undefined && !stopping.signal.aborted) throw first.error;
       return events.length;
     };
     while (!stopping.signal.aborted) {
