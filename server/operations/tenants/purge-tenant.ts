@@ -209,7 +209,8 @@ export const purgeTenant = (
 /** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
 export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
   (await from.tenants.list()).filter(
-    ({ purgedAt, unrecoverableAt }) => purgedAt !== null && purgedAt < before && unrecoverableAt === null,
+    ({ purgedAt, unrecoverableAt, integrity }) =>
+      integrity === 'ok' && purgedAt !== null && purgedAt < before && unrecoverableAt === null,
   );
 
 /** After the erasure run, in its last transaction: the tenants that it made unreadable. */
