@@ -30,7 +30,7 @@ const shorten = (groups: readonly number[]): string => {
   return `${before}::${after}`;
 };
 
-/** A text that is no address stays as it is. */
+/** Any other text stays as it is. */
 export const canonicalAddress = (address: string): string => {
   if (isIPv4(address)) return address;
   const [bare = ''] = address.split('%');

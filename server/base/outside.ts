@@ -53,7 +53,7 @@ export const callOutside = async <T>(
   } finally {
     clearTimeout(timer);
     stopping?.removeEventListener('abort', stop);
-    // Nobody waits for what is still open.
+    // Ends what is still open.
     end('the call is over');
     late.catch(() => undefined);
   }

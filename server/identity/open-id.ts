@@ -55,14 +55,15 @@ const textOf = (value: unknown): string | null => (typeof value === 'string' && 
 const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 
-export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
+/** How the provider is called: each call has an end in total, and a largest answer. */
+const openTransport = (ca: string | undefined) => {
   // Loaded when a provider is configured, at the start: loading takes too long while requests are served.
   const libraries = Promise.all([import('openid-client'), import('undici')]);
   let dispatcher: Agent | undefined;
   const fetchFrom: openid.CustomFetch = async (url, init) => {
     const [, { Agent, fetch }] = await libraries;
     dispatcher ??= new Agent({
-      connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
+      connect: { lookup: lookupWithin(answerSeconds * 800), ...(ca === undefined ? {} : { ca: ca }) },
     });
     const agent = dispatcher;
     const { host } = new URL(url);
@@ -84,6 +85,29 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
       });
     });
   };
+  return { libraries, fetchFrom };
+};
+
+/** What the claims say of a person. */
+const createReader =
+  (options: OpenIdOptions) =>
+  (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
+    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
+    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
+    return {
+      subject: claims.sub,
+      name: textOf(claims.preferred_username) ?? textOf(claims.email),
+      displayName: textOf(claims.name),
+      email: claims.email_verified === false ? null : textOf(claims.email),
+      roles: roles === undefined ? null : [...new Set(roles)].sort(),
+      secondFactor:
+        options.secondFactor === 'provider' ||
+        (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
+    };
+  };
+
+export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
+  const { libraries, fetchFrom } = openTransport(options.ca);
 
   const signIns = createShares({ all: mostSignIns, group: mostSignIns, caller: mostSignIns });
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
@@ -125,20 +149,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     }
   };
 
-  const personOf = (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
-    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
-    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
-    return {
-      subject: claims.sub,
-      name: textOf(claims.preferred_username) ?? textOf(claims.email),
-      displayName: textOf(claims.name),
-      email: claims.email_verified === false ? null : textOf(claims.email),
-      roles: roles === undefined ? null : [...new Set(roles)].sort(),
-      secondFactor:
-        options.secondFactor === 'provider' ||
-        (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
-    };
-  };
+  const personOf = createReader(options);
 
   return {
     label: options.label,

@@ -29,30 +29,7 @@ type AuditRepository = Omit<Repositories['audit'], 'append'> & {
   append(event: Omit<AuditEvent, 'sequence'>): Promise<number>;
 };
 
-const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
-  /** The hashes of a kept level, from `first` on. */
-  const hashes = async (level: number, first: number, count: number): Promise<readonly Buffer[]> => {
-    const found =
-      level === 0
-        ? await db
-            .selectFrom('audit_events')
-            .select('leaf_hash as hash')
-            .where('sequence', '>', first)
-            .where('sequence', '<=', first + count)
-            .orderBy('sequence')
-            .execute()
-        : await db
-            .selectFrom('audit_nodes')
-            .select('hash')
-            .where('level', '=', level)
-            .where('position', '>=', first)
-            .where('position', '<', first + count)
-            .orderBy('position')
-            .execute();
-    if (found.length !== count) throw new RangeError('hashes of the audit log are missing');
-    return found.map(({ hash }) => Buffer.from(hash));
-  };
-
+const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
   /** Of the records after `beyond` in the order that is asked for, to `through` and with it. */
   const pageOf = (
     tenant: TenantScope,
@@ -76,6 +53,56 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
     if (beyond !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', beyond);
     if (through !== undefined) query = query.where('sequence', order === 'newest' ? '>=' : '<=', through);
     return query;
+  };
+  return async (tenant, filter, { after, limit }) => {
+    const found: AuditEvent[] = [];
+    const { from, to, order } = filter;
+    if (from === undefined && to === undefined) {
+      const beyond = after === undefined ? undefined : Number(after);
+      return (await pageOf(tenant, filter, { beyond, limit }).execute()).map(toAuditEvent);
+    }
+    // No index has the time, and the database would read every record before it answers: steps by number, between which other work is
+    // done, find the same. Clocks can be set back, so that times say nothing about where to begin.
+    const size = (await pageOf(everyTenant, { order: 'newest' }, { limit: 1 }).executeTakeFirst())?.sequence ?? 0;
+    const newest = order === 'newest';
+    let beyond = after === undefined ? (newest ? size + 1 : 0) : Math.min(Number(after), size + 1);
+    for (let step = firstStep; newest ? beyond > 1 : beyond < size; ) {
+      const startedAt = performance.now();
+      const through = newest ? Math.max(1, beyond - step) : Math.min(size, beyond + step);
+      const window = { beyond, through, limit: limit - found.length };
+      found.push(...(await pageOf(tenant, filter, window).execute()).map(toAuditEvent));
+      if (found.length === limit) break;
+      beyond = through;
+      const took = performance.now() - startedAt;
+      step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
+      await otherWork();
+    }
+    return found;
+  };
+};
+
+const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
+  /** The hashes of a kept level, from `first` on. */
+  const hashes = async (level: number, first: number, count: number): Promise<readonly Buffer[]> => {
+    const found =
+      level === 0
+        ? await db
+            .selectFrom('audit_events')
+            .select('leaf_hash as hash')
+            .where('sequence', '>', first)
+            .where('sequence', '<=', first + count)
+            .orderBy('sequence')
+            .execute()
+        : await db
+            .selectFrom('audit_nodes')
+            .select('hash')
+            .where('level', '=', level)
+            .where('position', '>=', first)
+            .where('position', '<', first + count)
+            .orderBy('position')
+            .execute();
+    if (found.length !== count) throw new RangeError('hashes of the audit log are missing');
+    return found.map(({ hash }) => Buffer.from(hash));
   };
 
   return {
@@ -106,31 +133,7 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
       return sequence;
     },
 
-    list: async (tenant, filter, { after, limit }) => {
-      const found: AuditEvent[] = [];
-      const { from, to, order } = filter;
-      if (from === undefined && to === undefined) {
-        const beyond = after === undefined ? undefined : Number(after);
-        return (await pageOf(tenant, filter, { beyond, limit }).execute()).map(toAuditEvent);
-      }
-      // No index knows the time, and the database would look at every record before it answers: steps by number, between which other work
-      // is done, find the same. Clocks can be set back, so that times say nothing of where to begin.
-      const size = (await pageOf(everyTenant, { order: 'newest' }, { limit: 1 }).executeTakeFirst())?.sequence ?? 0;
-      const newest = order === 'newest';
-      let beyond = after === undefined ? (newest ? size + 1 : 0) : Math.min(Number(after), size + 1);
-      for (let step = firstStep; newest ? beyond > 1 : beyond < size; ) {
-        const startedAt = performance.now();
-        const through = newest ? Math.max(1, beyond - step) : Math.min(size, beyond + step);
-        const window = { beyond, through, limit: limit - found.length };
-        found.push(...(await pageOf(tenant, filter, window).execute()).map(toAuditEvent));
-        if (found.length === limit) break;
-        beyond = through;
-        const took = performance.now() - startedAt;
-        step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
-        await otherWork();
-      }
-      return found;
-    },
+    list: createList(db),
 
     size: async () => (await db.selectFrom('audit_head').select('size').executeTakeFirstOrThrow()).size,
 

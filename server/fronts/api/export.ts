@@ -54,13 +54,13 @@ export class StreamedFile {
     );
   }
 
-  /** Also when nobody reads it to its end. */
+  /** Also when it is not read to its end. */
   whenEnded(done: () => void): void {
     if (this.#isEnded) done();
     else this.#ended.push(done);
   }
 
-  /** Reads no more of it. */
+  /** Ends it, read or not. */
   stop(): void {
     clearTimeout(this.#stalled);
     if (this.#isEnded) return;

@@ -52,7 +52,7 @@ interface Call {
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
   readonly file: AsyncIterable<Uint8Array> | undefined;
-  /** Gives back the place of the call; of a file, when it is sent. */
+  /** Releases the place of the call; of a file, when it is sent. */
   readonly release: () => void;
 }
 /** A handler as it is called here; the rows and `Handlers` have checked the types. */
@@ -236,7 +236,7 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
   const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
-    // Also where the answer is no longer wanted, and nobody begins to read it.
+    // Also where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
     return sendFile(given);
   }

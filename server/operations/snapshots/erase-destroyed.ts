@@ -84,7 +84,7 @@ export const setMaker = (tx: Repositories, id: string, run: string | null): Prom
 
 /**
  * Snapshots that are being made according to the store, and are not: the service ended, or the failure could not be recorded. To be called while none is
- * made here. One of another run is left alone while that run is heard of; whoever was taken for dead finds its row ended, and its file does not count.
+ * made here. One of another run is left alone while that run sends heartbeats. A node that continues after that finds its row ended, and fails.
  */
 export const settleUnfinished = async ({
   store,

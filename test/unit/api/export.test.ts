@@ -87,7 +87,7 @@ describe('an export', () => {
     expect(read).toBe(2);
   });
 
-  test('whose reader takes nothing is ended, and reads no more', async () => {
+  test('whose reader takes nothing is ended, and is no longer read', async () => {
     vi.useFakeTimers();
     try {
       let isClosed = false;

@@ -68,7 +68,7 @@ test.each(['[', '{"a":', '{"a":["]}",'])('a body that is nested deeply is refuse
   const body = Buffer.from(open.repeat(8_000));
   expect(() => readJson(schema, 'application/json', body)).toThrow('nested deeper than 32 levels');
 });
-test('brackets in a text are no levels', () => {
+test('brackets in a text do not count as levels', () => {
   const schema = z.strictObject({ a: z.string() });
   const body = { a: `\\"${'[{'.repeat(100)}` };
   expect(readJson(schema, 'application/json', Buffer.from(JSON.stringify(body)))).toEqual(body);

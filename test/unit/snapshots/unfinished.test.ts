@@ -28,7 +28,7 @@ const begin = async (run: string | undefined): Promise<string> => {
   const createdAt = Date.now();
   const id = newId(createdAt);
   const begun: Snapshot = {
-    ...{ id, tenantId: serviceTenantId, origin: 'manual', state: 'creating', createdAt, auditSize: 0, size: null },
+    ...{ id, tenantId: serviceTenantId, origin: 'requested', state: 'creating', createdAt, auditSize: 0, size: null },
     ...{ counts: null, recoveryKeyIds: [], signer: null, verification: null, verifiedAt: null, deletedAt: null },
     ...{ purgedAt: null, failure: null, integrity: 'ok' },
   };
@@ -67,7 +67,7 @@ test('one of another node ends when that run is over, by its heartbeat or by a n
   expect(await stateOf(next)).toBe('failed');
 });
 
-test('one whose maker nobody knows ends, also while the folder of snapshots is away', async () => {
+test('one whose maker is not known ends, also while the folder of snapshots is away', async () => {
   const id = await begin(undefined);
   expect(await settle(false, self)).toEqual([]);
   expect(await stateOf(id)).toBe('failed');
