@@ -18,13 +18,12 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import type { Permission } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { type Approval, type ApprovalRule, type GovernedKind, governedKinds } from '../../domain/approval.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { ApprovalOperations, DryRun } from './interface.ts';
 
@@ -34,7 +33,7 @@ export interface Plan {
   readonly tenantId: string;
   readonly subject: Approval['subject'];
   /** Whose keys are concerned; empty where no rule has a say. */
-  readonly vaults: readonly Vault[];
+  readonly vaults: readonly Sound<Vault>[];
   /** Of these the rule itself may become another one: it has its say whatever it names. */
   readonly ruled?: ReadonlySet<string>;
   /** What makes the service itself ask for a second person; null: nothing. */
@@ -80,12 +79,7 @@ export interface Approvals {
 export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): readonly ApprovalRule[] => {
   const action = governedKinds[kind];
   const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
-  const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
-    // A rule that was removed from its row outside the service may still apply: nothing is done until an operator has checked it.
-    if (integrity !== 'ok')
-      throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
-        hint: 'compare the database with a backup; the audit log has an alarm that names the record',
-      });
+  const ofVaults = vaults.flatMap(({ id, name, dualControl }): readonly ApprovalRule[] => {
     const governs = action === 'rule' || ruled?.has(id) === true || dualControl?.actions.includes(action);
     if (dualControl === null || !governs) return [];
     return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];

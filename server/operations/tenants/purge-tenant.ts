@@ -79,14 +79,14 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
   await inBatches(
     each((window) => read.keys.list(tenantId, {}, window), byId),
     async (tx, { id }) => {
-      const key = await tx.keys.get(tenantId, id);
+      const key = await tx.keys.stored(tenantId, id);
       if (key !== undefined && key.state !== 'destroyed')
         await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, clock));
     },
   );
   for await (const { id: endpointId } of each((window) => read.endpoints.list(tenantId, window), byId, fewAtOnce))
     await store.write(async (tx) => {
-      const endpoint = await tx.endpoints.get(tenantId, endpointId);
+      const endpoint = await tx.endpoints.stored(tenantId, endpointId);
       if (endpoint === undefined) return;
       for (const { id } of endpoint.credentials) await tx.endpoints.removeCredential(id);
       await tx.endpoints.update({ ...endpoint, state: 'deleted', credentials: [], integrity: 'ok' });
@@ -113,7 +113,7 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
       for (const accessGuid of await tx.accessGuids.list(applicationId))
         if (accessGuid.removedAt === null)
           await tx.accessGuids.update({ ...accessGuid, removedAt: clock.now(), integrity: 'ok' });
-      const application = await tx.applications.get(tenantId, applicationId);
+      const application = await tx.applications.stored(tenantId, applicationId);
       if (application?.state === 'enabled')
         await tx.applications.update({ ...application, state: 'disabled', integrity: 'ok' });
     });
@@ -121,7 +121,7 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
   await inBatches(
     each((window) => read.vaults.list(tenantId, window), byId),
     async (tx, { id }) => {
-      const vault = await tx.vaults.get(tenantId, id);
+      const vault = await tx.vaults.stored(tenantId, id);
       if (vault !== undefined && vault.state !== 'deleted')
         await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
     },
