@@ -39,13 +39,21 @@ export const labels = {
     freshness: "the record's version and epoch are bound; which is current, the row of the object says",
     parser: '`OpenRecord`',
   },
+  'dke message key 1': {
+    use: 'HKDF',
+    key: 'tenant',
+    purpose: 'the message key of an epoch, which outlives the KEK in memory only',
+    writer: 'none: nothing of a caller is in it',
+    freshness: 'the epoch of the KEK',
+    parser: 'none',
+  },
   'dke message part 2': {
     use: 'HKDF',
     key: 'tenant',
     core: 'kMessagePart',
     purpose: 'seals the state between two parts of a long message, which returns through the caller',
     writer: 'the service; the caller chooses data, key and parameters',
-    freshness: 'none: a part that is done again gives the same bytes; the epoch of the KEK ends it',
+    freshness: 'none: a part that is done again gives the same bytes; the end of the message key ends it',
     parser: '`CipherState::Parse`, `MacState::Parse`',
   },
   'dke key recipient 1': {

@@ -71,6 +71,7 @@ static enum outcome attempt(struct call *call, struct transport_ahead *ahead, ui
   enum outcome outcome = EXCHANGED;
 
   if (!transport_is_open() || (call->only != 0 && call->only != transport_epoch())) return UNSENT;
+  if (call->row->once && !transport_is_ours()) return UNSENT;
   if (sessions_any_due() && call->row->in_session) outcome = resume(call->session, epoch, deadline);
   if (outcome == LOST) outcome = UNSENT; /* an Init can be repeated */
   if (outcome == EXCHANGED)

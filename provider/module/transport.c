@@ -177,6 +177,8 @@ uint32_t transport_epoch(void) { return wire.epoch; }
 
 bool transport_is_open(void) { return wire.fd >= 0; }
 
+bool transport_is_ours(void) { return descriptor_number(wire.fd) >= 0; }
+
 /** Waits a second at most for a connection to be closed. Its leader sees the end at its next step; only one that gets no CPU is late. */
 static bool close_soon(uint32_t epoch) {
   const int64_t deadline = process_now() + 1000000;

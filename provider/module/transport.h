@@ -33,6 +33,13 @@ bool transport_adopt(int fd, struct lane *lane, int spin_us);
 uint32_t transport_epoch(void);
 bool transport_is_open(void);
 /**
+ * Whether the socket is still the library's. The lane lives as long as the agent sees no end of the
+ * socket, whose number the host may have given to something else before. An answer may still come
+ * through the lane then, but the next thread that reads the socket ends the connection. So a call
+ * that cannot be repeated asks here before it is sent.
+ */
+bool transport_is_ours(void);
+/**
  * What leaves right before a request: whole frames but for their call codes, whose replies are ignored. `take` adds as much of
  * it as fits in TRANSPORT_AHEAD to the empty `frames` and tells whether there is more. It is called when the request's turn has come: until
  * that is sent no other thread sends anything, so none can overtake what was taken.

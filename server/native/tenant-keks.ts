@@ -5,6 +5,7 @@ import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Repositories, StoredKek } from '../ports/store.ts';
 import { makeKek, type OpenKek, openKek } from './kek-records.ts';
+import { createMessageKeys } from './message-keys.ts';
 
 export type TenantKeks = ReturnType<typeof createTenantKeks>;
 
@@ -13,6 +14,7 @@ export const createTenantKeks = (core: CryptoCore) => {
   const keks = new Map<string, OpenKek[]>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
   const persisted = new Set<string>();
+  const messageKeys = createMessageKeys(core);
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
@@ -31,13 +33,22 @@ export const createTenantKeks = (core: CryptoCore) => {
     list.push(kek);
     list.sort((a, b) => a.epoch - b.epoch);
     keks.set(tenantId, list);
+    // An epoch comes a second time when the unit of work that first made it was not committed.
+    messageKeys.drop((each) => each.tenantId === tenantId && each.epoch === kek.epoch);
   };
   const drop = (goes: (tenantId: string, epoch: number) => boolean): void => {
     for (const [tenantId, open] of keks) {
       const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
-      for (const kek of open) if (!rest.includes(kek)) core.release(kek.key);
-      if (rest.length === 0) keks.delete(tenantId);
-      else keks.set(tenantId, rest);
+      for (const kek of open) {
+        if (rest.includes(kek)) continue;
+        if (rest.length > 0) messageKeys.of(tenantId, kek.epoch, kek);
+        core.release(kek.key);
+      }
+      if (rest.length > 0) keks.set(tenantId, rest);
+      else {
+        keks.delete(tenantId);
+        messageKeys.drop((each) => each.tenantId === tenantId);
+      }
     }
   };
 
@@ -45,6 +56,7 @@ export const createTenantKeks = (core: CryptoCore) => {
     openRoot,
     find,
     current,
+    messageKey: (tenantId: string, epoch: number) => messageKeys.of(tenantId, epoch, find(tenantId, epoch)),
     /** The KEK of a stored record. */
     of: (tenantId: string, epoch: number): KeyRef => {
       const found = find(tenantId, epoch);

@@ -23,6 +23,7 @@ const declared: Readonly<Record<string, Declared>> = {
   'server/base/sigv4-signer.ts': { outside: 'AWS Signature Version 4' },
   'server/cli/snapshot.ts': { labels: ['dke snapshot key 1', 'dke snapshot opening 1'] },
   'server/native/key-ring.ts': { outside: "the service's own keys, each for one purpose" },
+  'server/native/message-keys.ts': { labels: ['dke message key 1'] },
   'server/native/own-keys.ts': { outside: "the service's own keys, each for one purpose" },
   'server/native/recipients.ts': { labels: ['dke key recipient 1', 'DKE key for the service 1'] },
   'server/native/token-hashes.ts': { outside: "the service's own keys, each for one purpose" },

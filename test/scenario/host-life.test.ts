@@ -66,6 +66,7 @@ describe('a process that puts its own descriptors under the library’s numbers'
     ['a pipe that could be read', 'pipe-to-read'],
     ['a pipe that could be written', 'pipe-to-write'],
     ['and calls C_Finalize', 'finalize'],
+    ['of which it keeps another copy', 'kept-elsewhere'],
     ['and unloads the library', 'dlclose'],
     ['and forks', 'fork'],
     ['after it has closed all, while threads are in calls', 'closed-under-threads'],

@@ -8,7 +8,7 @@ import { type AgentProcess, startAgent } from './agent-process.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import { patient } from './patience.ts';
 import { library, rvOf } from './pkcs11-library.ts';
-import { startServerProcess, withoutErasureRuns } from './server-process.ts';
+import { startServerProcess } from './server-process.ts';
 
 export { library, rvOf };
 
@@ -25,7 +25,7 @@ export interface ServiceProcess {
 
 /** A server for one test file, with one application, called `conformance`. */
 export const startService = async (): Promise<ServiceProcess> => {
-  const server = await startServerProcess({ inFolder: true, toml: withoutErasureRuns });
+  const server = await startServerProcess({ inFolder: true });
   const api = openConsoleApi(server, server.adminToken);
   const groupId = await createGroup(api, 'conformance');
   const { config } = await registerApplication(api, 'conformance', groupId);

@@ -39,12 +39,6 @@ export interface ServerProcess {
   leave(): void;
 }
 
-/**
- * Of a service whose test uses messages in parts while it destroys keys: an erasure run ends messages whose parts are
- * under way.
- */
-export const withoutErasureRuns = '[erasure]\ngather_ms = 3600000\n';
-
 export interface ServerProcessOptions {
   /** A folder of an earlier server: its data are used again. */
   readonly folder?: string;

@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGroup, registerApplication } from './console-api.ts';
 import { library } from './pkcs11-host.ts';
-import { withoutErasureRuns } from './server-process.ts';
 import { startSite } from './site.ts';
 import { inLongTier } from './tiers.ts';
 import { installed } from './tools.ts';
@@ -65,7 +64,7 @@ export const startReferenceToken = async (label = 'tool'): Promise<Token> => {
 
 /** Our library, and a fresh service with one application that has the label's name. */
 export const startOwnToken = async (label = 'tool'): Promise<Token> => {
-  const site = await startSite({ toml: withoutErasureRuns });
+  const site = await startSite();
   const application = await registerApplication(site.api, label, await createGroup(site.api, label));
   return {
     name: 'DKE',

@@ -139,6 +139,33 @@ static void pipe_to_read(void) { replaced_by(open_pipe, false, false); }
 static void pipe_to_write(void) { replaced_by(open_pipe_to_write, true, false); }
 static void finalize(void) { replaced_by(connect_tcp, false, true); }
 
+/**
+ * Something else of the host's still has the library's socket, so the agent sees no end and answers in shared memory. A call that
+ * cannot be repeated does not begin on such a connection: a read of the socket would end it in the middle.
+ */
+static void kept_elsewhere(void) {
+  for (int i = 0; i < TIMES; i++) {
+    int numbers[MOST];
+    int copy;
+    int ends[2];
+
+    session = host_begin(&answers[0], &key);
+    host_await_connections(1);
+    if (find_sockets(numbers) != 1) host_fail("sockets of the library", 0);
+    copy = dup(numbers[0]);
+    connect_unix(ends);
+    if (copy < 0 || dup2(ends[0], numbers[0]) < 0) host_fail("dup", (unsigned long)errno);
+    host_must(host_create_key(session, answers[0].key, CKK_AES, NULL, &key), "C_CreateObject");
+    if (host_connections() != 2) host_fail("a connection that is not the library's any more was used", (unsigned long)i);
+    host_prove(session, &answers[0], key);
+    host_must(p11->C_Finalize(NULL), "C_Finalize");
+    close(copy);
+    close(numbers[0]);
+    close(ends[0]);
+    close(ends[1]);
+  }
+}
+
 /** exit and dlclose end the connection, but not what the host has there. */
 static void unloaded(void) {
   struct foreign foreign[MOST];
@@ -221,6 +248,7 @@ static const struct {
     {"pipe-to-read", pipe_to_read},
     {"pipe-to-write", pipe_to_write},
     {"finalize", finalize},
+    {"kept-elsewhere", kept_elsewhere},
     {"dlclose", unloaded},
     {"fork", forked},
     {"closed-under-threads", closed_under_threads},

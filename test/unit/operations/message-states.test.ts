@@ -1,5 +1,5 @@
-// The state between two parts of a long message returns through the caller: who knows the key of the message can make none, and an erasure run
-// ends the message.
+// The state between two parts of a long message returns through the caller: who knows the key of the message can make none, and a message
+// continues across erasure runs.
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ServiceInfo, TdeRoutes } from '../../../server/fronts/contract/tde.ts';
@@ -78,7 +78,7 @@ test('a caller who knows the value of the key makes no state of a message', asyn
   expect((await part(ask, handle, first.answer.state, data.subarray(100), true)).code).toBe('none');
 });
 
-test('a message continues on another node, and an erasure run ends it: it then begins again', async () => {
+test('a message continues on another node and across erasure runs', async () => {
   const first = await openTestService();
   const { accessGuid } = await registerCaller(first, 'erased');
   let ask = asker(first.service, accessGuid);
@@ -89,21 +89,40 @@ test('a message continues on another node, and an erasure run ends it: it then b
   try {
     ask = asker(again.service, accessGuid);
     const middle = await part(ask, handle, before.answer.state, data.subarray(20_000, 30_000));
-    expect(middle.code).toBe('none');
-
     await again.operations.root.rotate(administrator);
     await untilAudited(again, 'erasure.finished');
-    const refused = await part(ask, handle, middle.answer.state, data.subarray(30_000), true);
+    const last = await part(ask, handle, middle.answer.state, data.subarray(30_000), true);
+    expect(last.code).toBe('none');
+    const sealed = Buffer.concat([before.raw, middle.raw, last.raw]);
+    expect(Buffer.compare((await ask('decrypt', cipher, { handle, raw: sealed })).raw, data)).toBe(0);
+  } finally {
+    await again.remove();
+  }
+});
+
+test('a restart after an erasure run ends a message: it then begins again', async () => {
+  const first = await openTestService();
+  const { accessGuid } = await registerCaller(first, 'ended');
+  let ask = asker(first.service, accessGuid);
+  const { handle } = (await ask('generateKey', masterKey('long'))).answer;
+  const before = await part(ask, handle, '', data.subarray(0, 20_000));
+  await first.operations.root.rotate(administrator);
+  await untilAudited(first, 'erasure.finished');
+  await first.stop();
+  const again = await openTestService({ folder: first.folder });
+  try {
+    ask = asker(again.service, accessGuid);
+    const refused = await part(ask, handle, before.answer.state, data.subarray(20_000), true);
     expect([refused.code, refused.answer.reason]).toEqual(['conflict', 'message-ended']);
 
     // The same message under the same IV, from its beginning: it is the same in every part.
     const begun = await part(ask, handle, '', data.subarray(0, 20_000));
     expect(Buffer.compare(begun.raw, before.raw)).toBe(0);
     expect(begun.answer.state).not.toBe(before.answer.state);
+    const second = await part(ask, handle, begun.answer.state, data.subarray(20_000, 30_000));
     // What was encrypted before under this IV was this and no other second part.
     const other = Buffer.alloc(10_000, 1);
     expect((await part(ask, handle, begun.answer.state, other)).code).toBe('conflict');
-    const second = await part(ask, handle, begun.answer.state, data.subarray(20_000, 30_000));
     const last = await part(ask, handle, second.answer.state, data.subarray(30_000), true);
     const sealed = Buffer.concat([begun.raw, second.raw, last.raw]);
     expect(Buffer.compare((await ask('decrypt', cipher, { handle, raw: sealed })).raw, data)).toBe(0);
