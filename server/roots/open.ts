@@ -95,8 +95,12 @@ const remarksOn = ({ root }: RootOptions, { head }: WrappedFile): readonly strin
     ),
 ];
 
-const copyRemarks = (path: string): readonly string[] =>
-  rootFilesBeside(path).map(
+/** Root key files beside the root key that are neither it nor the key file of a provider. */
+export const copiesOfRoot = (path: string, providers: readonly DeclaredWay[]): readonly string[] =>
+  rootFilesBeside(path).filter((file) => !providers.some((way) => way.type === 'file' && way.path === file));
+
+const copyRemarks = ({ path, providers }: DeclaredRoot): readonly string[] =>
+  copiesOfRoot(path, providers).map(
     (copy) =>
       `${copy} is a root key file: it opens older databases, and no rotation changes it; move it away, or shred it`,
   );
@@ -118,7 +122,7 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
   if (providers.length === 0) {
     if (existsSync(path) && formatOf(path) !== 1)
       throw new CoreError('format', `the root key file ${path} is wrapped: declare its providers ([[root.providers]])`);
-    return { state: 'open', root: openFileRoot(core, path, create), remarks: copyRemarks(path) };
+    return { state: 'open', root: openFileRoot(core, path, create), remarks: copyRemarks(root) };
   }
   const ways = createWays(core, options.readDescriptor);
   if (!existsSync(path)) {
@@ -156,7 +160,7 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
     return {
       state: 'open',
       root: finish(opened as OpenWrapped),
-      remarks: [...remarksOn(options, file), ...copyRemarks(path)],
+      remarks: [...remarksOn(options, file), ...copyRemarks(root)],
     };
   }
   return {
