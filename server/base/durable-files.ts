@@ -1,9 +1,9 @@
 // Files that are there, whole, after a power failure: what is written reaches the disk before its name does, and the name
-// before anybody relies on it. A rename without a sync of its folder may be undone; so may a removal: then a file that was
+// before anything relies on it. A rename without a sync of its folder may be undone; so may a removal: then a file that was
 // destroyed is back. The only place that renames files of the service (test/house/durable-files.test.ts).
 
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export const syncFolder = (folder: string): void => {
@@ -60,10 +60,6 @@ export const removeDurably = (path: string): void => {
   rmSync(path);
   syncFolder(dirname(path));
 };
-export const removeDurablySoon = async (path: string): Promise<void> => {
-  await rm(path, { force: true });
-  await syncFolderSoon(dirname(path));
-};
 
 /** Writes all of the bytes at a position: one write may take a part of them. */
 export const writeWhole = async (
@@ -73,7 +69,7 @@ export const writeWhole = async (
 ): Promise<void> => {
   for (let at = 0; at < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, position + at);
-    if (bytesWritten === 0) throw new Error('the disk takes no more bytes');
+    if (bytesWritten === 0) throw new Error('the disk takes no bytes');
     at += bytesWritten;
   }
 };

@@ -18,7 +18,7 @@ test('only the helper renames files', () => {
   expect(found).toEqual(Object.keys(others));
 });
 
-test('nobody ignores how many bytes a write at a place has taken', () => {
+test('each write at a place looks how many bytes were taken', () => {
   const found = files(['server'], '.ts').filter(
     (path) =>
       !path.startsWith('server/web/') &&

@@ -26,7 +26,7 @@ test('a write that takes a part of its bytes is continued where it ended', async
 
 test('a disk that takes nothing ends the write with an error', async () => {
   const handle = { write: () => Promise.resolve({ bytesWritten: 0, buffer: Buffer.alloc(0) }) };
-  await expect(writeWhole(handle as never, Buffer.from('x'), 0)).rejects.toThrow('the disk takes no more bytes');
+  await expect(writeWhole(handle as never, Buffer.from('x'), 0)).rejects.toThrow('the disk takes no bytes');
 });
 
 test('a replaced file has its mode and its content, and no draft stays', async () => {
