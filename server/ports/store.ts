@@ -23,6 +23,7 @@ import type { Sound, Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
+import type { PurgeRepository } from './purge.ts';
 import type {
   OwnedRecord,
   OwnedRecords,
@@ -186,6 +187,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** What is in it and would stop with it. */
     contents(id: string): Promise<TenantContents>;
   };
+  /** What the purge of a tenant removes. */
+  readonly purge: PurgeRepository;
   readonly keks: {
     /** By tenant, then epoch. */
     list(): Promise<readonly StoredKek[]>;

@@ -103,11 +103,17 @@ export const erase = (core: Pick<Core, 'random'>, path: string, position: number
 /** How every root key file begins. */
 export const rootMagic = Buffer.from('DKE-ROOT');
 
-/** Other files in the folder of the root key that are root key files, whatever their names: copies that people made. */
+/** Of both formats (FORMAT.md). */
+const rootFileSizes = new Set([12_288, 24_576]);
+/**
+ * Other files in the folder of the root key that are root key files: copies that people made. Only files with such a name are opened: the
+ * database and its locks may be in the same folder, and a process that closes a file it has locked elsewhere loses its lock (POSIX).
+ */
 export const rootFilesBeside = (path: string): readonly string[] => {
   const folder = dirname(path);
   const isRootFile = (name: string): boolean => {
     try {
+      if (!/root|key/i.test(name) || !rootFileSizes.has(lstatSync(join(folder, name)).size)) return false;
       const fd = openSync(join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       try {
         const head = Buffer.alloc(rootMagic.length);

@@ -20,7 +20,7 @@ import { ever, startedSetting } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
-import { listUnerased, markErased } from '../tenants/purge-tenant.ts';
+import { listPurged, listUnerased, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
@@ -64,7 +64,7 @@ export const missingFor = (ports: Pick<RunPorts, 'store' | 'archive'>): Promise<
     async () =>
       new Set([
         ...(await ports.store.read.keys.listErasable(ever, mostLooked)).map(({ tenantId }) => tenantId),
-        ...(await listUnerased(ports.store.read, ever)).map(({ id }) => id),
+        ...(await listPurged(ports.store.read, ever)).map(({ id }) => id),
       ]),
   );
 

@@ -10,5 +10,6 @@ export const settingsTables = {
     },
     unauthenticated: 'counters and what work has come to',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
 };

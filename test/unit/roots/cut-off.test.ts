@@ -149,11 +149,13 @@ test('a provider that takes the place of another opens it, or the other does', a
   await expectOneOf('one', 'two', [['one'], ['two']]);
 });
 
-test('a copy of the root key beside it is named, whatever it is called', async () => {
+test('a copy of the root key beside it is named', async () => {
   openFileRoot(core, path, true).release();
-  const copy = join(disk.folder, 'yesterday');
+  const copy = join(disk.folder, 'key of yesterday');
   copyFileSync(path, copy);
-  writeFileSync(join(disk.folder, 'notes'), 'DKE-RO');
+  writeFileSync(join(disk.folder, 'root.notes'), 'DKE-RO');
+  // Not even opened: it may be a database that this process has locked.
+  copyFileSync(path, join(disk.folder, 'dke.db'));
   const opened = await openBy(path);
   expect(opened).toMatchObject({ state: 'open', remarks: [expect.stringContaining(`${copy} is a root key file`)] });
 });
