@@ -379,7 +379,7 @@ export const changeProvider = async (
         details: { name, type: way?.type ?? present?.type ?? null },
       });
       // Copies of the file from before open with the former key until then.
-      if (change === 'rewrap') await tx.settings.set(rotationSetting, 'root');
+      if (change === 'rewrap') await tx.decisions.set(rotationSetting, 'root');
       if (wrapped === undefined)
         createWrapped(core, config.root.path, made, [
           root.current,

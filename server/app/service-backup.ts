@@ -408,7 +408,7 @@ export const restoreBackup = async (
     if (node !== undefined) writeDurably(join(dataDirectory, 'node'), node);
     const root = await openRootFile(config, ask);
     const { findings, keys, auditRecords } = await verifyDatabase(options.core, draft, root, (store) =>
-      store.write((tx) => tx.settings.set(restoredSetting, JSON.stringify({ at: preface.at, size: preface.records }))),
+      store.write((tx) => tx.decisions.set(restoredSetting, JSON.stringify({ at: preface.at, size: preface.records }))),
     ).finally(() => root.release());
     for (const file of [...filesOf(draft).slice(1), `${draft}.committed`]) rmSync(file, { force: true });
     if (write !== undefined && configPath !== undefined) {

@@ -1,7 +1,9 @@
 // What a committed change touched of that which servers keep in memory.
 
-/** The setting with the rotation that was requested: `root`, or `tenant`, its id and the epoch of its key at that time. */
-export const rotationSetting = 'rotation-asked';
+import type { DecisionName } from './decisions.ts';
+
+/** The decision with the rotation that was requested: `root`, or `tenant`, its id and the epoch of its key at that time. */
+export const rotationSetting = 'rotation-asked' satisfies DecisionName;
 
 export interface Changes {
   readonly tenants?: readonly string[];

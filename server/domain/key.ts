@@ -125,3 +125,6 @@ export interface KeyUse {
     readonly groupName: string;
   } | null;
 }
+
+/** What a key and its copies in other tenants have in common. */
+export const originalOf = ({ id, copyOf }: Pick<Key, 'id' | 'copyOf'>): string => copyOf ?? id;

@@ -13,6 +13,7 @@ import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
 import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
+import type { DecisionName } from '../domain/decisions.ts';
 import type { Difference } from '../domain/difference.ts';
 import type { Key } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
@@ -168,10 +169,19 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       }[]
     >;
   };
+  /** Marks: what work leaves for later. Nothing is decided by them. */
   readonly settings: {
     get(name: string): Promise<string | undefined>;
     /** Null removes it. */
     set(name: string, value: string | null): Promise<void>;
+  };
+  /** Settings that decide something, in rows with authentication codes. Throws 'key-tampered' where one was changed from outside. */
+  readonly decisions: {
+    get(name: DecisionName): Promise<string | undefined>;
+    set(name: DecisionName, value: string | null): Promise<void>;
+    /** Moves the values of an earlier version, once. Afterwards each decision has a row. */
+    adopt(): Promise<void>;
+    areAdopted(): Promise<boolean>;
   };
   readonly tenants: {
     /** By id, purged ones too. */
@@ -244,15 +254,17 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
-    /**
-     * How many keys are destroyed before this time and could be unrecoverable, and when the newest of them was destroyed. A key with a usable
-     * copy in another tenant cannot, and counts only where it was destroyed at `copiesSince` or later.
-     */
-    erasable(before: number, copiesSince?: number): Promise<{ readonly count: number; readonly newest: number | null }>;
-    /** Ids of all keys that are destroyed before this time and not yet unrecoverable. */
-    erasableIds(before: number): Promise<readonly string[]>;
-    /** Those that have no usable copy, oldest destruction first. */
-    listErasable(before: number, limit: number): Promise<readonly Key[]>;
+    /** For people: how many keys are destroyed before this time, not unrecoverable, and without a usable copy in another tenant. */
+    erasable(before: number): Promise<number>;
+    /** Those that are destroyed before this time and not yet unrecoverable, by destruction; those behind `after`. */
+    listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
+    /** Whose key material is stored, by tenant and object, with the key of that id; those behind `after`. */
+    materialOwners(
+      after: { readonly tenantId: string; readonly objectId: string } | undefined,
+      limit: number,
+    ): Promise<readonly { readonly tenantId: string; readonly objectId: string; readonly key: Key | undefined }[]>;
+    /** Of all tenants, in no order. */
+    listByIds(ids: readonly string[]): Promise<readonly Key[]>;
     /** Whether the tenant has a key that is not unrecoverable. */
     hasRecoverable(tenantId: string): Promise<boolean>;
     /** In all tenants: the copies of a key that are not destroyed, and what it is a copy of. */

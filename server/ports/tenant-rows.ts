@@ -42,7 +42,7 @@ export interface TenantRows {
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
   /** By id; of `keyTables`, by the key's id. */
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
-  /** Keys and other token objects that were destroyed after this time, of every owner. */
+  /** Keys and other token objects that were destroyed after this time, of every owner: rows that the service wrote. */
   destroyedSince(at: number): Promise<readonly string[]>;
   count(table: TenantTable, tenantId: string): Promise<number>;
   /** Inserts, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */

@@ -25,7 +25,7 @@ const writers = {
   tenantRows: {
     put: () => ({ everything: true }),
   },
-  settings: {
+  decisions: {
     set: (name, value) => (name === rotationSetting && value !== null ? { destroyed: true } : {}),
   },
   vaults: {

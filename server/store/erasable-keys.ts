@@ -1,9 +1,11 @@
-// Destroyed keys that are not unrecoverable yet, and the copies of a key that restores have made in other tenants.
+// Destroyed keys that are not unrecoverable yet, the copies of a key that restores have made in other tenants, and whose key material there is. SQL
+// narrows: each row tells by its integrity whether it counts.
 
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Key } from '../domain/key.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
+import { keysTables } from './tables/keys.ts';
 
 /** A key and its copies have this in common. */
 const original = sql`coalesce(keys.copy_of, keys.id)`;
@@ -12,30 +14,39 @@ const hasUsableCopy = sql<boolean>`(
   exists (select 1 from keys as one where one.id = ${original} and one.id != keys.id and one.state != 'destroyed')
   or exists (select 1 from keys as one where one.copy_of = ${original} and one.id != keys.id and one.state != 'destroyed'))`;
 
+const atOnce = 200;
+
 export const createErasableKeys = (
   db: Kysely<Schema>,
   toKey: (row: Selectable<Schema['keys']>) => Key,
-): Pick<Repositories['keys'], 'erasable' | 'erasableIds' | 'listErasable' | 'hasRecoverable' | 'usableCopies'> => {
+): Pick<
+  Repositories['keys'],
+  'erasable' | 'listErasable' | 'hasRecoverable' | 'usableCopies' | 'materialOwners' | 'listByIds'
+> => {
   const destroyed = (before: number) =>
     db.selectFrom('keys').where('destroyed_at', '<', before).where('unrecoverable_at', 'is', null);
+  const listByIds = async (ids: readonly string[]): Promise<readonly Key[]> => {
+    const all: Key[] = [];
+    for (let at = 0; at < ids.length; at += atOnce) {
+      const part = ids.slice(at, at + atOnce);
+      all.push(...(await db.selectFrom('keys').selectAll().where('id', 'in', part).execute()).map(toKey));
+    }
+    return all;
+  };
   return {
-    erasable: async (before, copiesSince = Number.MAX_SAFE_INTEGER) => {
+    erasable: async (before) => {
       const found = await destroyed(before)
-        .where((e) => e.or([e('destroyed_at', '>=', copiesSince), sql<boolean>`not ${hasUsableCopy}`]))
-        .select((e) => [e.fn.countAll<number>().as('count'), e.fn.max('destroyed_at').as('newest')])
+        .where(sql<boolean>`not ${hasUsableCopy}`)
+        .select((e) => e.fn.countAll<number>().as('count'))
         .executeTakeFirst();
-      return { count: Number(found?.count ?? 0), newest: found?.newest == null ? null : Number(found.newest) };
+      return Number(found?.count ?? 0);
     },
-    erasableIds: async (before) => (await destroyed(before).select('id').execute()).map(({ id }) => id),
-    listErasable: async (before, limit) =>
-      (
-        await destroyed(before)
-          .where(sql<boolean>`not ${hasUsableCopy}`)
-          .selectAll()
-          .orderBy('destroyed_at')
-          .limit(limit)
-          .execute()
-      ).map(toKey),
+    listErasable: async (before, limit, after) => {
+      let query = destroyed(before).selectAll().orderBy('destroyed_at').orderBy('id').limit(limit);
+      if (after !== undefined)
+        query = query.where((e) => e(e.refTuple('destroyed_at', 'id'), '>', e.tuple(after.destroyedAt ?? 0, after.id)));
+      return (await query.execute()).map(toKey);
+    },
     hasRecoverable: async (tenantId) => {
       const found = await db
         .selectFrom('keys')
@@ -57,6 +68,25 @@ export const createErasableKeys = (
         .orderBy('id')
         .execute();
       return found.map(toKey);
+    },
+    listByIds,
+    materialOwners: async (after, limit) => {
+      let query = db
+        .selectFrom('key_records')
+        .select(['tenant_id as tenantId', 'object_id as objectId'])
+        .where('class', 'in', keysTables.keys.records?.classes ?? [])
+        .where('record', 'is not', null)
+        .groupBy(['tenant_id', 'object_id'])
+        .orderBy('tenant_id')
+        .orderBy('object_id')
+        .limit(limit);
+      if (after !== undefined)
+        query = query.where((e) =>
+          e(e.refTuple('tenant_id', 'object_id'), '>', e.tuple(after.tenantId, after.objectId)),
+        );
+      const found = await query.execute();
+      const keys = new Map((await listByIds(found.map(({ objectId }) => objectId))).map((key) => [key.id, key]));
+      return found.map((owner) => ({ ...owner, key: keys.get(owner.objectId) }));
     },
   };
 };

@@ -8,6 +8,7 @@ import { createTokens } from './api-tokens.ts';
 import { createAccessGuids, createApplications, createGroups, createInstances } from './applications.ts';
 import { createApprovalRepository } from './approvals.ts';
 import { createAuditRepository } from './audit-log.ts';
+import { createDecisions } from './decisions.ts';
 import { createDiagnoses, createEndpoints } from './endpoints.ts';
 import { createExternalKeyStores } from './external-key-stores.ts';
 import { createIdempotencyRows } from './idempotency.ts';
@@ -42,6 +43,7 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
     nodes: createNodes(db),
     tdeRequests: createTdeRequests(db),
     settings: createSettings(db),
+    decisions: createDecisions(db, policyRows),
     tenants: createTenants(db, policyRows, clock),
     keks: createTenantKeks(db),
     purge: createPurge(db),

@@ -1,6 +1,8 @@
-// Settings of the service in the database, by name.
+// Settings of the service in the database that decide nothing, by name. Others: decisions.ts.
 
 import type { Kysely } from 'kysely';
+import { ServiceError } from '../base/errors.ts';
+import { isDecision } from '../domain/decisions.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 
@@ -8,6 +10,7 @@ export const createSettings = (db: Kysely<Schema>): Repositories['settings'] => 
   get: async (name) =>
     (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value,
   set: async (name, value) => {
+    if (isDecision(name)) throw new ServiceError('internal', `${name} is a decision`);
     if (value === null) await db.deleteFrom('settings').where('name', '=', name).execute();
     else
       await db

@@ -226,9 +226,14 @@ export const createTenantRows = (
     find: (table, ids) => find(table, ids),
     findIn: (table, tenantId, ids) => find(table, ids, ownedBy(table, tenantId)),
     destroyedSince: async (at) => {
-      const keys = await db.selectFrom('keys').select('id').where('destroyed_at', '>', at).execute();
-      const objects = await db.selectFrom('tde_objects').select('id').where('destroyed_at', '>', at).execute();
-      return [...new Set([...keys, ...objects].map(({ id }) => id))];
+      const destroyed = new Set<string>();
+      for (const [table, selection] of [
+        ['keys', db.selectFrom('keys').selectAll().where('destroyed_at', '>', at)],
+        ['tde_objects', db.selectFrom('tde_objects').selectAll().where('destroyed_at', '>', at)],
+      ] as const)
+        for (const row of await selection.execute())
+          if (policyRows.integrity(table, row) === 'ok') destroyed.add(row.id);
+      return [...destroyed];
     },
     count: async (table, tenantId) => {
       const { rows: found } = await sql<{ readonly count: number | string }>`

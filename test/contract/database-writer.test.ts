@@ -7,6 +7,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
+import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
@@ -35,7 +36,7 @@ type Table = keyof typeof policyColumns;
 type Row = Readonly<Record<string, SQLInputValue>>;
 
 const tenant = newTenant('default', 1);
-const ids = new Map<Table, string>();
+const ids = new Map<Table, string>([['decisions', 'rotation-asked']]);
 const idOf = (table: Table): string => {
   const id = ids.get(table) ?? newId(2);
   ids.set(table, id);
@@ -78,6 +79,19 @@ const sample = <T extends { readonly integrity: 'ok' | 'tampered' }>(
 };
 
 const samples = (): Readonly<Record<Table, Sample>> => ({
+  decisions: {
+    make: (tx) => tx.decisions.set('rotation-asked', 'root'),
+    // Its reader throws.
+    load: async (read) => {
+      try {
+        return (await read.decisions.get('rotation-asked')) === undefined ? undefined : { integrity: 'ok' };
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered') return { integrity: 'tampered' };
+        throw error;
+      }
+    },
+    change: (tx) => tx.decisions.set('rotation-asked', 'tenant one 1'),
+  },
   tenants: sample<Tenant>(
     (tx, entity) => tx.tenants.insert(entity),
     (read) => read.tenants.stored(tenant.id),
@@ -363,6 +377,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
 const tables = Object.keys(policyColumns) as readonly Table[];
 /** Each row behind those that it refers to. */
 const order: readonly Table[] = [
+  'decisions',
   ...(['tenants', 'vaults', 'keys', 'tde_groups', 'tde_applications', 'access_guids', 'tde_objects'] as const),
   ...(['endpoints', 'endpoint_credentials', 'external_key_stores', 'recovery_keys', 'snapshots'] as const),
   ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys'] as const),

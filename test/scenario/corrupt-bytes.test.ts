@@ -47,7 +47,7 @@ test.each([
   ["one of the service's own keys names another epoch", "UPDATE key_records SET epoch = 77 WHERE class = 'token-hash'"],
   ['a key encryption key is damaged', 'UPDATE tenant_keks SET record = zeroblob(length(record))'],
   ['a key encryption key names another root epoch', 'UPDATE tenant_keks SET root_epoch = 9'],
-  ['the default tenant is not named', "DELETE FROM settings WHERE name = 'default-tenant'"],
+  ['the default tenant is not named', "UPDATE decisions SET value = null WHERE id = 'default-tenant'"],
 ])('when %s, the service refuses to start and names the database', async (_, sql) => {
   expect(await site.tryStatement(sql)).toEqual({
     kind: 'refused',

@@ -419,10 +419,10 @@ test('the old root key is kept for copies that the database does not show, and f
   expect((await again(() => true)).behind).toEqual(['standby second, disconnected']);
   const release = (name: string) => store.write((tx) => releaseCopy(tx, serviceActor('r'), name));
   await expect(release('standby first')).rejects.toThrow('does not wait for a copy of this name');
-  const kept = await store.read.settings.get('erasure-copies');
+  const kept = await store.read.decisions.get('erasure-copies');
   await release('standby second, disconnected');
   expect((await createAwaitCopies({ store, root, clock }, 0)(() => true)).behind).toEqual([]);
-  await store.write((tx) => tx.settings.set('erasure-copies', kept ?? null));
+  await store.write((tx) => tx.decisions.set('erasure-copies', kept ?? null));
   line.moveTo(postgres.socket);
   // It may have sent another query in the meantime, and would wait for that answer.
   line.cut('');

@@ -28,12 +28,12 @@ export const acceptDatabase = async (
     ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew({ store, root }, nameAtStart));
   await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);
   await store.write(async (tx) => {
-    const former = (await tx.settings.get(originSetting)) ?? null;
+    const former = (await tx.decisions.get(originSetting)) ?? null;
     if (!isNamed) {
       await nameLog(tx, clock.now());
       await tx.audit.dropCheckpoints();
     }
-    await tx.settings.set(restoredSetting, null);
+    await tx.decisions.set(restoredSetting, null);
     await recordEvent(tx, 'audit-log.accepted', actor ?? serviceActor(newId(clock.now())), aboutService('audit-log'), {
       state: finding.state,
       size: sizeOf(finding),

@@ -8,7 +8,7 @@ export const originSetting = 'audit-origin';
 
 /** The log's name in its checkpoints. */
 export const auditOrigin = async (repositories: Repositories): Promise<string> => {
-  const origin = await repositories.settings.get(originSetting);
+  const origin = await repositories.decisions.get(originSetting);
   if (origin === undefined) throw new RangeError('the audit log has no name yet');
   return origin;
 };
@@ -19,5 +19,5 @@ export const keySince = async (from: Pick<Repositories, 'audit'>, since: number 
 
 /** The log continues under a new name. A name contains an id, and with it the time. */
 export const nameLog = async (tx: Repositories, now: number): Promise<void> => {
-  await tx.settings.set(originSetting, `dke/audit/${newId(now)}`);
+  await tx.decisions.set(originSetting, `dke/audit/${newId(now)}`);
 };

@@ -173,7 +173,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     inspect: async () => {
       const found = await compareAtStart({ store, root, ring, clock });
       nameAtStart = await auditOrigin(store.read);
-      const restored = await store.read.settings.get(restoredSetting);
+      const restored = await store.read.decisions.get(restoredSetting);
       // Where something else is wrong, more is known.
       if (found.state !== 'intact' || restored === undefined) return found;
       return restoredFinding(restored, await store.read.audit.size());

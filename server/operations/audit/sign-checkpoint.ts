@@ -66,14 +66,14 @@ export const createCheckpoints = ({
     try {
       const stored = await store.write(async (tx) => {
         await ring.refreshAuditKey(tx);
-        if (root.previous !== undefined || (await tx.settings.get(rotationSetting)) !== undefined)
+        if (root.previous !== undefined || (await tx.decisions.get(rotationSetting)) !== undefined)
           throw new ServiceError('conflict', 'a rotation is in progress', {
             hint: 'wait until dke root show reports no rotation, then try again',
           });
         await requireContinued(readKept(root), tx);
         const origin = await auditOrigin(tx);
         const former = ring.auditPublicKey();
-        await tx.settings.set(rotationSetting, 'root');
+        await tx.decisions.set(rotationSetting, 'root');
         await recordEvent(tx, 'audit-log.key-rotated', actor, aboutService('audit-log'), {
           former: verifierKey(origin, former),
           next: verifierKey(origin, next.publicKey),

@@ -35,8 +35,8 @@ interface Awaited {
   /** Copies that are not known to be up to date: one that has lost its connection since may take over all the same. */
   readonly names: readonly string[];
 }
-const readAwaited = async ({ settings }: Pick<Repositories, 'settings'>): Promise<Awaited | undefined> => {
-  const text = await settings.get(copiesSetting);
+const readAwaited = async ({ decisions }: Pick<Repositories, 'decisions'>): Promise<Awaited | undefined> => {
+  const text = await decisions.get(copiesSetting);
   return text === undefined ? undefined : (JSON.parse(text) as Awaited);
 };
 
@@ -51,7 +51,7 @@ export const createAwaitCopies = (
 
   const { link } = store;
   const write = (awaited: Awaited | null): Promise<unknown> =>
-    store.write((tx) => tx.settings.set(copiesSetting, awaited === null ? null : JSON.stringify(awaited)));
+    store.write((tx) => tx.decisions.set(copiesSetting, awaited === null ? null : JSON.stringify(awaited)));
   /** Checks the copies once, and keeps what was seen before it counts. Undefined: another server is the primary now. */
   const look = async (known: NodeLink, { rootEpoch, position }: Awaited) => {
     const copies = await known.copies(position);
@@ -64,7 +64,7 @@ export const createAwaitCopies = (
     if (before !== undefined && !isSame(before))
       await store.write(async (tx) => {
         const stored = (await readAwaited(tx)) ?? before;
-        await tx.settings.set(copiesSetting, JSON.stringify({ rootEpoch, position, names: next(stored) }));
+        await tx.decisions.set(copiesSetting, JSON.stringify({ rootEpoch, position, names: next(stored) }));
       });
     return { copies, names: next(before ?? { rootEpoch, position, names: [] }) };
   };
@@ -123,7 +123,7 @@ export const releaseCopy = async (tx: Repositories, actor: Actor, given: string)
     throw new ServiceError('not-found', 'the erasure run does not wait for a copy of this name', {
       hint: 'dke root show lists what it waits for',
     });
-  await tx.settings.set(
+  await tx.decisions.set(
     copiesSetting,
     JSON.stringify({ ...stored, names: stored.names.filter((each) => each !== name) }),
   );

@@ -32,7 +32,7 @@ export const createProviderChanges = ({
             name,
             type,
           });
-          await tx.settings.set(rotationSetting, 'root');
+          await tx.decisions.set(rotationSetting, 'root');
           apply();
         });
         erasure.schedule();

@@ -16,7 +16,7 @@ export const manageRoot = ({
   erasure,
 }: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): RootOperations => {
   const read = async (): ReturnType<RootOperations['get']> => {
-    const asked = await store.read.settings.get(rotationSetting);
+    const asked = await store.read.decisions.get(rotationSetting);
     const { blockers } = erasure.state();
     return {
       epoch: root.current.epoch,
@@ -34,14 +34,14 @@ export const manageRoot = ({
       await store.write(async (tx) => {
         const tenant = tenantId === undefined ? undefined : await tx.tenants.stored(tenantId);
         if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'tenant not found');
-        const before = await tx.settings.get(rotationSetting);
+        const before = await tx.decisions.get(rotationSetting);
         // Every tenant's key is new after a rotation of the root.
         if (before === 'root') return;
         if (before !== undefined && tenantId !== undefined)
           throw new ServiceError('conflict', 'a key of a tenant is being rotated', {
             hint: 'wait until dke root show reports no rotation',
           });
-        await tx.settings.set(
+        await tx.decisions.set(
           rotationSetting,
           tenantId === undefined ? 'root' : `tenant ${tenantId} ${ring.epochs().get(tenantId) ?? 0}`,
         );

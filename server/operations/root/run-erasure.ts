@@ -10,18 +10,19 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
+import { type Key, originalOf } from '../../domain/key.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
-import type { Tenant } from '../../domain/tenant.ts';
 import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { ever, startedSetting } from '../keys/destruction-time.ts';
+import { destroyedKeys, ever } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
-import { listPurged, listUnerased, markErased } from '../tenants/purge-tenant.ts';
+import { listPurged, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
+import { coveredUntil, erasedTenants, findMaterial, isRunDue } from './conclude-erasure.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
 import type { RootSpread } from './spread-root.ts';
@@ -38,35 +39,13 @@ export type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' 
 const recordsAtOnce = 32;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
-/** Destroyed keys whose tenants are looked up. */
-const mostLooked = 10_000;
-/**
- * What the last run has covered: what was destroyed before this time. A key that stays recoverable because another tenant has a copy of it needs
- * one run, and another one only when its copies are destroyed.
- */
-const coveredSetting = 'erasure-covered';
-const coveredUntil = async (from: Pick<Repositories, 'settings'>): Promise<number> =>
-  Number((await from.settings.get(coveredSetting)) ?? 0);
-
-/** Whether something was destroyed that old copies of the store could still reveal. */
-export const isRunDue = async (from: Repositories): Promise<boolean> => {
-  const covered = await coveredUntil(from);
-  if ((await from.keys.erasable(ever, covered)).count > 0) return true;
-  for (const { id, purgedAt } of await listUnerased(from, ever))
-    if ((purgedAt ?? 0) >= covered || !(await from.keys.hasRecoverable(id))) return true;
-  return false;
-};
-
 /** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
 export const missingFor = (ports: Pick<RunPorts, 'store' | 'archive'>): Promise<readonly Snapshot[]> =>
-  unreachedOf(
-    ports,
-    async () =>
-      new Set([
-        ...(await ports.store.read.keys.listErasable(ever, mostLooked)).map(({ tenantId }) => tenantId),
-        ...(await listPurged(ports.store.read, ever)).map(({ id }) => id),
-      ]),
-  );
+  unreachedOf(ports, async () => {
+    const tenants = new Set((await listPurged(ports.store.read, ever)).map(({ id }) => id));
+    for await (const { tenantId } of destroyedKeys(ports.store.read)) tenants.add(tenantId);
+    return tenants;
+  });
 
 const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
   try {
@@ -137,7 +116,7 @@ interface Task {
 
 const readTask = async ({ store, clock }: RunPorts): Promise<Task> => {
   const actor = serviceActor(newId(clock.now()));
-  const asked = await store.read.settings.get(rotationSetting);
+  const asked = await store.read.decisions.get(rotationSetting);
   const [, tenantId, epochBefore] = /^tenant (\S+) (\d+)$/.exec(asked ?? '') ?? [];
   return { actor, asked, tenantId, epochBefore: Number(epochBefore) };
 };
@@ -163,13 +142,18 @@ const addKeks = async (ports: RunPorts, { actor, tenantId, epochBefore }: Task):
     await writeKeks(ports, async (tx) => {
       // What was destroyed before this moment was never sealed under the new keys.
       const covered = await coveredUntil(tx);
-      const { newest } = await tx.keys.erasable(ever, covered);
-      const startedAt = Math.max(newest ?? 0, clock.now()) + 1;
-      await tx.settings.set(startedSetting, String(startedAt));
+      let newest = clock.now();
+      let keys = 0;
+      for await (const { destroyedAt } of destroyedKeys(tx)) {
+        newest = Math.max(newest, destroyedAt ?? 0);
+        if ((destroyedAt ?? 0) >= covered) keys += 1;
+      }
+      const startedAt = newest + 1;
+      await tx.decisions.set('erasure-started', String(startedAt));
       await ring.addKekEpoch(tx);
       await recordEvent(tx, 'erasure.started', actor, aboutService(), {
         rootEpoch: root.current.epoch,
-        keys: (await tx.keys.erasable(startedAt, covered)).count,
+        keys,
       });
     });
   }
@@ -215,6 +199,12 @@ interface Resealed {
   readonly missing: readonly string[];
 }
 
+/** Before the old root key goes: a good backup of a row that was changed from outside may be the only one that says whose its keys are. */
+const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | undefined> => {
+  const { unknown } = await findMaterial(ports.store.read);
+  return unknown.length === 0 ? undefined : { outcome: await holdForRecords(ports, actor, unknown) };
+};
+
 /** Everything up to the end of the old root key: what is live is under new keys, everywhere, and what was destroyed is in no snapshot. */
 const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () => boolean): Promise<Resealed | Halt> => {
   const { store, ring, root, spread } = ports;
@@ -228,6 +218,8 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await addKeks(ports, task);
   const records = await dropOldKeks(ports, actor, isStopping);
   if (typeof records !== 'number') return records;
+  const held = erasing ? await holdForUnknown(ports, actor) : undefined;
+  if (held !== undefined) return held;
   // Again as it is committed.
   await store.write((tx) => ring.prove(tx), { ...background, durable: false });
   await store.checkpoint();
@@ -264,12 +256,21 @@ const markKeys = async (
   actor: Actor,
   { before, unrecoverableAt, erasure, missing }: Erased,
 ): Promise<number> => {
+  const material = await findMaterial(store.read);
+  if (material.unknown.length > 0) return 0;
   let keys = 0;
-  for (let marked = keysAtOnce; marked === keysAtOnce; keys += marked)
-    marked = await store.write(async (tx) => {
-      const erased = await tx.keys.listErasable(before, keysAtOnce);
+  let after: Key | undefined;
+  for (let isLast = false; !isLast; )
+    keys += await store.write(async (tx) => {
+      const page = await tx.keys.listErasable(before, keysAtOnce, after);
+      const erased: Key[] = [];
+      for (const key of page)
+        if (key.integrity === 'ok' && key.state === 'destroyed' && !material.usable.has(originalOf(key)))
+          if ((await tx.keys.usableCopies(key)).length === 0)
+            // A restore may have made a copy in the meantime.
+            erased.push(key);
       for (const key of erased) {
-        await tx.keys.update({ ...key, unrecoverableAt, integrity: 'ok' });
+        await tx.keys.update({ ...key, unrecoverableAt });
         await recordEvent(tx, 'key.unrecoverable', actor, about('key', key), {
           name: key.name,
           destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
@@ -278,6 +279,7 @@ const markKeys = async (
           ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
         });
       }
+      [after, isLast] = [page.at(-1), page.length < keysAtOnce];
       return erased.length;
     }, background);
   return keys;
@@ -290,7 +292,7 @@ const recordRotation = async (
   records: number,
 ): Promise<void> => {
   // A rotation that was asked for since then stays.
-  if ((await tx.settings.get(rotationSetting)) === asked) await tx.settings.set(rotationSetting, null);
+  if ((await tx.decisions.get(rotationSetting)) === asked) await tx.decisions.set(rotationSetting, null);
   await tx.audit.append(
     tenantId === undefined
       ? {
@@ -317,13 +319,12 @@ const recordErasure = async (
   { before, unrecoverableAt, erasure, missing }: Erased,
   counts: { readonly keys: number; readonly records: number },
 ): Promise<void> => {
-  const purged: Tenant[] = [];
-  for (const tenant of await listUnerased(tx, before))
-    if (!(await tx.keys.hasRecoverable(tenant.id))) purged.push(tenant);
+  const material = await findMaterial(tx);
+  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, missing });
   await recordEvent(tx, 'erasure.finished', actor, aboutService(), { rootEpoch: root.current.epoch, ...counts });
-  await tx.settings.set(startedSetting, null);
-  await tx.settings.set(coveredSetting, String(before));
+  await tx.decisions.set('erasure-started', null);
+  await tx.decisions.set('erasure-covered', String(before));
   await tx.settings.set(heldSetting, null);
 };
 
@@ -340,7 +341,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
   await spread.endOldRoot();
 
-  const started = await store.read.settings.get(startedSetting);
+  const started = await store.read.decisions.get('erasure-started');
   const erased: Erased = {
     before: started === undefined ? 0 : Number(started),
     unrecoverableAt: clock.now(),

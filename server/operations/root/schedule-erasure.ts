@@ -5,7 +5,8 @@ import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/era
 import type { Fleet } from '../../ports/fleet.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
-import { Interrupted, isRunDue, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
+import { isRunDue } from './conclude-erasure.ts';
+import { Interrupted, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
 
 export interface ErasureScheduler extends ErasureRuns {
   /** Finishes a run that was interrupted, or starts one for destructions that have not had theirs. Called at start. */
@@ -37,7 +38,7 @@ export const createErasureScheduler = (
   let lastMs = 0;
 
   const isDue = async (): Promise<boolean> =>
-    (await isRunDue(store.read)) || (await store.read.settings.get(rotationSetting)) !== undefined;
+    (await isRunDue(store.read)) || (await store.read.decisions.get(rotationSetting)) !== undefined;
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

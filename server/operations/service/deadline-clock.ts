@@ -18,8 +18,8 @@ const confirmMs = 300_000;
 
 type Kept = DeadlineClock & { readonly uptime: HostUptime };
 
-const read = async (from: Pick<Repositories, 'settings'>): Promise<Kept | undefined> => {
-  const text = await from.settings.get(setting);
+const read = async (from: Pick<Repositories, 'decisions'>): Promise<Kept | undefined> => {
+  const text = await from.decisions.get(setting);
   return text === undefined ? undefined : (JSON.parse(text) as Kept);
 };
 
@@ -63,7 +63,7 @@ export const createDeadlines = (
         const elapsedMs = sameBoot ? Math.max(0, uptime.ms - kept.uptime.ms) : 0;
         const observed = written !== undefined && kept?.uptime.ms === written.ms;
         const next: Kept = { ...tick(from, { elapsedMs, observed, clock: now }), uptime };
-        await tx.settings.set(setting, JSON.stringify(next));
+        await tx.decisions.set(setting, JSON.stringify(next));
         const actor = serviceActor(newId(clock.now()));
         if (from.doubt === null && next.doubt !== null) await append(tx, actor, 'clock.jumped', next, now);
         // The clocks were put right, or have agreed for long enough.
@@ -101,7 +101,7 @@ export const createDeadlines = (
         const before = await read(tx);
         const next: Kept = { ...startAt(now), uptime };
         if (before === undefined || before.doubt === null) return before ?? next;
-        await tx.settings.set(setting, JSON.stringify(next));
+        await tx.decisions.set(setting, JSON.stringify(next));
         await append(tx, actor, 'clock.confirmed', before, now);
         return next;
       });

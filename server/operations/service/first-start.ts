@@ -32,7 +32,7 @@ export const setUp =
       await store.write(async (tx) => {
         if ((await tx.tenants.list()).length > 0) return;
         await createTenantIn({ ring }, tx, actor, tenant);
-        await tx.settings.set(defaultTenantSetting, tenant.id);
+        await tx.decisions.set(defaultTenantSetting, tenant.id);
       });
     }
     if (await hadToken(store.read)) return { adminToken: undefined };

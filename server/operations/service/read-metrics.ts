@@ -250,7 +250,7 @@ const readKeys =
     add('dke_key_memory_locked', {}, flag(memory.locked));
     const { state } = erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
-    add('dke_erasure_pending_keys', {}, (await store.read.keys.erasable(clock.now() + 1)).count);
+    add('dke_erasure_pending_keys', {}, await store.read.keys.erasable(clock.now() + 1));
   };
 
 const readProcess =

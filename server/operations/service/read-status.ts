@@ -26,7 +26,7 @@ export const readStatus =
       rootEpoch: root.current.epoch,
       erasure: {
         ...root.erasure,
-        pendingKeys: (await store.read.keys.erasable(clock.now() + 1)).count,
+        pendingKeys: await store.read.keys.erasable(clock.now() + 1),
         ...erasure.state(),
       },
       clock: await deadlines.state(),

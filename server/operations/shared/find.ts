@@ -22,8 +22,8 @@ const orMissing = <T>(found: T | undefined, what: string): T => {
 
 export const defaultTenantSetting = 'default-tenant';
 
-export const findDefaultTenant = async (from: Reads<'settings' | 'tenants'>): Promise<Tenant> => {
-  const id = await from.settings.get(defaultTenantSetting);
+export const findDefaultTenant = async (from: Reads<'decisions' | 'tenants'>): Promise<Tenant> => {
+  const id = await from.decisions.get(defaultTenantSetting);
   const found = id === undefined ? undefined : await from.tenants.stored(id);
   // The first start makes it, and it cannot be deleted.
   if (found === undefined) throw new ServiceError('key-tampered', 'the store has lost its default tenant');

@@ -6,6 +6,7 @@ import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { destroyedKeys } from '../keys/destruction-time.ts';
 import { byId, each } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 
@@ -102,13 +103,11 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
   } else {
     if (held.length > 0) {
       const until = clock.now();
-      const since = Number((await store.read.settings.get(erasedSetting)) ?? 0) - marginMs;
-      const units = new Set([
-        ...(await store.read.keys.erasableIds(until + 1)),
-        ...(await store.read.tenantRows.destroyedSince(since)),
-      ]);
+      const since = Number((await store.read.decisions.get(erasedSetting)) ?? 0) - marginMs;
+      const units = new Set(await store.read.tenantRows.destroyedSince(since));
+      for await (const { id } of destroyedKeys(store.read, until + 1)) units.add(id);
       for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
-      await store.write((tx) => tx.settings.set(erasedSetting, String(until)));
+      await store.write((tx) => tx.decisions.set(erasedSetting, String(until)));
     }
     await settleUnfinished(ports);
   }

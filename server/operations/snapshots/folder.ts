@@ -63,7 +63,7 @@ export const createSnapshotFolder = (
     const hasThem = expected.length === 0 || expected.some(({ id }) => archive.has(id));
     const found = archive.mark();
     known = await store.write(async (tx) => {
-      const text = await tx.settings.get(folderSetting);
+      const text = await tx.decisions.get(folderSetting);
       const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
       const isOthers = shared && before !== undefined && before.nodeId !== fleet.id;
       if (isOthers && others.has(before.nodeId)) return before;
@@ -72,7 +72,7 @@ export const createSnapshotFolder = (
       const mark = kept ?? found ?? newId(clock.now());
       const now = { mark, nodeId: fleet.id, nodeName: fleet.name };
       if (found === undefined && (hasThem || isOthers)) archive.setMark(mark);
-      if (before?.mark !== mark || isOthers) await tx.settings.set(folderSetting, JSON.stringify(now));
+      if (before?.mark !== mark || isOthers) await tx.decisions.set(folderSetting, JSON.stringify(now));
       return now;
     });
     if (reached()) return;

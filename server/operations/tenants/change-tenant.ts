@@ -68,8 +68,8 @@ const changed = (
   }
 };
 
-const refuseDefault = async (from: Pick<Repositories, 'settings'>, id: string): Promise<void> => {
-  if ((await from.settings.get(defaultTenantSetting)) === id)
+const refuseDefault = async (from: Pick<Repositories, 'decisions'>, id: string): Promise<void> => {
+  if ((await from.decisions.get(defaultTenantSetting)) === id)
     throw new ServiceError('conflict', 'the default tenant cannot be deleted', {
       hint: 'requests that name no tenant use it; suspend it instead',
     });

@@ -96,7 +96,8 @@ export const purgeTenant = (
 /** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
 export const listPurged = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
   (await from.tenants.list()).filter(
-    ({ purgedAt, unrecoverableAt }) => purgedAt !== null && purgedAt < before && unrecoverableAt === null,
+    ({ purgedAt, unrecoverableAt, integrity }) =>
+      integrity === 'ok' && purgedAt !== null && purgedAt < before && unrecoverableAt === null,
   );
 
 /** Of these, those that are cleared: what is said of the others would not be true yet. */

@@ -3,9 +3,10 @@
 
 import { ownedRecords } from './0002-owned-records.ts';
 import { rulesOfKeys } from './0003-rules-of-keys.ts';
+import { decisionRows } from './0004-decisions.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
 export const baseline = '0001-baseline';
 
-export const migrations: readonly SchemaMigration[] = [ownedRecords, rulesOfKeys];
+export const migrations: readonly SchemaMigration[] = [ownedRecords, rulesOfKeys, decisionRows];

@@ -1,6 +1,6 @@
-// Settings of the service in the database: counters, and how far background work has come.
+// Settings of the service in the database: counters, how far background work has come, and what decides something (domain/decisions.ts).
 
-import { plainTable, text } from './table.ts';
+import { plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const settingsTables = {
   settings: plainTable({
@@ -9,6 +9,17 @@ export const settingsTables = {
       value: text(),
     },
     unauthenticated: 'counters and what work has come to',
+    snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
+  }),
+  decisions: policyTable({
+    columns: {
+      id: text({ key: true }),
+      value: text({ null: true }),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    beside: {},
     snapshots: 'of no tenant',
     purge: { kept: 'of no tenant' },
   }),

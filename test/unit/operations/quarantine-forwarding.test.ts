@@ -26,7 +26,7 @@ const running: LogForwarding[] = [];
 beforeEach(async () => {
   folder = folderOfTest();
   store = await openTestStore(folder, systemClock);
-  await store.write((tx) => tx.settings.set('audit-origin', 'dke/audit/one'));
+  await store.write((tx) => tx.decisions.set('audit-origin', 'dke/audit/one'));
   await append();
 });
 afterEach(async () => {

@@ -33,7 +33,7 @@ beforeEach(async () => {
   now = start;
   folder = folderOfTest();
   store = await openTestStore(folder, clock);
-  await store.write((tx) => tx.settings.set('audit-origin', 'dke/audit/one'));
+  await store.write((tx) => tx.decisions.set('audit-origin', 'dke/audit/one'));
 });
 afterEach(async () => {
   for (const each of running.splice(0)) await each.stop(5000);

@@ -3,12 +3,14 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Key } from '../../../server/domain/key.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
-import { freshService } from '../../support/shared.ts';
+import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { queryStored } from '../../support/test-store.ts';
 
-const opened = freshService({
+const settings = {
   toml: '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n',
-});
+};
+const opened = freshService(settings);
 let hand: SnapshotHand;
 let applicationId: string;
 let keyId: string;
@@ -33,6 +35,12 @@ const restoreBeside = async (name: string, from = snapshotId): Promise<Key> =>
 const keyNow = (): Promise<Key> => opened.operations.keys.get(administrator, keyId);
 const destroy = async (key: Key): Promise<void> => {
   await opened.operations.masterKeys.destroy(actorIn(key.tenantId), key.applicationId ?? '', key.id);
+};
+/** A person who can write to the database does so while the service is stopped. */
+const tamper = async (statement: string, ...values: string[]): Promise<void> => {
+  await opened.stop();
+  await queryStored(opened.folder, statement, ...values);
+  await restart(opened, settings);
 };
 const runsFinished = async (): Promise<number> =>
   (await opened.operations.audit.list(administrator, { kind: 'erasure.finished', limit: 50 })).items.length;
@@ -114,4 +122,28 @@ test('restoring a copy from its own snapshot keeps what it is a copy of', async 
   await opened.operations.keys.disable(actorIn(copy.tenantId), copy.id);
   await hand.restore(own);
   expect(await copyIn(copy.tenantId)).toMatchObject({ state: 'active', copyOf: keyId });
+});
+
+test.each([
+  ['its state', "update keys set state = 'destroyed', destroyed_at = 1 where id = ?"],
+  ['what it is a copy of', 'update keys set copy_of = null where id = ?'],
+])('a copy hides itself from no run: %s was changed in the database', async (_, statement) => {
+  const copy = await restoreBeside('hidden');
+  const read = 'select state, destroyed_at, copy_of from keys where id = ?';
+  const [before] = await queryStored(opened.folder, read, copy.id);
+  await tamper(statement, copy.id);
+  await destroy(await keyNow());
+  const blocked = await untilAudited(opened, 'erasure.blocked');
+  expect(blocked.details).toMatchObject({ subjects: [{ kind: 'key', id: copy.id }] });
+  expect(await keyNow()).toMatchObject({ state: 'destroyed', unrecoverableAt: null });
+
+  // Repaired, the run ends, and the copy is known again.
+  await tamper(
+    'update keys set state = ?, destroyed_at = null, copy_of = ? where id = ?',
+    ...[String(before?.state), String(before?.copy_of), copy.id],
+  );
+  await expect.poll(runsFinished).toBe(1);
+  expect(await keyNow()).toMatchObject({ unrecoverableAt: null });
+  await destroy(copy);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
 });

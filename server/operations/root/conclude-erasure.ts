@@ -1,0 +1,85 @@
+// Which destroyed keys nothing can bring back from the database: concluded from rows whose authentication code is right, never from what SQL finds. Key
+// material that is stored leads to its row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is concluded
+// before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
+
+import { type Key, originalOf } from '../../domain/key.ts';
+import type { Tenant } from '../../domain/tenant.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { destroyedKeys, ever } from '../keys/destruction-time.ts';
+import { listUnerased } from '../tenants/purge-tenant.ts';
+import type { DamagedRecord } from './reseal-records.ts';
+
+type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions' | 'audit'>;
+
+const inPage = 500;
+
+/** What the last run has covered: what was destroyed before this time. */
+export const coveredUntil = async (from: Pick<Repositories, 'decisions'>): Promise<number> =>
+  Number((await from.decisions.get('erasure-covered')) ?? 0);
+
+/** The key material that is stored. */
+export interface StoredMaterial {
+  /** Originals of the keys that are not destroyed. */
+  readonly usable: ReadonlySet<string>;
+  /** Tenants of these keys and of those originals. */
+  readonly tenants: ReadonlySet<string>;
+  /** Material whose row is missing, or was changed from outside. */
+  readonly unknown: readonly DamagedRecord[];
+}
+
+export const findMaterial = async (from: Pick<Repositories, 'keys'>): Promise<StoredMaterial> => {
+  const usable = new Set<string>();
+  const tenants = new Set<string>();
+  const originals = new Set<string>();
+  const unknown: DamagedRecord[] = [];
+  const doubt = (tenantId: string, objectId: string, version: number): unknown =>
+    unknown.push({ tenantId, objectId, version, class: 'vault-copy' });
+  for (let after: { readonly tenantId: string; readonly objectId: string } | undefined; ; ) {
+    const page = await from.keys.materialOwners(after, inPage);
+    for (const { tenantId, objectId, key } of page)
+      if (key?.integrity !== 'ok' || key.tenantId !== tenantId) doubt(tenantId, objectId, key?.currentVersion ?? 1);
+      else if (key.state !== 'destroyed') {
+        usable.add(originalOf(key));
+        tenants.add(key.tenantId);
+        if (key.copyOf !== null) originals.add(key.copyOf);
+      }
+    after = page.at(-1);
+    if (page.length < inPage) break;
+  }
+  for (const original of await from.keys.listByIds([...originals]))
+    if (original.integrity === 'ok') tenants.add(original.tenantId);
+    else if (!unknown.some(({ objectId }) => objectId === original.id))
+      doubt(original.tenantId, original.id, original.currentVersion);
+  return { usable, tenants, unknown };
+};
+
+/** Purged tenants that nothing can bring back, but for their keys that were destroyed before and are still to be marked. */
+export const erasedTenants = async (
+  from: Reads,
+  before: number,
+  { tenants }: Pick<StoredMaterial, 'tenants'>,
+): Promise<readonly Tenant[]> => {
+  const erased: Tenant[] = [];
+  for (const tenant of await listUnerased(from, before))
+    if (!tenants.has(tenant.id) && !(await from.keys.hasRecoverable(tenant.id))) erased.push(tenant);
+  return erased;
+};
+
+/** Whether something was destroyed that old copies of the store could still reveal, and that a run would end. */
+export const isRunDue = async (from: Reads): Promise<boolean> => {
+  const covered = await coveredUntil(from);
+  const earlier: Key[] = [];
+  for await (const key of destroyedKeys(from))
+    if ((key.destroyedAt ?? 0) >= covered) return true;
+    else earlier.push(key);
+  const purged = await listUnerased(from, ever);
+  if (purged.some(({ purgedAt }) => (purgedAt ?? 0) >= covered)) return true;
+  if (earlier.length === 0 && purged.length === 0) return false;
+  // They waited for copies in other tenants.
+  const material = await findMaterial(from);
+  if (material.unknown.length > 0) return false;
+  return (
+    earlier.some((key) => !material.usable.has(originalOf(key))) ||
+    (await erasedTenants(from, ever, material)).length > 0
+  );
+};
