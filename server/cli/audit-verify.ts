@@ -135,7 +135,7 @@ const parse = (line: string): Readonly<Record<string, unknown>> | null => {
 
 /**
  * Whether the file says itself that it has one tenant's part: in the record of its export, by the number of the tenant's
- * records until then. Without that, hidden records are records that somebody left out.
+ * records until then. Without that, hidden records are records that were left out.
  */
 const watchPart = () => {
   const tenants = new Set<unknown>();

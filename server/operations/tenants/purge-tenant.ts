@@ -24,7 +24,7 @@ type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 /** Missing snapshots that the audit log names. */
 const mostNamed = 20;
 
-/** Whether everything is cleared is in the audit log: it outlives the process, and nobody else writes it. */
+/** Whether everything is cleared is in the audit log: it outlives the process, and only the service writes it. */
 const isCleared = async (from: Pick<Repositories, 'audit'>, tenantId: string): Promise<boolean> =>
   (await from.audit.list(everyTenant, { kind: 'tenant.cleared', subjectId: tenantId, order: 'oldest' }, { limit: 1 }))
     .length > 0;
