@@ -60,6 +60,8 @@ export type Approval = {
   readonly parameters: { readonly [name: string]: unknown };
   /** As it was at the time of the request. */
   readonly impact: { readonly [name: string]: unknown };
+  /** Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed. */
+  readonly changed?: { readonly [name: string]: unknown } | null | undefined;
   readonly rules: readonly ApprovalRule[];
   /** approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done */
   readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';

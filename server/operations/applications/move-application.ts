@@ -151,7 +151,7 @@ export const moveApplication = (
   const governed = withApproval('application.move', {
     permission: 'applications:manage',
     plan: async (from, tenantId, { id, groupId }: { readonly id: string; readonly groupId: string }) => {
-      const { application, target, move: planned } = await plan(from, tenantId, id, groupId);
+      const { application, target, objects, move: planned } = await plan(from, tenantId, id, groupId);
       const { vaultId } = await findGroup(from, tenantId, application.groupId);
       const source = await findVault(from, tenantId, vaultId);
       const rule = (await findVault(from, tenantId, target.vaultId)).dualControl;
@@ -168,7 +168,7 @@ export const moveApplication = (
           leaves: planned.leaves.slice(0, mostNamed).map(({ name }) => name),
           joins: planned.joins.slice(0, mostNamed).map(({ name }) => name),
         },
-        state: { groupId: application.groupId, keys: planned.keys },
+        state: { groupId: application.groupId, newestObject: objects.at(-1)?.handle ?? 0, objects: planned.objects },
       };
     },
     carryOut: (tx, actor, { id, groupId }) => move(ports)(tx, actor, id, groupId),

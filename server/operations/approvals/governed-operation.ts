@@ -7,7 +7,8 @@
 //
 // - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
 // - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
-// - `plan().state` is what the decision rests on. When it is another one at an approval, the request is 'outdated' and nothing is done.
+// - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When one of them is another one at an approval, the
+//   request is 'outdated' and nothing is done. Times of use are `marks`: they are shown, and change all the time.
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
 //   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
 //
@@ -38,9 +39,16 @@ export interface Plan {
   readonly ruled?: ReadonlySet<string>;
   /** What makes the service itself ask for a second person; null: nothing. */
   readonly second?: string | null;
+  /** What approvers are shown. The request is about this: another one outdates it. */
   readonly impact: Approval['impact'];
+  /** What they are shown of uses, which change all the time. */
+  readonly marks?: Approval['impact'];
+  /** What else the decision rests on. */
   readonly state: AuditValue;
 }
+
+/** What is shown, and kept with the request. */
+export const shownOf = ({ impact, marks }: Plan): Approval['impact'] => ({ ...impact, ...marks });
 
 export interface CarriedOut<R> {
   readonly answer: R;
@@ -88,5 +96,11 @@ export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Pl
 };
 
 /** What the decision rests on. */
-export const fingerprintOf = (rules: readonly ApprovalRule[], parameters: Parameters, { state }: Plan): string =>
-  createHash('sha256').update(canonicalJson({ rules, parameters, state })).digest('hex');
+export const fingerprintOf = (
+  rules: readonly ApprovalRule[],
+  parameters: Parameters,
+  { subject, impact, state }: Plan,
+): string =>
+  createHash('sha256')
+    .update(canonicalJson({ rules, parameters, subject: { ...subject }, impact, state }))
+    .digest('hex');

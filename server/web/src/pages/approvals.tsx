@@ -63,6 +63,12 @@ const Detail = ({ approval }: { approval: Approval }) => (
         ),
       ]}
     />
+    {approval.changed != null && (
+      <p className="text-danger">
+        This has changed since the request, so an approval ends it as outdated. Now:{' '}
+        <code className="text-xs wrap-anywhere">{formatValue(approval.changed)}</code>
+      </p>
+    )}
     {approval.rules.map((rule) => (
       <p key={rule.vaultId} className="text-muted">
         {rule.vaultName}: {rule.required} must approve, in addition to the requester
