@@ -57,8 +57,9 @@ export const rememberingDoor = (cache: ServiceAnswerCache, ask: Ask): Ask => {
   };
 
   return async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
+    const askedAt = cache.now();
     const recall = (): ServiceAnswer<R> | null => {
-      const said = cache.recall(request);
+      const said = cache.recall(request, askedAt);
       return said === null ? null : { answer: said.answer as ServiceAnswer<R>['answer'], raw: said.raw, epoch: 0 };
     };
     const said = recall();

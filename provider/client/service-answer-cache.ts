@@ -28,6 +28,8 @@ const mostRemembered = 4096;
 const heldMs = 15_000;
 /** Objects that were found and not asked for yet, in one request: a process that goes through a list asks for the next ones. */
 const mostFound = 256;
+/** The fewest objects that are proven with one request. */
+const leastRefreshed = 2;
 /** Bytes of attributes and values of one configuration, and of one value: what databases keep in data objects has some hundred. */
 const mostBytes = 8 << 20;
 const longestValue = 64 * 1024;
@@ -58,6 +60,8 @@ interface Held {
   object: TokenObject | null;
   until: number;
   readonly uses: Map<KeyUsage, number>;
+  /** It was proven with others, and not asked for since. */
+  isUnused: boolean;
 }
 interface HeldValue {
   readonly version: number;
@@ -81,6 +85,11 @@ export class ServiceAnswerCache {
   /** The same order. */
   readonly #values = new Map<number, HeldValue>();
   #bytes = 0;
+  /** So many objects are proven with one request: fewer while most of them are not asked for. */
+  #mostRefreshed = mostHeld;
+  /** Of the last such request: objects, and those that were asked for while it counted. */
+  #proven = 0;
+  #used = 0;
   #epoch = 0;
   /** When the epoch became known: an answer with another one is newer only if it was asked for later. */
   #epochAt = 0;
@@ -91,22 +100,31 @@ export class ServiceAnswerCache {
     this.#now = now;
   }
 
-  /** The answer to this request, if it was given a moment ago. */
-  recall(request: ServiceRequest): Recalled | null {
+  /**
+   * The answer to this request, if it was given a moment ago. `askedAt`: when the caller asked; what the service was asked at that time or later
+   * answers it, however long that took.
+   */
+  recall(request: ServiceRequest, askedAt = Number.POSITIVE_INFINITY): Recalled | null {
     const { route, handle } = request;
     const held = handle === null ? undefined : this.#held.get(handle);
     if (held === undefined || handle === null) return null;
+    const counts = (until: number): boolean => {
+      if (this.#now() >= until && until - this.#lastMs < askedAt) return false;
+      if (held.isUnused) this.#used += 1;
+      held.isUnused = false;
+      return true;
+    };
     if (route === 'checkUse') {
       this.#asked(handle, held);
       const until = held.uses.get(askedUse(request) as KeyUsage);
-      return until !== undefined && this.#now() < until ? { answer: {}, raw: noBytes } : null;
+      return until !== undefined && counts(until) ? { answer: {}, raw: noBytes } : null;
     }
     if (held.object === null) return null;
     if (route === 'getObject') {
       this.#asked(handle, held);
-      return this.#now() < held.until ? { answer: held.object, raw: noBytes } : null;
+      return counts(held.until) ? { answer: held.object, raw: noBytes } : null;
     }
-    const value = this.#isValueOf(request) && this.#now() < held.until ? this.#valueOf(handle, held) : undefined;
+    const value = this.#isValueOf(request) && counts(held.until) ? this.#valueOf(handle, held) : undefined;
     if (value === undefined) return null;
     this.#values.delete(handle);
     this.#values.set(handle, value);
@@ -156,17 +174,20 @@ export class ServiceAnswerCache {
       if (stale.length > 0 || version > 0) (isAsked ? asked : found).push({ handle: each, uses: stale, version });
     }
     if (asked.length + found.length === 0) return [];
+    if (this.#proven > 0) this.#fitToUse();
     const own = { handle, uses: [...held.uses.keys()], version: held.object?.version ?? 0 };
-    return [own, ...asked, ...found.slice(0, mostFound)].slice(0, mostHeld);
+    return [own, ...asked, ...found.slice(0, mostFound)].slice(0, this.#mostRefreshed);
   }
 
   /** The service has answered what `toRefresh` named. */
   refreshed(asked: readonly HeldObject[], sentAt: number, epoch: number, answers: readonly HeldAnswer[]): void {
+    this.#proven = asked.length;
     if (!this.#isCurrent(epoch, sentAt)) return;
     for (const [at, { handle, uses, version }] of asked.entries()) {
       const held = this.#held.get(handle);
       const answer = answers[at];
       if (held === undefined || answer === undefined) continue;
+      held.isUnused = true;
       for (const usage of uses)
         if (answer.uses.includes(usage)) held.uses.set(usage, sentAt + this.#lastMs);
         else held.uses.delete(usage);
@@ -174,6 +195,17 @@ export class ServiceAnswerCache {
       if (answer.same) held.until = sentAt + this.#lastMs;
       else this.#setObject(held, null);
     }
+  }
+
+  /**
+   * An answer that takes longer than it counts proves nothing to the next caller, so that each of them would have everything proven again; and who
+   * uses one key has no use for a proof of hundreds.
+   */
+  #fitToUse(): void {
+    if (4 * this.#used <= this.#proven) this.#mostRefreshed = Math.max(leastRefreshed, Math.floor(this.#proven / 4));
+    else if (2 * this.#used > this.#proven) this.#mostRefreshed = Math.min(mostHeld, 2 * this.#mostRefreshed);
+    this.#proven = 0;
+    this.#used = 0;
   }
 
   /** Handles of data objects whose values are not held, this one's first, as far as it asks for one. */
@@ -259,7 +291,7 @@ export class ServiceAnswerCache {
   #hold(handle: number): Held {
     let held = this.#held.get(handle);
     if (held === undefined) {
-      held = { seenAt: this.#now(), isAsked: false, object: null, until: 0, uses: new Map() };
+      held = { seenAt: this.#now(), isAsked: false, object: null, until: 0, uses: new Map(), isUnused: false };
       this.#held.set(handle, held);
     }
     held.seenAt = this.#now();
