@@ -1,15 +1,19 @@
-// What the service has said a moment ago: of keys of the token, that they may be used so, and of objects, what they are. An Init of
-// a key that was just used need not ask again, because the operation that follows asks anyway and is refused when the key was
-// disabled or destroyed in the meantime; and who has just found an object, or read one of its attributes, need not fetch it again. The answer to a
-// search says what the objects found may be used for, so that find, Init and operation are two requests.
-// What is remembered counts for a part of a heartbeat's period (three seconds), so that a heartbeat, which may be an Init alone, always asks;
-// and it no longer counts when an answer of the service has another epoch: then something has changed there.
+// What the service has said a moment ago: of keys of the token, that they may be used so, and of
+// objects, what they are. An Init of a key that was just used need not ask again, because the
+// operation that follows asks anyway and is refused when the key was disabled or destroyed in the
+// meantime; and who has just found an object, or read one of its attributes, need not fetch it
+// again. The answer to a search says what the objects found may be used for, so that find, Init and
+// operation are two requests. What is remembered counts for a part of a heartbeat's period (three
+// seconds), so that a heartbeat, which may be an Init alone, always asks; and it no longer counts
+// when an answer of the service has another epoch: then something has changed there.
 //
-// What no longer counts is still held for a while, because it is probably asked for again: one request then proves all of it (`refresh`), so
-// that a heartbeat of hundreds of keys is one request. It counts from when that request was sent. What it does not prove is asked for alone.
+// What no longer counts is still held for a while, because it is probably asked for again: one
+// request then proves all of it (`refresh`), so that a heartbeat of hundreds of keys is one
+// request. It counts from when that request was sent. What it does not prove is asked for alone.
 //
-// Values of data objects are held with the version of their object, and count while the object, as it is proven now, has that version. They take a
-// bounded part of the agent's memory and are wiped when they go.
+// Values of data objects are held with the version of their object, and count while the object, as
+// it is proven now, has that version. They take a bounded part of the agent's memory and are wiped
+// when they go.
 import { core } from '../../addon/core.ts';
 import {
   type HeldAnswer,
@@ -26,11 +30,17 @@ import type { Answer, RouteName, ServiceRequest } from './service.ts';
 const mostRemembered = 4096;
 /** What was not asked for during several heartbeats is not proven with the rest. */
 const heldMs = 15_000;
-/** Objects that were found and not asked for yet, in one request: a process that goes through a list asks for the next ones. */
+/**
+ * Objects that were found and not asked for yet, in one request: a process that goes through a list
+ * asks for the next ones.
+ */
 const mostFound = 256;
 /** The fewest objects that are proven with one request. */
 const leastRefreshed = 2;
-/** Bytes of attributes and values of one configuration, and of one value: what databases keep in data objects has some hundred. */
+/**
+ * Bytes of attributes and values of one configuration, and of one value: what databases keep in
+ * data objects has some hundred.
+ */
 const mostBytes = 8 << 20;
 const longestValue = 64 * 1024;
 
@@ -91,7 +101,10 @@ export class ServiceAnswerCache {
   #proven = 0;
   #used = 0;
   #epoch = 0;
-  /** When the epoch became known: an answer with another one is newer only if it was asked for later. */
+  /**
+   * When the epoch became known: an answer with another one is newer only if it was asked for
+   * later.
+   */
   #epochAt = 0;
 
   /** `lastMs`: how long an answer counts; 0 has everything asked. */
@@ -157,8 +170,9 @@ export class ServiceAnswerCache {
   }
 
   /**
-   * What to prove with one request, because this one asks for something that is held and no longer counts: all that is held in the same way, and
-   * what will be asked for soonest first. Fewer than two: a request for one object alone says more.
+   * What to prove with one request, because this one asks for something that is held and no longer
+   * counts: all that is held in the same way, and what will be asked for soonest first. Fewer than
+   * two: a request for one object alone says more.
    */
   toRefresh(request: ServiceRequest): readonly HeldObject[] {
     const { handle } = request;
@@ -198,8 +212,9 @@ export class ServiceAnswerCache {
   }
 
   /**
-   * An answer that takes longer than it counts proves nothing to the next caller, so that each of them would have everything proven again; and who
-   * uses one key has no use for a proof of hundreds.
+   * An answer that takes longer than it counts proves nothing to the next caller, so that each of
+   * them would have everything proven again; and who uses one key has no use for a proof of
+   * hundreds.
    */
   #fitToUse(): void {
     if (4 * this.#used <= this.#proven) this.#mostRefreshed = Math.max(leastRefreshed, Math.floor(this.#proven / 4));
@@ -208,7 +223,9 @@ export class ServiceAnswerCache {
     this.#used = 0;
   }
 
-  /** Handles of data objects whose values are not held, this one's first, as far as it asks for one. */
+  /**
+   * Handles of data objects whose values are not held, this one's first, as far as it asks for one.
+   */
   valuesToRead(request: ServiceRequest): readonly number[] {
     const { handle } = request;
     if (!this.#isValueOf(request) || handle === null || this.#lastMs === 0) return [];
