@@ -2,12 +2,14 @@
 // a database makes. Of bytes, only the length is told: a label, a value, data, a PIN or an IV is never in a line. Numbers and flags are told as they
 // are; none of them is a secret. A line has no `=` and no `:`, so that what hides secrets in logs leaves it alone.
 //
-// The process chooses every argument. A line has a bounded length and contains names and numbers only. Calls that the library answers on its own are
+// The process chooses every argument, and how often it calls. A line has a bounded length and contains names and numbers only; of each user, so many
+// calls a second are told, and the others counted, so that the lines that wait to be written stay few. Calls that the library answers on its own are
 // not told. The socket loop repeats no call of a traced process on its own (replays.ts), so that each one is told.
 import { attributeName } from '../schema/attributes.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import { mechanismName } from '../schema/mechanisms.ts';
 import type { Arg, Attribute, AttributeQuery, Mechanism } from '../schema/types.ts';
+import type { Account } from './account.ts';
 import type { Witness } from './codec/dispatcher.ts';
 import type { Connection } from './connection.ts';
 import { replayWitness } from './replays.ts';
@@ -67,12 +69,32 @@ const argumentText = ({ kind, name }: Arg, value: unknown): string | null => {
 export const callText = (name: CallName, input: Readonly<Record<string, unknown>>): string =>
   calls[name].args.flatMap((arg) => (arg.name in input ? (argumentText(arg, input[arg.name]) ?? []) : [])).join(', ');
 
+/** Calls of a user that are told in a second: several times those of a heartbeat of a thousand keys. */
+const mostInSecond = 10_000;
+const seconds = new WeakMap<Account, { begunAt: number; told: number; left: number }>();
+
+const tell = (connection: Connection, name: CallName, input: Readonly<Record<string, unknown>>): void => {
+  const now = performance.now();
+  let second = seconds.get(connection.account);
+  if (second === undefined || now - second.begunAt >= 1000) {
+    if (second !== undefined && second.left > 0)
+      connection.log('debug', { count: second.left }, 'calls were left out: there were too many');
+    second = { begunAt: now, told: 0, left: 0 };
+    seconds.set(connection.account, second);
+  }
+  if (second.told === mostInSecond) {
+    second.left += 1;
+    return;
+  }
+  second.told += 1;
+  connection.log('debug', { call: name, arguments: callText(name, input) }, 'called');
+};
+
 /** Tells each call of a traced process before it is carried out. A failure has a line of its own. */
 export const callWitness: Witness<Connection> = {
   before(connection, call, input) {
     replayWitness.before(connection, call, input);
-    if (connection.isTraced)
-      connection.log('debug', { call: call.name, arguments: callText(call.name, input) }, 'called');
+    if (connection.isTraced) tell(connection, call.name, input);
   },
   after(connection, call, input, message, length) {
     if (!connection.isTraced) replayWitness.after(connection, call, input, message, length);

@@ -3,7 +3,7 @@
 //
 // Another user who can write into the log directory chooses names and contents there. So everything is read with the rights of the owner of pkcs11.toml,
 // the database's OS user: regular files, never links, a bounded part of each, and of these only lines that are JSON objects.
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, realpathSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogLine, ProviderTrace } from '../../server/fronts/contract/provider.ts';
 import { loadConfig } from '../client/config.ts';
@@ -15,6 +15,7 @@ const mostOfFile = 16 << 20;
 /** Of all files, the newest first. */
 const mostOfAll = 64 << 20;
 const mostFiles = 128;
+const mostOfSecret = 64 << 10;
 /** Before and after the call that creates the first key. */
 const aroundKeyMs = 5_000;
 const heartbeatMs = 10_000;
@@ -22,15 +23,28 @@ const heartbeatMs = 10_000;
 const mostLines = 5_000;
 
 /** Undefined: not a regular file, or another user's that this one may not read. */
-const openLog = (path: string): number | undefined => {
+const openRegular = (path: string, follows = false): number | undefined => {
   try {
-    const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (follows ? 0 : constants.O_NOFOLLOW));
     if (fstatSync(fd).isFile()) return fd;
     closeSync(fd);
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
   }
   return undefined;
+};
+
+/** A secret file that cannot be read here cannot have come from here either. */
+const readSecret = (path: string): readonly Buffer[] => {
+  const fd = openRegular(path, true);
+  if (fd === undefined) return [];
+  try {
+    const bytes = Buffer.alloc(Math.min(fstatSync(fd).size, mostOfSecret));
+    readSync(fd, bytes);
+    return [bytes];
+  } finally {
+    closeSync(fd);
+  }
 };
 
 /** Lines of the agent's logs in a directory. */
@@ -41,7 +55,7 @@ const readLogs = (directory: string): string[] => {
     for (const name of readdirSync(directory)
       .filter((each) => /^agent-.*\.log/.test(each))
       .slice(0, mostFiles)) {
-      const fd = openLog(join(directory, name));
+      const fd = openRegular(join(directory, name));
       if (fd === undefined) continue;
       const { size, mtimeMs } = fstatSync(fd);
       files.push({ fd, size: Math.min(size, mostOfFile), at: mtimeMs });
@@ -107,9 +121,10 @@ export const traceOf = async (configPath: string, directory: string | undefined)
         .slice(-mostLines),
       secrets: [
         { of: `access_token of ${configPath}`, bytes: Buffer.from(config.accessToken) },
-        ...(clientCertificate === null
-          ? []
-          : [{ of: clientCertificate.key, bytes: readFileSync(clientCertificate.key) }]),
+        ...(clientCertificate === null ? [] : readSecret(clientCertificate.key)).map((bytes) => ({
+          of: clientCertificate?.key ?? '',
+          bytes,
+        })),
       ],
     };
   });
