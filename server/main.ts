@@ -1,6 +1,6 @@
 // Starts and stops the server: one HTTPS listener in one process, and one router behind it (fronts/shared/dispatch.ts).
 
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
+import { writeDurably } from './base/durable-files.ts';
 import { ignoreForeignSignals } from './base/foreign-signals.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
@@ -49,10 +50,7 @@ const showFirstToken = (token: string, path: string | undefined, say: (line: str
     return;
   }
   try {
-    const file = openSync(path, 'wx', 0o600);
-    writeSync(file, `${token}\n`);
-    fsyncSync(file);
-    closeSync(file);
+    writeDurably(path, `${token}\n`, { flag: 'wx' });
     say(`administrator token: in ${path}`);
   } catch (error) {
     say(`${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);

@@ -1,9 +1,10 @@
 // The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
 
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { Core } from '../../addon/core.ts';
+import { putInPlace, replaceFile } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
@@ -63,9 +64,9 @@ export const openCertificates = (
       if (tls.main !== undefined || existsSync(path)) return;
       const names = [...server.publicNames];
       // Of a certificate that was lost. A backup of that one needs it again.
-      if (existsSync(keyPath)) renameSync(keyPath, `${keyPath}.former`);
+      if (existsSync(keyPath)) putInPlace(keyPath, `${keyPath}.former`);
       const pem = core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays });
-      writeFileSync(path, pem, { mode: 0o644 });
+      replaceFile(path, pem, 0o644);
       made = summaryOf(pem);
       log.info('a self-signed certificate was created', { certificatePath: path, ...made });
     },

@@ -1,10 +1,11 @@
 // The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
 // service opens, and nothing next to them. Adapters meet here as they do in app/service.ts.
 
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
+import { putInPlace } from '../base/durable-files.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
@@ -26,6 +27,7 @@ import { type AskPassphrase, createWays, type DeclaredWay, WayClosed } from '../
 import {
   changePath,
   changeWays,
+  clearDrafts,
   createWrapped,
   dropChange,
   formatOf,
@@ -88,6 +90,7 @@ const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
     undo.push(() => store.close());
     const { path, providers } = config.root;
     if (!existsSync(path)) throw new StartError('root-key', `the root key file ${path} is missing: put it back`);
+    clearDrafts(raw, path);
     let wrapped: OpenWrapped | undefined;
     if (formatOf(path) !== 1) {
       const opened = await openWrappedFile({
@@ -155,7 +158,7 @@ const openTarget = async (
     finish: async () => {
       await store.checkpoint();
       await store.close();
-      renameSync(draft, join(target.dataDirectory, 'dke.db'));
+      putInPlace(draft, join(target.dataDirectory, 'dke.db'));
     },
     abandon: async () => {
       await store.close();

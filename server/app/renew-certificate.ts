@@ -1,9 +1,10 @@
 // A new self-signed certificate in two steps, so that clients that pin it are never without one that they accept: it is created next to the present
 // one, clients get both, and then it takes the other's place. SIGHUP makes the service serve it.
 
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { core } from '../../addon/core.ts';
+import { putInPlace, writeDurably } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { summaryOf } from '../native/served-certificates.ts';
@@ -45,8 +46,7 @@ export const createNextCertificate = (config: Config): RenewedCertificate => {
   rmSync(nextKey, { force: true });
   const names = [...config.server.publicNames];
   const pem = core.createSelfSignedCertificate({ keyPath: nextKey, names, days: ownCertificateDays });
-  writeFileSync(next, pem, { mode: 0o644, flag: 'wx' });
-  chmodSync(next, 0o644);
+  writeDurably(next, pem, { mode: 0o644, flag: 'wx' });
   return describe(next);
 };
 
@@ -55,7 +55,7 @@ export const activateNextCertificate = (config: Config): RenewedCertificate => {
   const { certificate, key, next, nextKey } = filesOf(config);
   if (!existsSync(next))
     throw new StartError('config', `there is no ${next}: create it with dke server renew-certificate`);
-  if (existsSync(nextKey)) renameSync(nextKey, key);
-  renameSync(next, certificate);
+  if (existsSync(nextKey)) putInPlace(nextKey, key);
+  putInPlace(next, certificate);
   return describe(certificate);
 };

@@ -1,13 +1,14 @@
 // Backups of the whole service on the embedded database: made on the host while the service runs, and restored into an empty data directory.
 // A restored service is in quarantine until an operator confirms, because what was changed after the backup is not in it.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Core, KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
+import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -20,7 +21,7 @@ import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
 import { openRootBackup, restoreRoot } from '../roots/backup.ts';
 import { openFileRoot } from '../roots/file.ts';
-import { anchorBeside, backupBeside, replaceFile, writeDurably } from '../roots/files.ts';
+import { anchorBeside, backupBeside } from '../roots/files.ts';
 import { openWrappedFile } from '../roots/open.ts';
 import { type AskPassphrase, WayClosed } from '../roots/ways.ts';
 import { formatOf, type OpenWrapped } from '../roots/wrapped-file.ts';
@@ -415,7 +416,7 @@ export const restoreBackup = async (
       undo.push(() => rmSync(configPath, { force: true }));
       writeDurably(configPath, write);
     }
-    renameSync(draft, database);
+    putInPlace(draft, database);
     return {
       backupId: preface.backupId,
       at: preface.at,

@@ -15,8 +15,12 @@ import { growTree, leafHash } from '../base/merkle-tree.ts';
 
 export interface AuditVerdict {
   readonly records: number;
-  /** Records of other tenants, of which an export of one tenant's part has hashes alone. */
+  /** Records of which the file has hashes alone: those of other tenants, where it is one tenant's part. */
   readonly hidden: number;
+  /** The tenant whose part the file says that it is, by the record of its export; null: the whole log. */
+  readonly part: string | null;
+  /** Hidden records behind the record of the export: those of the moment until the checkpoint. Many: ask for a newer export. */
+  readonly hiddenAfter: number;
   readonly checkpoints: number;
   /** Records that the newest good checkpoint covers. */
   readonly signed: number;
@@ -130,6 +134,42 @@ const parse = (line: string): Readonly<Record<string, unknown>> | null => {
 };
 
 /**
+ * Whether the file says itself that it has one tenant's part: in the record of its export, by the number of the tenant's
+ * records until then. Without that, hidden records are records that were left out.
+ */
+const watchPart = () => {
+  const tenants = new Set<unknown>();
+  let shown = 0;
+  let declared: { readonly tenantId: string; readonly hidden: number } | undefined;
+  return {
+    /** Answers what is wrong with it. */
+    read: (record: Readonly<Record<string, unknown>>, hidden: number): string | undefined => {
+      const { kind, tenantId, details } = record;
+      shown += 1;
+      tenants.add(tenantId);
+      // The export's own record counts what it is part of.
+      const counted = (details as { readonly records?: unknown } | undefined)?.records;
+      if (kind !== 'audit-log.exported' || typeof counted !== 'number' || hidden === 0) return undefined;
+      declared = { tenantId: String(tenantId), hidden };
+      return counted === shown
+        ? undefined
+        : `the tenant had ${counted} records when this was exported, but the file has ${shown}`;
+    },
+    end: (hidden: number) => {
+      const part = tenants.size === 1 ? declared : undefined;
+      return {
+        part: part?.tenantId ?? null,
+        hiddenAfter: part === undefined ? 0 : hidden - part.hidden,
+        finding:
+          hidden === 0 || part !== undefined
+            ? undefined
+            : `${hidden} of the records are hidden, and the file does not say that it is one tenant's part: ask for the whole export`,
+      };
+    },
+  };
+};
+
+/**
  * `lines` are those of `GET /api/audit/export`. `known` are checkpoints that were kept elsewhere: they show what was cut off at
  * the end, which a log alone cannot.
  */
@@ -143,6 +183,7 @@ export const verifyAuditLog = async (
   const tree = growTree();
   const names = watchName(verifier);
   const keys = followKeys(verifier);
+  const parts = watchPart();
   const findings: string[] = [];
   let more = 0;
   const find = (text: string): void => {
@@ -155,7 +196,6 @@ export const verifyAuditLog = async (
   let sound = true;
   let sequence = 0;
   let hidden = 0;
-  let shown = 0;
   let number = 0;
 
   const compare = (checkpoint: Checkpoint, whose: string): void => {
@@ -213,11 +253,8 @@ export const verifyAuditLog = async (
         find(`line ${number}: record ${String(given)} is in the place of record ${sequence + 1}`);
       read(value);
       names.read(value);
-      // The export's own record counts what it is part of.
-      const counted = (value.details as { readonly records?: unknown } | undefined)?.records;
-      if (value.kind === 'audit-log.exported' && typeof counted === 'number' && hidden > 0 && counted !== shown + 1)
-        find(`line ${number}: the tenant had ${counted} records when this was exported, but the file has ${shown + 1}`);
-      shown += 1;
+      const miscounted = parts.read(value, hidden);
+      if (miscounted !== undefined) find(`line ${number}: ${miscounted}`);
       sequence = typeof given === 'number' && Number.isSafeInteger(given) ? given : sequence + 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
       compareKnown();
@@ -232,7 +269,9 @@ export const verifyAuditLog = async (
   if (tree.size === 0 && checkpoints === 0) find('the file is empty');
   else if (sound && signed < tree.size && !names.isOther())
     find(`records ${signed + 1} to ${tree.size} are not covered by a checkpoint: an export ends with one`);
+  const { finding: undeclared, ...part } = parts.end(hidden);
+  if (undeclared !== undefined) find(undeclared);
   if (more > 0) findings.push(`and ${more} more`);
   findings.unshift(...names.finding());
-  return { records: tree.size - hidden, hidden, checkpoints, signed, findings, keys: keys.trusted() };
+  return { records: tree.size - hidden, hidden, ...part, checkpoints, signed, findings, keys: keys.trusted() };
 };

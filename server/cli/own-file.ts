@@ -1,8 +1,9 @@
 // Files that the command keeps for one person: JSON in the person's configuration folder, which no other user can read.
 
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { putInPlace, writeDurably } from '../base/durable-files.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
 
@@ -36,12 +37,6 @@ export const readOwnFile = <T>(
 export const writeOwnFile = (path: string, value: object): void => {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const fresh = `${path}.${process.pid}`;
-  const file = openSync(fresh, 'wx', 0o600);
-  try {
-    writeSync(file, JSON.stringify(value));
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(fresh, path);
+  writeDurably(fresh, JSON.stringify(value), { flag: 'wx' });
+  putInPlace(fresh, path);
 };

@@ -29,7 +29,7 @@ export const createKeyStoreProbe = (
   options: Pick<ProberOptions, 'crypto' | 'trust' | 'marks'> & { readonly node: () => ProberOptions['node'] },
 ): KeyStoreConnection => {
   const once = async (endpointId: string): Promise<ConnectionReport> => {
-    const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
+    const endpoint = await store.read.endpoints.stored(everyTenant, endpointId);
     if (endpoint === undefined || endpoint.state === 'deleted') return disconnected('its endpoint is deleted');
     if (endpoint.state === 'disabled') return disconnected('its endpoint is disabled');
     const stopped = directory.stopOf(endpoint.tenantId);

@@ -65,6 +65,8 @@ export const auditKinds = {
   'tenant.deleted': { severity: 'high', activity: 'delete', fields: ['name', 'purgeAt', ...tenantContents] },
   'tenant.restored': { severity: 'high', activity: 'enable', fields: ['name', 'state'] },
   'tenant.purged': { severity: 'critical', activity: 'delete', fields: ['name', ...tenantContents] },
+  /** What a purge leaves to be cleared is cleared. */
+  'tenant.cleared': { severity: 'info', activity: 'delete', fields: ['name'] },
   'tenant.unrecoverable': {
     severity: 'high',
     activity: 'delete',

@@ -5,6 +5,8 @@ import type { RotationProfile } from './notification.ts';
 
 /** Whether the stored row still has the authentication code that the service wrote with it. */
 export type Integrity = 'ok' | 'tampered';
+/** A row whose code was checked when it was loaded: what decides (a rule, a state, an owner) is read from one. */
+export type Sound<T extends { readonly integrity: Integrity }> = T & { readonly integrity: 'ok' };
 
 export type VaultState = 'enabled' | 'disabled' | 'deleted';
 

@@ -20,10 +20,11 @@ import type { KeyState } from '../domain/lifecycle.ts';
 import type { NodeState } from '../domain/node.ts';
 import type { Notification, NotificationFilter, NotificationKind } from '../domain/notification.ts';
 import type { Tenant, TenantScope } from '../domain/tenant.ts';
-import type { Vault } from '../domain/vault.ts';
+import type { Sound, Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { PeopleRepositories } from './people.ts';
+import type { PurgeRepository } from './purge.ts';
 import type {
   OwnedRecord,
   OwnedRecords,
@@ -185,7 +186,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly tenants: {
     /** By id, purged ones too. */
     list(): Promise<readonly Tenant[]>;
-    get(id: string): Promise<Tenant | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(id: string): Promise<Sound<Tenant> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(id: string): Promise<Tenant | undefined>;
     /** Not one that is purged. */
     findByName(name: string): Promise<Tenant | undefined>;
     insert(tenant: Tenant): Promise<void>;
@@ -193,6 +197,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** What is in it and would stop with it. */
     contents(id: string): Promise<TenantContents>;
   };
+  /** What the purge of a tenant removes. */
+  readonly purge: PurgeRepository;
   readonly keks: {
     /** By tenant, then epoch. */
     list(): Promise<readonly StoredKek[]>;
@@ -225,7 +231,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     destroyedOwners(objectIds: readonly string[]): Promise<readonly string[]>;
   };
   readonly vaults: {
-    get(tenant: TenantScope, id: string): Promise<Vault | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(tenant: TenantScope, id: string): Promise<Sound<Vault> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(tenant: TenantScope, id: string): Promise<Vault | undefined>;
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
@@ -233,7 +242,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     update(vault: Vault): Promise<void>;
   };
   readonly keys: {
-    get(tenant: TenantScope, id: string): Promise<Key | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(tenant: TenantScope, id: string): Promise<Sound<Key> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
     list(tenant: TenantScope, filter: KeyListFilter, window: Window): Promise<readonly Key[]>;
     insert(key: Key): Promise<void>;

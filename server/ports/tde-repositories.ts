@@ -3,6 +3,7 @@
 import type { CompletedStep, RunbookRun } from '../domain/runbook-run.ts';
 import type { AccessGuid, Instance, ObjectClass, TdeApplication, TdeGroup, TokenObject } from '../domain/tde.ts';
 import type { TenantScope } from '../domain/tenant.ts';
+import type { Sound } from '../domain/vault.ts';
 import type { Window } from './window.ts';
 
 /** A token object's value, stored next to its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
@@ -26,13 +27,19 @@ export interface CarriedOutRequest {
 
 export interface TdeRepositories {
   readonly groups: {
-    get(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(tenant: TenantScope, id: string): Promise<Sound<TdeGroup> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
     list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
     insert(group: TdeGroup): Promise<void>;
   };
   readonly applications: {
-    get(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(tenant: TenantScope, id: string): Promise<Sound<TdeApplication> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
     list(
       tenant: TenantScope,

@@ -6,6 +6,7 @@ import type { Connection, ExternalKeyStore } from '../domain/external-key-store.
 import type { LatencyCounts } from '../domain/latency.ts';
 import type { RequestFilter } from '../domain/request-log.ts';
 import type { TenantScope } from '../domain/tenant.ts';
+import type { Sound } from '../domain/vault.ts';
 import type { Window } from './window.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
 
@@ -23,7 +24,10 @@ export interface LatencyMinute {
 
 export interface XksRepositories {
   readonly endpoints: {
-    get(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
+    /** For decisions: throws 'key-tampered' where the row was changed from outside. */
+    get(tenant: TenantScope, id: string): Promise<Sound<Endpoint> | undefined>;
+    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    stored(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
     /** Live or deleted: a prefix is never given twice. */
     findByPrefix(prefix: string): Promise<Endpoint | undefined>;
     /** Not deleted, by id. */

@@ -3,8 +3,8 @@
 
 import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';
+import { replaceFile } from '../base/durable-files.ts';
 import type { RootBackup, RootKey } from '../ports/root-provider.ts';
-import { replaceFile } from './files.ts';
 import { openWrappedFile, type RootOptions } from './open.ts';
 import { type AskPassphrase, createWays, WayClosed } from './ways.ts';
 import {

@@ -1,4 +1,4 @@
-// Files next to the root key: replaced as a whole, and overwritten in place where the old must not stay.
+// Files next to the root key: read by their owner only, and overwritten in place where the old must not stay.
 
 import {
   closeSync,
@@ -8,47 +8,19 @@ import {
   fsyncSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
-  renameSync,
   type Stats,
   statSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { toRfc3339 } from '../base/clock.ts';
+import { replaceFile } from '../base/durable-files.ts';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
-
-export const syncFolderOf = (path: string): void => {
-  const folder = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
-};
-
-/** Writes a new file, mode 600, through to the disk. */
-export const writeDurably = (path: string, content: string | Uint8Array): void => {
-  const fd = openSync(path, 'w', 0o600);
-  try {
-    writeFileSync(fd, content);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-};
-
-/** Replaces a file as a whole: after a crash it is the old one or the new one. */
-export const replaceFile = (path: string, content: string | Uint8Array): void => {
-  const draft = `${path}.new`;
-  writeDurably(draft, content);
-  renameSync(draft, path);
-  syncFolderOf(path);
-};
 
 const said = (work: string, path: string, error: unknown): CoreError =>
   error instanceof CoreError
@@ -126,6 +98,41 @@ export const erase = (core: Pick<Core, 'random'>, path: string, position: number
   const noise = Buffer.alloc(length);
   core.random(noise);
   overwrite(path, position, [noise, Buffer.alloc(length)]);
+};
+
+/** How every root key file begins. */
+export const rootMagic = Buffer.from('DKE-ROOT');
+
+/** Of both formats (FORMAT.md). */
+const rootFileSizes = new Set([12_288, 24_576]);
+/**
+ * Other files in the folder of the root key that are root key files: copies that people made. Only files with such a name are opened: the
+ * database and its locks may be in the same folder, and a process that closes a file it has locked elsewhere loses its lock (POSIX).
+ */
+export const rootFilesBeside = (path: string): readonly string[] => {
+  const folder = dirname(path);
+  const isRootFile = (name: string): boolean => {
+    try {
+      if (!/root|key/i.test(name) || !rootFileSizes.has(lstatSync(join(folder, name)).size)) return false;
+      const fd = openSync(join(folder, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      try {
+        const head = Buffer.alloc(rootMagic.length);
+        return fstatSync(fd).isFile() && readSync(fd, head) === head.length && head.equals(rootMagic);
+      } finally {
+        closeSync(fd);
+      }
+    } catch {
+      // A link, or a file of another user: not one that this service can have written.
+      return false;
+    }
+  };
+  try {
+    return readdirSync(folder)
+      .filter((name) => name !== basename(path) && isRootFile(name))
+      .map((name) => join(folder, name));
+  } catch {
+    return [];
+  }
 };
 
 /** The receipt of the newest backup; one that cannot be read is none. */

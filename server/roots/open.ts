@@ -5,8 +5,10 @@ import { existsSync } from 'node:fs';
 import { type Core, CoreError } from '../../addon/core.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import { openFileRoot } from './file.ts';
+import { rootFilesBeside } from './files.ts';
 import { type AskPassphrase, createWays, type DeclaredWay, WayClosed, type Ways } from './ways.ts';
 import {
+  clearDrafts,
   createWrapped,
   formatOf,
   type OpenWrapped,
@@ -93,6 +95,16 @@ const remarksOn = ({ root }: RootOptions, { head }: WrappedFile): readonly strin
     ),
 ];
 
+/** Root key files beside the root key that are neither it nor the key file of a provider. */
+export const copiesOfRoot = (path: string, providers: readonly DeclaredWay[]): readonly string[] =>
+  rootFilesBeside(path).filter((file) => !providers.some((way) => way.type === 'file' && way.path === file));
+
+const copyRemarks = ({ path, providers }: DeclaredRoot): readonly string[] =>
+  copiesOfRoot(path, providers).map(
+    (copy) =>
+      `${copy} is a root key file: it opens older databases, and no rotation changes it; move it away, or shred it`,
+  );
+
 /** Opens a wrapped file that is there, for changes to it. */
 export const openWrappedFile = async (options: RootOptions): Promise<OpenWrapped | SealedRoot['reasons']> => {
   const file = readWrapped(options.core, options.root.path);
@@ -106,10 +118,11 @@ export const openWrappedFile = async (options: RootOptions): Promise<OpenWrapped
 export const openRoot = async (options: RootOptions, create: boolean): Promise<OpenRoot | SealedRoot> => {
   const { core, root, ask } = options;
   const { path, providers } = root;
+  if (existsSync(path) || create) clearDrafts(core, path);
   if (providers.length === 0) {
     if (existsSync(path) && formatOf(path) !== 1)
       throw new CoreError('format', `the root key file ${path} is wrapped: declare its providers ([[root.providers]])`);
-    return { state: 'open', root: openFileRoot(core, path, create), remarks: [] };
+    return { state: 'open', root: openFileRoot(core, path, create), remarks: copyRemarks(root) };
   }
   const ways = createWays(core, options.readDescriptor);
   if (!existsSync(path)) {
@@ -144,7 +157,11 @@ export const openRoot = async (options: RootOptions, create: boolean): Promise<O
   const opened = await openByWays(options, ways, file, providers);
   const finish = (open: OpenWrapped): RootProvider => wrappedRoot(core, open);
   if (!Array.isArray(opened)) {
-    return { state: 'open', root: finish(opened as OpenWrapped), remarks: remarksOn(options, file) };
+    return {
+      state: 'open',
+      root: finish(opened as OpenWrapped),
+      remarks: [...remarksOn(options, file), ...copyRemarks(root)],
+    };
   }
   return {
     state: 'sealed',

@@ -4,11 +4,13 @@
 // from (passphrase.ts, hardware.ts, file.ts).
 
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Core, CoreError, type KeyRef, type RecordContext } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
+import { putInPlace, removeDurably, replaceFile, syncFolder, writeDurably } from '../base/durable-files.ts';
 import type { RootKey, RootWay } from '../ports/root-provider.ts';
-import { erase, readOwnFile, replaceFile, syncFolderOf, writeDurably } from './files.ts';
+import { erase, readOwnFile, rootMagic } from './files.ts';
 
 export type WrappingCore = Pick<
   Core,
@@ -44,7 +46,7 @@ interface Slot {
   readonly record: Buffer;
 }
 
-const magic = Buffer.from('DKE-ROOT');
+const magic = rootMagic;
 const format = 2;
 const headSize = 16_384;
 export const slotSize = 4_096;
@@ -116,24 +118,42 @@ const finishReplacement = (core: Pick<Core, 'random'>, path: string): void => {
     chmodSync(old, 0o600);
     erase(core, old, 0, size);
   }
-  unlinkSync(old);
-  syncFolderOf(path);
+  removeDurably(old);
+};
+
+/** Overwrites a file that has the root keys under a key of before, or of a change that never happened, and removes it. */
+const eraseFile = (core: Pick<Core, 'random'>, path: string): void => {
+  if (!existsSync(path)) return;
+  erase(core, path, 0, statSync(path).size);
+  removeDurably(path);
+};
+
+/**
+ * What a process that ended within a change has left beside the file: a draft opens with the keys of providers, and a
+ * rotation does not change it. Only for who holds the lock of the data directory: the draft may be another process's.
+ */
+export const clearDrafts = (core: Pick<Core, 'random'>, path: string): void => {
+  if (existsSync(path)) finishReplacement(core, path);
+  for (const draft of [`${path}.new`, `${changePath(path)}.new`]) eraseFile(core, draft);
 };
 
 /** Puts a new file in the place of the old one, whose contents are then overwritten. */
 const replaceErasing = (core: Pick<Core, 'random'>, path: string, content: Buffer): void => {
-  if (existsSync(path)) {
-    finishReplacement(core, path);
-    writeDurably(`${path}.new`, content);
-    linkSync(path, `${path}.old`);
-    renameSync(`${path}.new`, path);
-    syncFolderOf(path);
-    finishReplacement(core, path);
-    return;
+  if (existsSync(path)) finishReplacement(core, path);
+  const draft = `${path}.new`;
+  eraseFile(core, draft);
+  try {
+    writeDurably(draft, content);
+    if (existsSync(path)) {
+      linkSync(path, `${path}.old`);
+      syncFolder(dirname(path));
+    }
+    putInPlace(draft, path);
+  } catch (error) {
+    eraseFile(core, draft);
+    throw error;
   }
-  writeDurably(`${path}.new`, content);
-  renameSync(`${path}.new`, path);
-  syncFolderOf(path);
+  if (existsSync(path)) finishReplacement(core, path);
 };
 
 /** Reads the file without opening it. Throws CoreError 'io', 'permission', 'format'. */
@@ -331,8 +351,7 @@ export const dropChange = (core: Pick<Core, 'random'>, path: string): void => {
   try {
     erase(core, request, 0, statSync(request).size);
   } finally {
-    unlinkSync(request);
-    syncFolderOf(path);
+    removeDurably(request);
   }
 };
 

@@ -13,7 +13,6 @@ import {
   openSync,
   readdirSync,
   readSync,
-  renameSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -21,6 +20,7 @@ import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
+import { putInPlace, syncFolder } from '../base/durable-files.ts';
 import type { LogItem, LogSink } from '../ports/log-sink.ts';
 
 export interface FileSinkOptions {
@@ -80,15 +80,6 @@ const readContent = (fd: number): Content => {
   return { log: log ?? (whole === 0 ? undefined : unnamed), record, checkpoint };
 };
 
-const syncFolder = (path: string): void => {
-  const fd = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-};
-
 /** The rotated files, the oldest first. */
 const rotatedFiles = (path: string): readonly string[] =>
   readdirSync(dirname(path))
@@ -118,11 +109,11 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
   const rotated = (): readonly string[] => rotatedFiles(path);
 
   const rotate = (last: number): void => {
-    renameSync(path, `${path}.${suffix(last)}`);
+    putInPlace(path, `${path}.${suffix(last)}`);
     const old = rotated();
     if (keep > 0)
       for (const file of old.slice(0, Math.max(0, old.length - keep))) unlinkSync(join(dirname(path), file));
-    syncFolder(path);
+    syncFolder(dirname(path));
   };
 
   /** Files of another log. The current one goes last: one that is cut off is finished by the next batch. */
@@ -135,9 +126,8 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
         throw new Error(
           `${path} has records of another log, ${log}, and ${aside} is there already: give every service a file of its own`,
         );
-      renameSync(join(folder, file), aside);
+      putInPlace(join(folder, file), aside);
     }
-    syncFolder(path);
   };
 
   /** The file of this log, and what it has. */
@@ -178,7 +168,7 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
         ftruncateSync(fd, before);
         throw error;
       }
-      if (before === 0) syncFolder(path);
+      if (before === 0) syncFolder(dirname(path));
       size = before + bytes.length;
     } finally {
       closeSync(fd);

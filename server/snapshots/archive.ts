@@ -1,19 +1,10 @@
 // The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other user can read. What is being written
 // has `.part` until it is whole and durable.
 
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { open, rename, unlink } from 'node:fs/promises';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
+import { open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { putInPlace, putInPlaceSoon, removeDurably, replaceFile, writeWhole } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -72,7 +63,7 @@ const eraseUnits = async (
             isSigned(erasureText(id, unitId, before.at), before.signature, publicKey);
           if (!done) {
             const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
-            await file.handle.write(over, 0, over.length, place + slotFixed);
+            await writeWhole(file.handle, over, place + slotFixed);
           }
         }
         place += slotLength;
@@ -97,7 +88,7 @@ const receiveFile = async (path: string, body: Parameters<SnapshotArchive['recei
       await file.appendFile(piece);
     }
     await file.sync();
-    await rename(draft, path);
+    await putInPlaceSoon(draft, path);
   } catch (error) {
     await unlink(draft).catch(() => undefined);
     throw error;
@@ -140,9 +131,7 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
         return undefined;
       }
     },
-    setMark: (mark) => {
-      writeFileSync(markPath, `${mark}\n`, { mode: 0o600, flush: true });
-    },
+    setMark: (mark) => replaceFile(markPath, `${mark}\n`),
     begin: async (preface, recipients) => {
       try {
         return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients);
@@ -170,10 +159,8 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
     // The database may have been changed: a value that is not an id has no file.
     has: (id) => isId(id) && existsSync(pathOf(id)),
-    rename: (from, to) => renameSync(pathOf(from), pathOf(to)),
-    remove: (id) => {
-      if (existsSync(pathOf(id))) unlinkSync(pathOf(id));
-    },
+    rename: (from, to) => putInPlace(pathOf(from), pathOf(to)),
+    remove: (id) => removeDurably(pathOf(id)),
     receive: (id, body) => receiveFile(pathOf(id), body),
     content: (id) => contentOf(pathOf(id)),
   };

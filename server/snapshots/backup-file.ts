@@ -3,11 +3,11 @@
 // are, and the root key, which is never in a backup.
 
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, parseBase64, toBase64 } from '../base/bytes.ts';
+import { putInPlaceSoon } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { backupContext, type RecoveryPublicKey } from '../base/recovery-key.ts';
@@ -52,15 +52,6 @@ const contentKey = (core: Pick<Core, 'hkdf'>, key: KeyRef, preface: Uint8Array):
 
 const parametersOf = (index: number, last: boolean) =>
   ({ algorithm: 'aes-gcm', iv: segmentNonce(index, last), tagLength }) as const;
-
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-};
 
 /** Fills the buffer as far as the file goes. */
 const readFully = async (file: FileHandle, buffer: Buffer): Promise<number> => {
@@ -147,8 +138,7 @@ export const writeBackup = async (
     const { size } = await file.stat();
     await file.close();
     file = undefined;
-    await rename(draft, path);
-    await syncFolder(path);
+    await putInPlaceSoon(draft, path);
     return size;
   } catch (error) {
     await file?.close();

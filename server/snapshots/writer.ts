@@ -2,11 +2,11 @@
 // that seal it are created here and released at the end; from then on only a recovery key opens it.
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rename, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { Core, KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';
+import { putInPlaceSoon } from '../base/durable-files.ts';
 import { idBytes } from '../base/ids.ts';
 import { type RecoveryPublicKey, sealingContext } from '../base/recovery-key.ts';
 import type { SnapshotClosing, SnapshotPreface, SnapshotRow, SnapshotWriter } from '../ports/snapshot-archive.ts';
@@ -144,9 +144,7 @@ const packSlot = (unitId: string, sealed: Buffer): Buffer => {
 const publish = async (file: FileHandle, draft: string, path: string): Promise<void> => {
   await file.sync();
   await file.close();
-  await rename(draft, path);
-  const folder = await open(dirname(path), 'r');
-  await folder.sync().finally(() => folder.close());
+  await putInPlaceSoon(draft, path);
 };
 
 export const beginSnapshot = async (

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';
 import { laterOf } from './later-of.ts';
-import { refuseTampered } from './row-codes.ts';
+import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -25,12 +25,14 @@ export const createGroups = (
   terms: Pick<Terms, 'add'>,
 ): Repositories['groups'] => {
   const check = policyRows.integrity;
+  const stored: Repositories['groups']['stored'] = async (tenant, id) => {
+    const query = inScope(db.selectFrom('tde_groups').selectAll(), tenant);
+    const row = await query.where('id', '=', id).executeTakeFirst();
+    return row && toGroup(row, check('tde_groups', row));
+  };
   return {
-    get: async (tenant, id) => {
-      const query = inScope(db.selectFrom('tde_groups').selectAll(), tenant);
-      const row = await query.where('id', '=', id).executeTakeFirst();
-      return row && toGroup(row, check('tde_groups', row));
-    },
+    get: soundOnly(stored, 'group', ({ name }) => name),
+    stored,
     findByName: async (tenantId, name) => {
       const row = await db
         .selectFrom('tde_groups')
@@ -58,12 +60,14 @@ export const createApplications = (
   terms: Pick<Terms, 'add' | 'renew'>,
 ): Repositories['applications'] => {
   const check = policyRows.integrity;
+  const stored: Repositories['applications']['stored'] = async (tenant, id) => {
+    const query = inScope(db.selectFrom('tde_applications').selectAll(), tenant);
+    const row = await query.where('id', '=', id).executeTakeFirst();
+    return row && toApplication(row, check('tde_applications', row));
+  };
   return {
-    get: async (tenant, id) => {
-      const query = inScope(db.selectFrom('tde_applications').selectAll(), tenant);
-      const row = await query.where('id', '=', id).executeTakeFirst();
-      return row && toApplication(row, check('tde_applications', row));
-    },
+    get: soundOnly(stored, 'application', ({ name }) => name),
+    stored,
     findByName: async (tenantId, name) => {
       const row = await db
         .selectFrom('tde_applications')

@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Repositories } from '../ports/store.ts';
 import { laterOf } from './later-of.ts';
-import { refuseTampered } from './row-codes.ts';
+import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -37,13 +37,13 @@ export const createEndpoints = (
       return toEndpoint(row, own.map(toCredential), sound ? 'ok' : 'tampered');
     });
   };
+  const stored: Repositories['endpoints']['stored'] = async (tenant, id) =>
+    (
+      await loadEndpoints(await inScope(db.selectFrom('endpoints').selectAll(), tenant).where('id', '=', id).execute())
+    )[0];
   return {
-    get: async (tenant, id) =>
-      (
-        await loadEndpoints(
-          await inScope(db.selectFrom('endpoints').selectAll(), tenant).where('id', '=', id).execute(),
-        )
-      )[0],
+    get: soundOnly(stored, 'endpoint', ({ name }) => name),
+    stored,
     findByPrefix: async (prefix) =>
       (await loadEndpoints(await db.selectFrom('endpoints').selectAll().where('prefix', '=', prefix).execute()))[0],
     list: async (tenant, { after, limit }) => {

@@ -6,7 +6,7 @@ import { createErasableKeys } from './erasable-keys.ts';
 import { listKeys } from './key-list.ts';
 import type { KeyTags } from './key-tags.ts';
 import { laterOf } from './later-of.ts';
-import { refuseTampered } from './row-codes.ts';
+import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -20,12 +20,14 @@ export const createKeys = (
   keyTags: KeyTags,
 ): Repositories['keys'] => {
   const check = policyRows.integrity;
+  const stored: Repositories['keys']['stored'] = async (tenant, id) => {
+    const query = inScope(db.selectFrom('keys').selectAll(), tenant);
+    const row = await query.where('id', '=', id).executeTakeFirst();
+    return row && toKey(row, check('keys', row));
+  };
   return {
-    get: async (tenant, id) => {
-      const query = inScope(db.selectFrom('keys').selectAll(), tenant);
-      const row = await query.where('id', '=', id).executeTakeFirst();
-      return row && toKey(row, check('keys', row));
-    },
+    get: soundOnly(stored, 'key', ({ name }) => name),
+    stored,
     list: async (tenant, filter, window) =>
       (await listKeys(db, tenant, filter, window)).map((row) => toKey(row, check('keys', row))),
     insert: async (key) => {

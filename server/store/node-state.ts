@@ -1,20 +1,11 @@
 // The files of a node's own state (ports/node-state.ts), in its data directory.
 
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toRfc3339 } from '../base/clock.ts';
+import { replaceFile, syncFolder, writeWhole } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import type { StorePosition } from '../domain/change-protocol.ts';
 import type { Log } from '../ports/log.ts';
@@ -45,27 +36,6 @@ const readSlots = (path: string): Slot | undefined => {
   return slots.reduce((newest, slot) => ((slot?.turn ?? -1) > (newest?.turn ?? -1) ? slot : newest), undefined);
 };
 
-const syncFolder = (folder: string): void => {
-  const fd = openSync(folder, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-};
-const replaceFile = (folder: string, name: string, text: string): void => {
-  const path = join(folder, name);
-  const fd = openSync(`${path}.new`, 'w', 0o600);
-  try {
-    writeFileSync(fd, text);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(`${path}.new`, path);
-  syncFolder(folder);
-};
-
 /** Writes positions to the file, one after the other; those that come during a write share the next one. */
 const createWriter = (path: string, log: Log, firstTurn: number) => {
   let file: FileHandle | undefined;
@@ -81,8 +51,7 @@ const createWriter = (path: string, log: Log, firstTurn: number) => {
       try {
         file ??= await open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
         turn += 1;
-        if (newest !== undefined)
-          await file.write(pack({ turn, position: newest }), 0, slotBytes, (turn % 2) * slotBytes);
+        if (newest !== undefined) await writeWhole(file, pack({ turn, position: newest }), (turn % 2) * slotBytes);
         await file.datasync();
         failed = false;
       } catch (error) {
@@ -136,7 +105,7 @@ const readQuarantine = (path: string): RecordedQuarantine | undefined => {
 
 /** `dke root restore` leaves this where no checkpoint tells how new the database must be. */
 export const recordRootRestored = (dataDirectory: string, at: number): void =>
-  replaceFile(dataDirectory, restoredName, `${toRfc3339(at)}\n`);
+  replaceFile(join(dataDirectory, restoredName), `${toRfc3339(at)}\n`);
 
 /** Nothing of it holds in another store. Overwritten and not removed: the file may be open. */
 export const forgetPosition = (dataDirectory: string): void => {
@@ -166,7 +135,7 @@ export const openNodeState = (dataDirectory: string, log: Log, accepts: boolean)
     note: writer.note,
     kept: writer.kept,
     quarantine: accepts ? undefined : readQuarantine(place(quarantineName)),
-    recordQuarantine: (quarantine) => replaceFile(dataDirectory, quarantineName, `${JSON.stringify(quarantine)}\n`),
+    recordQuarantine: (quarantine) => replaceFile(place(quarantineName), `${JSON.stringify(quarantine)}\n`),
     rootRestoredAt: existsSync(restored) ? readFileSync(restored, 'utf8').trim().slice(0, 40) : undefined,
     clear: () => {
       writer.forget();

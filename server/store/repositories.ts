@@ -18,6 +18,7 @@ import { createKeys } from './keys.ts';
 import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createPeople } from './people.ts';
+import { createPurge } from './purge.ts';
 import { createRequestLog } from './request-log.ts';
 import type { ReadingAs, RowSet } from './row-set.ts';
 import { createRunbookRuns } from './runbook-runs.ts';
@@ -45,6 +46,7 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
     decisions: createDecisions(db, policyRows),
     tenants: createTenants(db, policyRows, clock),
     keks: createTenantKeks(db),
+    purge: createPurge(db),
     whole: createWhole(db, policyRows, set, as),
     records: createKeyRecords(db),
     vaults: createVaults(db, policyRows, terms),

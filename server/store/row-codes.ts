@@ -3,7 +3,7 @@
 
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { Integrity } from '../domain/vault.ts';
+import type { Integrity, Sound } from '../domain/vault.ts';
 import { type PolicyTable, type Schema, tables } from './schema.ts';
 
 /** Writing a row back would give it a fresh authentication code: a tampered one must not get it. */
@@ -13,6 +13,21 @@ export const refuseTampered = (entity: { readonly integrity: 'ok' | 'tampered' }
       hint: 'compare the database with a backup; the audit log has an alarm that names the record',
     });
 };
+
+/** A look-up for decisions: no other row leaves it than one whose code is right. */
+export const soundOnly =
+  <A extends readonly unknown[], T extends { readonly integrity: Integrity }>(
+    stored: (...by: A) => Promise<T | undefined>,
+    what: string,
+    nameOf: (found: T) => string,
+  ) =>
+  async (...by: A): Promise<Sound<T> | undefined> => {
+    const found = await stored(...by);
+    if (found === undefined || found.integrity === 'ok') return found as Sound<T> | undefined;
+    throw new ServiceError('key-tampered', `the stored ${what} ${nameOf(found)} was changed from outside`, {
+      hint: 'compare the database with a backup; dke verify names every such row',
+    });
+  };
 
 /** Computes the authentication code of a row's text: 64 hexadecimal digits. */
 export type RowAuthenticator = (text: string) => string;

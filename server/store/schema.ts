@@ -51,6 +51,10 @@ type TableName = keyof Tables;
  * instants milliseconds since the epoch.
  */
 export type Schema = { [T in TableName]: TableOf<Tables[T]> };
+/** Tables whose rows a purge changes in a step of its own. */
+export type SteppedTable = {
+  [T in TableName]: Tables[T] extends { readonly purge: 'by a step' } ? T : never;
+}[TableName];
 /** Tables whose rows have an authentication code (row-codes.ts). */
 export type PolicyTable = {
   [T in TableName]: Tables[T] extends { readonly code: readonly string[] } ? T : never;

@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { everyTenant, type Tenant, type TenantScope } from '../domain/tenant.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
-import { refuseTampered } from './row-codes.ts';
+import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
@@ -72,6 +72,10 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       .executeTakeFirstOrThrow();
     return Number(row.count);
   };
+  const stored: Repositories['tenants']['stored'] = async (id) => {
+    const row = await all().where('id', '=', id).executeTakeFirst();
+    return row && checked(row);
+  };
   return {
     contents: async (id) => ({
       vaults: await count('vaults', id, '!=', 'deleted'),
@@ -82,10 +86,8 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       exportedCopies: await countExports(id),
     }),
     list: async () => (await all().orderBy('id').execute()).map(checked),
-    get: async (id) => {
-      const row = await all().where('id', '=', id).executeTakeFirst();
-      return row && checked(row);
-    },
+    get: soundOnly(stored, 'tenant', ({ name }) => name),
+    stored,
     findByName: async (name) => {
       const row = await all().where('name', '=', name).where('state', '!=', 'purged').executeTakeFirst();
       return row && checked(row);

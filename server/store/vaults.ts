@@ -2,7 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';
-import { refuseTampered } from './row-codes.ts';
+import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { Terms } from './search.ts';
@@ -15,12 +15,14 @@ export const createVaults = (
   terms: Pick<Terms, 'add' | 'renew'>,
 ): Repositories['vaults'] => {
   const check = policyRows.integrity;
+  const stored: Repositories['vaults']['stored'] = async (tenant, id) => {
+    const query = inScope(db.selectFrom('vaults').selectAll(), tenant);
+    const row = await query.where('id', '=', id).executeTakeFirst();
+    return row && toVault(row, check('vaults', row));
+  };
   return {
-    get: async (tenant, id) => {
-      const query = inScope(db.selectFrom('vaults').selectAll(), tenant);
-      const row = await query.where('id', '=', id).executeTakeFirst();
-      return row && toVault(row, check('vaults', row));
-    },
+    get: soundOnly(stored, 'vault', ({ name }) => name),
+    stored,
     findByName: async (tenantId, name) => {
       const row = await db
         .selectFrom('vaults')

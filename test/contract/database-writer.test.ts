@@ -94,13 +94,13 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   },
   tenants: sample<Tenant>(
     (tx, entity) => tx.tenants.insert(entity),
-    (read) => read.tenants.get(tenant.id),
+    (read) => read.tenants.stored(tenant.id),
     tenant,
     { change: { write: (tx, entity) => tx.tenants.update(entity), to: { state: 'suspended' } } },
   ),
   vaults: sample<Vault>(
     (tx, entity) => tx.vaults.insert(entity),
-    (read) => read.vaults.get(tenant.id, idOf('vaults')),
+    (read) => read.vaults.stored(tenant.id, idOf('vaults')),
     storedVault({
       id: idOf('vaults'),
       tenantId: tenant.id,
@@ -110,19 +110,19 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   ),
   keys: sample<Key>(
     (tx, entity) => tx.keys.insert(entity),
-    (read) => read.keys.get(tenant.id, idOf('keys')),
+    (read) => read.keys.stored(tenant.id, idOf('keys')),
     newKey({ id: idOf('keys'), tenantId: tenant.id, vaultId: idOf('vaults'), name: 'key', createdAt: 3 }),
     { change: { write: (tx, entity) => tx.keys.update(entity), to: { state: 'disabled', disabledAt: 4 } } },
   ),
   tde_groups: sample<TdeGroup>(
     (tx, entity) => tx.groups.insert(entity),
-    (read) => read.groups.get(tenant.id, idOf('tde_groups')),
+    (read) => read.groups.stored(tenant.id, idOf('tde_groups')),
     { id: idOf('tde_groups'), tenantId: tenant.id, name: 'group', vaultId: idOf('vaults'), createdAt: 2, ...ok },
     {},
   ),
   tde_applications: sample<TdeApplication>(
     (tx, entity) => tx.applications.insert(entity),
-    (read) => read.applications.get(tenant.id, idOf('tde_applications')),
+    (read) => read.applications.stored(tenant.id, idOf('tde_applications')),
     {
       id: idOf('tde_applications'),
       tenantId: tenant.id,
@@ -188,7 +188,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   ),
   endpoints: sample<Endpoint>(
     (tx, entity) => tx.endpoints.insert(entity),
-    (read) => read.endpoints.get(tenant.id, idOf('endpoints')),
+    (read) => read.endpoints.stored(tenant.id, idOf('endpoints')),
     {
       id: idOf('endpoints'),
       tenantId: tenant.id,
@@ -218,7 +218,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
     load: async (read) => {
       const { tampered } = await read.whole.checkRows('endpoint_credentials');
       if (tampered.length > 0) return { integrity: 'tampered' };
-      return read.endpoints.get(tenant.id, idOf('endpoints'));
+      return read.endpoints.stored(tenant.id, idOf('endpoints'));
     },
   },
   external_key_stores: sample<ExternalKeyStore>(

@@ -239,7 +239,8 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       await tx.keys.insert(key);
     });
     tamper(folder, `update keys set ${change}`);
-    const seen = await store.read.keys.get(tenant.id, key.id);
+    await expect(store.read.keys.get(tenant.id, key.id)).rejects.toMatchObject({ code: 'key-tampered' });
+    const seen = await store.read.keys.stored(tenant.id, key.id);
     expect(seen?.integrity).toBe('tampered');
     const update = store.write(async (tx) => {
       if (seen !== undefined) await tx.keys.update(seen);
@@ -257,7 +258,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       folder,
       `update vaults set state = 'enabled', row_mac = (select row_mac from vaults where name = 'one') where name = 'two'`,
     );
-    expect(await store.read.vaults.get(everyTenant, two.id)).toMatchObject({ integrity: 'tampered' });
+    expect(await store.read.vaults.stored(everyTenant, two.id)).toMatchObject({ integrity: 'tampered' });
   });
 
   test('wipes a record', async () => {
@@ -401,7 +402,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
 
   test('recognises a tenant whose state was changed from outside', async () => {
     tamper(folder, `update tenants set state = 'deleted' where id = '${tenant.id}'`);
-    expect(await store.read.tenants.get(tenant.id)).toMatchObject({ integrity: 'tampered' });
+    expect(await store.read.tenants.stored(tenant.id)).toMatchObject({ integrity: 'tampered' });
     await expect(
       store.write(async (tx) => {
         const [found] = await tx.tenants.list();

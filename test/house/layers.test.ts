@@ -43,7 +43,14 @@ const layers: readonly Layer[] = [
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // Runs once on a database host to install the agent and its library.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
-  { name: 'base', path: /^server\/base\//, may: ['labels'], packages: /^node:(buffer|crypto|dns|net|util)$/ },
+  // Files that survive a power failure: for every adapter and process that keeps some.
+  { name: 'durable-files', path: /^server\/base\/durable-files\.ts$/, may: [], packages: /^node:(fs|path)/ },
+  {
+    name: 'base',
+    path: /^server\/base\/(?!durable-files)/,
+    may: ['labels'],
+    packages: /^node:(buffer|crypto|dns|net|util)$/,
+  },
   { name: 'domain', path: /^server\/domain\//, may: ['base'], packages: nothing },
   // Texts as data: they are read from files next to the code.
   {
@@ -61,21 +68,21 @@ const layers: readonly Layer[] = [
     types: ['addon'],
     packages: /^node:(async_hooks|buffer|crypto|util)$/,
   },
-  { name: 'store', path: /^server\/store\//, may: ['base', 'domain', 'ports'] },
-  { name: 'native', path: /^server\/native\//, may: ['base', 'domain', 'ports', 'addon', 'labels'] },
+  { name: 'store', path: /^server\/store\//, may: ['base', 'durable-files', 'domain', 'ports'] },
+  { name: 'native', path: /^server\/native\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
   // A wrapped root file contains nothing unencrypted. A hardware module's secret passes as bytes through the child that calls the module.
-  { name: 'roots', path: /^server\/roots\//, may: ['base', 'domain', 'ports', 'addon', 'labels'] },
+  { name: 'roots', path: /^server\/roots\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
   // It seals and opens by references into the addon: keys do not pass through here.
   {
     name: 'snapshots',
     path: /^server\/snapshots\//,
-    may: ['base', 'domain', 'ports', 'addon', 'labels'],
+    may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
     packages: /^node:/,
   },
-  { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'domain', 'ports'] },
+  { name: 'sinks', path: /^server\/sinks\//, may: ['base', 'durable-files', 'domain', 'ports'] },
   // Runs in the command and in browsers alike.
   { name: 'bundle', path: /^server\/bundle\//, may: [], packages: nothing },
   { name: 'packages', path: /^server\/packages\//, may: ['base', 'bundle', 'ports'], packages: /^node:/ },
@@ -117,6 +124,7 @@ const layers: readonly Layer[] = [
     path: /^server\/app\//,
     may: [
       'base',
+      'durable-files',
       'domain',
       'content',
       'ports',
@@ -134,7 +142,7 @@ const layers: readonly Layer[] = [
   {
     name: 'main',
     path: /^server\/(main|open-logs)\.ts$/,
-    may: ['base', 'app', 'config', 'contract', 'listener', 'log-file'],
+    may: ['base', 'durable-files', 'app', 'config', 'contract', 'listener', 'log-file'],
     types: ['ports'],
   },
   {
@@ -143,6 +151,7 @@ const layers: readonly Layer[] = [
     // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
     may: [
       'base',
+      'durable-files',
       'app',
       'api-client',
       'bundle',

@@ -104,7 +104,7 @@ export const createEndpointDiagnosis = (
   const checks = checksOf(trust, cloud);
   return {
     run: async (endpointId, request, ownRequests, watch) => {
-      const endpoint = await store.read.endpoints.get(everyTenant, endpointId);
+      const endpoint = await store.read.endpoints.stored(everyTenant, endpointId);
       if (endpoint === undefined) throw new Error('there is no such endpoint');
       const { tenantId } = endpoint;
       const now = clock.now();
@@ -130,8 +130,8 @@ export const createEndpointDiagnosis = (
       });
       const context: EndpointContext = {
         endpoint,
-        key: await store.read.keys.get(tenantId, endpoint.keyId),
-        vault: await store.read.vaults.get(tenantId, endpoint.vaultId),
+        key: await store.read.keys.stored(tenantId, endpoint.keyId),
+        vault: await store.read.vaults.stored(tenantId, endpoint.vaultId),
         credentials: directory.endpoint(endpoint.prefix)?.credentials ?? [],
         publicUrl,
         servedCertificate: options.servedCertificate(),

@@ -61,7 +61,7 @@ export const createAccess = ({
     refuseGone(directory.tenant(tenantId));
   },
   requireStillChangeable: async ({ tenantId }) => {
-    refuseGone(await store.read.tenants.get(tenantId));
+    refuseGone(await store.read.tenants.stored(tenantId));
   },
   check: (grants, permission, tenantId, scope) => {
     if (isAllowed(grants, permission, tenantId, scope)) return;

@@ -13,7 +13,7 @@ import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import type { Window } from '../../ports/window.ts';
 import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
-import { findApplication, findSoundGroup, findVault } from '../shared/find.ts';
+import { findApplication, findGroup, findVault } from '../shared/find.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
@@ -54,12 +54,11 @@ interface Planned {
 
 const plan = async (from: Repositories, tenantId: string, id: string, groupId: string): Promise<Planned> => {
   const application = await findApplication(from, tenantId, id);
-  const source = await findSoundGroup(from, tenantId, application.groupId);
-  const target = await findSoundGroup(from, tenantId, groupId);
+  const source = await findGroup(from, tenantId, application.groupId);
+  const target = await findGroup(from, tenantId, groupId);
   if (target.id === source.id) throw new ServiceError('conflict', 'the application is already in this group');
   if (target.tenantId !== source.tenantId) throw new ServiceError('conflict', 'the group belongs to another tenant');
-  const vault = await from.vaults.get(tenantId, target.vaultId);
-  if (!isVaultOpen(vault))
+  if (!isVaultOpen(await findVault(from, tenantId, target.vaultId)))
     throw new ServiceError('conflict', "the group's vault is not enabled", {
       hint: 'enable it first: until then, the application could not use its keys there',
     });
@@ -152,8 +151,8 @@ export const moveApplication = (
   const governed = withApproval('application.move', {
     permission: 'applications:manage',
     plan: async (from, tenantId, { id, groupId }: { readonly id: string; readonly groupId: string }) => {
-      const { application, target, move: planned } = await plan(from, tenantId, id, groupId);
-      const { vaultId } = await findSoundGroup(from, tenantId, application.groupId);
+      const { application, target, objects, move: planned } = await plan(from, tenantId, id, groupId);
+      const { vaultId } = await findGroup(from, tenantId, application.groupId);
       const source = await findVault(from, tenantId, vaultId);
       const rule = (await findVault(from, tenantId, target.vaultId)).dualControl;
       return {
@@ -169,7 +168,7 @@ export const moveApplication = (
           leaves: planned.leaves.slice(0, mostNamed).map(({ name }) => name),
           joins: planned.joins.slice(0, mostNamed).map(({ name }) => name),
         },
-        state: { groupId: application.groupId, keys: planned.keys },
+        state: { groupId: application.groupId, newestObject: objects.at(-1)?.handle ?? 0, objects: planned.objects },
       };
     },
     carryOut: (tx, actor, { id, groupId }) => move(ports)(tx, actor, id, groupId),

@@ -1,7 +1,7 @@
 // TDE applications: reading. Instances include what has not been written yet.
 
 import type { Ports } from '../../ports/ports.ts';
-import { findApplication } from '../shared/find.ts';
+import { showApplication } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { ApplicationOperations } from './interface.ts';
 
@@ -16,14 +16,14 @@ export const readApplications = ({
       byId,
       ({ callers }) => callers.certificates.reduce((sum, { length }) => sum + length, 0),
     ),
-  get: ({ tenantId }, id) => findApplication(store.read, tenantId, id),
+  get: ({ tenantId }, id) => showApplication(store.read, tenantId, id),
   accessGuids: async ({ tenantId }, id) => {
-    await findApplication(store.read, tenantId, id);
+    await showApplication(store.read, tenantId, id);
     await usage.flush(false);
     return (await store.read.accessGuids.list(id)).map(({ hash: _hash, ...record }) => record);
   },
   instances: async ({ tenantId }, id) => {
-    await findApplication(store.read, tenantId, id);
+    await showApplication(store.read, tenantId, id);
     await usage.flush(false);
     return store.read.instances.list(id);
   },

@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { findApplication } from '../shared/find.ts';
+import { showApplication } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { ApplicationOperations } from './interface.ts';
 
@@ -14,13 +14,14 @@ export const removeAccessGuid =
   }: Pick<Ports, 'store' | 'directory' | 'clock'>): ApplicationOperations['removeAccessGuid'] =>
   async (actor, id, accessGuidId) => {
     const removed = await store.write(async (tx) => {
-      const application = await findApplication(tx, actor.tenantId, id);
+      const application = await showApplication(tx, actor.tenantId, id);
       const all = await tx.accessGuids.list(id);
       const found = all.find((accessGuid) => accessGuid.id === accessGuidId);
       if (found === undefined) throw new ServiceError('not-found', 'access_guid not found');
       const { hash: _hash, ...before } = found;
       if (found.removedAt !== null) return before;
-      if (all.filter((accessGuid) => accessGuid.removedAt === null).length < 2)
+      const live = all.filter(({ removedAt, integrity }) => removedAt === null && integrity === 'ok');
+      if (live.every((each) => each.id === found.id))
         throw new ServiceError('conflict', 'this is the last valid access_guid', {
           hint: 'first run dke tde app rotate-guid, or disable the application',
         });

@@ -10,7 +10,14 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { fingerprintOf, type GovernedOperation, type Parameters, type Plan, rulesOf } from './governed-operation.ts';
+import {
+  fingerprintOf,
+  type GovernedOperation,
+  type Parameters,
+  type Plan,
+  rulesOf,
+  shownOf,
+} from './governed-operation.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
 
@@ -72,6 +79,20 @@ export const createApprovalRequests = (
     }
   };
 
+  /** What approvers see of what was done since: the present impact; empty where it is no longer possible. */
+  const changedSince = async (from: Repositories, approval: Approval): Promise<Approval['impact'] | null> => {
+    if (approval.endedAt !== null || approval.integrity !== 'ok') return null;
+    const { kind, tenantId, parameters, fingerprint } = approval;
+    try {
+      const plan = await operationOf(kind).plan(from, tenantId, parameters);
+      if (fingerprintOf(rulesOf(kind, plan), parameters, plan) === fingerprint) return null;
+      return { name: plan.subject.name, ...shownOf(plan) };
+    } catch (error) {
+      if (error instanceof ServiceError && error.code !== 'unavailable') return {};
+      throw error;
+    }
+  };
+
   const load = async (from: Pick<Repositories, 'approvals'>, tenant: TenantScope, id: string): Promise<Approval> => {
     const approval = await from.approvals.get(tenant, id);
     if (approval === undefined) throw missing();
@@ -121,5 +142,5 @@ export const createApprovalRequests = (
     return undefined;
   };
 
-  return { audit, end, load, currentPlan, standing, requesterOf, openFor };
+  return { audit, end, load, currentPlan, changedSince, standing, requesterOf, openFor };
 };

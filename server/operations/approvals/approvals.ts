@@ -17,6 +17,7 @@ import {
   type GovernedOperation,
   type Parameters,
   rulesOf,
+  shownOf,
   type WithApproval,
 } from './governed-operation.ts';
 import { createSubmit } from './submit-request.ts';
@@ -64,7 +65,7 @@ export const createApprovals = (
         plan: async ({ tenantId }, parameters) => {
           await usage.flush(false);
           const plan = await operation.plan(store.read, tenantId, parameters);
-          return { impact: plan.impact, rules: rulesOf(kind, plan) };
+          return { impact: shownOf(plan), rules: rulesOf(kind, plan) };
         },
       };
     },
@@ -75,7 +76,7 @@ export const createApprovals = (
       get: async ({ tenantId }, id) => {
         const approval = await store.read.approvals.get(tenantId, id);
         if (approval === undefined) throw missing();
-        return approval;
+        return { ...approval, changed: await requests.changedSince(store.read, approval) };
       },
       approve: settle('approve'),
       reject: settle('reject'),

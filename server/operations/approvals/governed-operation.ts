@@ -7,7 +7,8 @@
 //
 // - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
 // - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
-// - `plan().state` is what the decision rests on. When it is another one at an approval, the request is 'outdated' and nothing is done.
+// - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When one of them is another one at an approval, the
+//   request is 'outdated' and nothing is done. Times of use are `marks`: they are shown, and change all the time.
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
 //   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
 //
@@ -18,13 +19,12 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';
-import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import type { Permission } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import { type Approval, type ApprovalRule, type GovernedKind, governedKinds } from '../../domain/approval.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
-import type { Vault } from '../../domain/vault.ts';
+import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { ApprovalOperations, DryRun } from './interface.ts';
 
@@ -34,14 +34,21 @@ export interface Plan {
   readonly tenantId: string;
   readonly subject: Approval['subject'];
   /** Whose keys are concerned; empty where no rule has a say. */
-  readonly vaults: readonly Vault[];
+  readonly vaults: readonly Sound<Vault>[];
   /** Of these the rule itself may become another one: it has its say whatever it names. */
   readonly ruled?: ReadonlySet<string>;
   /** What makes the service itself ask for a second person; null: nothing. */
   readonly second?: string | null;
+  /** What approvers are shown. The request is about this: another one outdates it. */
   readonly impact: Approval['impact'];
+  /** What they are shown of uses, which change all the time. */
+  readonly marks?: Approval['impact'];
+  /** What else the decision rests on. */
   readonly state: AuditValue;
 }
+
+/** What is shown, and kept with the request. */
+export const shownOf = ({ impact, marks }: Plan): Approval['impact'] => ({ ...impact, ...marks });
 
 export interface CarriedOut<R> {
   readonly answer: R;
@@ -80,12 +87,7 @@ export interface Approvals {
 export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): readonly ApprovalRule[] => {
   const action = governedKinds[kind];
   const own = second === null ? [] : [{ vaultId: serviceTenantId, vaultName: second, required: 1, approvers: null }];
-  const ofVaults = vaults.flatMap(({ id, name, dualControl, integrity }): readonly ApprovalRule[] => {
-    // A rule that was removed from its row outside the service may still apply: nothing is done until an operator has checked it.
-    if (integrity !== 'ok')
-      throw new ServiceError('key-tampered', `the stored vault ${name} was changed from outside`, {
-        hint: 'compare the database with a backup; the audit log has an alarm that names the record',
-      });
+  const ofVaults = vaults.flatMap(({ id, name, dualControl }): readonly ApprovalRule[] => {
     const governs = action === 'rule' || ruled?.has(id) === true || dualControl?.actions.includes(action);
     if (dualControl === null || !governs) return [];
     return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];
@@ -94,5 +96,11 @@ export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Pl
 };
 
 /** What the decision rests on. */
-export const fingerprintOf = (rules: readonly ApprovalRule[], parameters: Parameters, { state }: Plan): string =>
-  createHash('sha256').update(canonicalJson({ rules, parameters, state })).digest('hex');
+export const fingerprintOf = (
+  rules: readonly ApprovalRule[],
+  parameters: Parameters,
+  { subject, impact, state }: Plan,
+): string =>
+  createHash('sha256')
+    .update(canonicalJson({ rules, parameters, subject: { ...subject }, impact, state }))
+    .digest('hex');

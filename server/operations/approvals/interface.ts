@@ -11,11 +11,17 @@ export interface ApprovalFilter extends PageRequest {
   readonly subjectId?: string | undefined;
 }
 
+export interface ShownApproval extends Approval {
+  /** What would be done now, where that is not what was asked for: an approval would outdate the request. Null: it is, or has ended. */
+  readonly changed: Approval['impact'] | null;
+}
+
 /** Requests that wait for approval by others (dual control). approvals.ts explains how an operation comes under it. */
 export interface ApprovalOperations {
   /** Newest first. */
   list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;
-  get(actor: TenantActor, id: string): Promise<Approval>;
+  /** With what has changed since the request was made. */
+  get(actor: TenantActor, id: string): Promise<ShownApproval>;
   /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */
   approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** Ends it. */

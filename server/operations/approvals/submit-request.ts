@@ -16,6 +16,7 @@ import {
   type GovernedOperation,
   type Parameters,
   rulesOf,
+  shownOf,
 } from './governed-operation.ts';
 
 type Submitted<R> = { readonly done: CarriedOut<R> } | { readonly waits: Approval };
@@ -66,7 +67,7 @@ export const createSubmit =
       kind,
       subject: plan.subject,
       parameters,
-      impact: plan.impact,
+      impact: shownOf(plan),
       rules: rules.map((rule) => ({
         ...rule,
         approvers: able.filter(({ id }) => mayApprove(rule, id)).map(({ id }) => id),

@@ -35,7 +35,7 @@ export const createHeldApplications = (
     applicationById: (id) => applications.get(id),
     ids: () => [...applications.keys()],
     renew: async (id) => {
-      const application = await store.read.applications.get(everyTenant, id);
+      const application = await store.read.applications.stored(everyTenant, id);
       const own = application === undefined ? [] : await store.read.accessGuids.list(id);
       // From here on in one step: a caller who comes while the change is read is known before and afterwards.
       for (const [hash, accessGuid] of accessGuids) if (accessGuid.applicationId === id) accessGuids.delete(hash);

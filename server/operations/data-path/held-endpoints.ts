@@ -118,7 +118,7 @@ export const createHeldEndpoints = (
   };
 
   const renew = async (id: string): Promise<void> => {
-    const endpoint = await store.read.endpoints.get(everyTenant, id);
+    const endpoint = await store.read.endpoints.stored(everyTenant, id);
     const before = endpoints.get(id);
     const gone = endpoint === undefined || endpoint.state === 'deleted' || stopOf(endpoint.tenantId) === 'deleted';
     if (gone || !checks.sound('endpoints', endpoint)) {

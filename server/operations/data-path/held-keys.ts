@@ -57,7 +57,7 @@ export const createHeldKeys = (
   };
 
   const renew = async (id: string): Promise<void> => {
-    const key = isWanted(id) ? await store.read.keys.get(everyTenant, id) : undefined;
+    const key = isWanted(id) ? await store.read.keys.stored(everyTenant, id) : undefined;
     if (key === undefined || !isExternalKey(key) || !sound('keys', key)) {
       release(id);
       return;

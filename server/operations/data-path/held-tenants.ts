@@ -35,7 +35,7 @@ export const createHeldTenants = (
       defaultTenant = (await findDefaultTenant(store.read)).id;
     },
     renew: async (id) => {
-      const tenant = await store.read.tenants.get(id);
+      const tenant = await store.read.tenants.stored(id);
       if (tenant === undefined) {
         tenants.delete(id);
         stops.delete(id);

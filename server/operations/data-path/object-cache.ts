@@ -115,7 +115,7 @@ export const createObjectCache = (
         object.class === 'certificate' ||
         object.class === 'public-key'
           ? undefined
-          : await store.read.keys.get(object.tenantId, object.id);
+          : await store.read.keys.stored(object.tenantId, object.id);
       if (before !== generation) continue;
       if (object === undefined || object.destroyedAt !== null) return undefined;
       directory.sound('tde_objects', object);

@@ -49,7 +49,7 @@ export const createRenewals = (
   let renewals: Promise<void> = Promise.resolve();
 
   const renewVault = async (id: string): Promise<void> => {
-    const vault = await store.read.vaults.get(everyTenant, id);
+    const vault = await store.read.vaults.stored(everyTenant, id);
     if (vault === undefined) vaults.delete(id);
     else vaults.set(id, vault);
   };

@@ -7,7 +7,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
-import { findEndpoint } from '../shared/find.ts';
+import { showEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { DiagnosticsOperations } from './interface.ts';
 
@@ -57,7 +57,7 @@ export const diagnoseEndpoint = (
   };
   /** Throws when there is nothing to run. */
   const requireLive = async ({ tenantId }: TenantActor, id: string): Promise<void> => {
-    const { state } = await findEndpoint(store.read, tenantId, id);
+    const { state } = await showEndpoint(store.read, tenantId, id);
     if (state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
   };
   /** One run at a time: a second would only see the first one's requests. */
@@ -83,12 +83,12 @@ export const diagnoseEndpoint = (
       );
     },
     list: async ({ tenantId }, id, query) => {
-      await findEndpoint(store.read, tenantId, id);
+      await showEndpoint(store.read, tenantId, id);
       return pageOf(query, (window) => store.read.diagnoses.list(id, window), byId);
     },
     get: async ({ tenantId }, id, diagnosisId) => {
       // Those of a deleted endpoint are there still.
-      const endpoint = await store.read.endpoints.get(tenantId, id);
+      const endpoint = await store.read.endpoints.stored(tenantId, id);
       const found = endpoint === undefined ? undefined : await store.read.diagnoses.get(diagnosisId);
       if (found?.endpointId !== id) throw new ServiceError('not-found', 'diagnostics run not found');
       return found;

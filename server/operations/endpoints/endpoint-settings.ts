@@ -99,8 +99,6 @@ export const changeEndpointSettings =
     checkEndpointSettings(settings, identity);
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const before = await findEndpoint(tx, actor.tenantId, id);
-      if (before.integrity !== 'ok')
-        throw new ServiceError('key-tampered', 'the stored endpoint was changed from outside');
       if (before.state === 'deleted') throw new ServiceError('conflict', 'the endpoint is deleted');
       const after: Endpoint = { ...before, settings };
       await tx.endpoints.update(after);

@@ -1,7 +1,7 @@
 // Endpoints: reading.
 
 import type { Ports } from '../../ports/ports.ts';
-import { findEndpoint } from '../shared/find.ts';
+import { showEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import type { EndpointOperations } from './interface.ts';
 
@@ -13,5 +13,5 @@ export const readEndpoints = ({ store }: Pick<Ports, 'store'>): Pick<EndpointOpe
       byId,
       ({ settings }) => JSON.stringify(settings).length,
     ),
-  get: ({ tenantId }, id) => findEndpoint(store.read, tenantId, id),
+  get: ({ tenantId }, id) => showEndpoint(store.read, tenantId, id),
 });

@@ -3,7 +3,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { findEndpoint } from '../shared/find.ts';
+import { showEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { EndpointOperations } from './interface.ts';
 
@@ -11,7 +11,7 @@ export const removeEndpointCredential =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointOperations['removeCredential'] =>
   async (actor, id, credentialId) => {
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
-      const before = await findEndpoint(tx, actor.tenantId, id);
+      const before = await showEndpoint(tx, actor.tenantId, id);
       const credential = before.credentials.find((candidate) => candidate.id === credentialId);
       if (credential === undefined) throw new ServiceError('not-found', 'credential not found');
       const { tenantId } = before;

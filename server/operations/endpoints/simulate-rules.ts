@@ -4,7 +4,7 @@
 import { otherWork } from '../../base/other-work.ts';
 import { decideByRules } from '../../domain/authorization-rule.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { findEndpoint } from '../shared/find.ts';
+import { showEndpoint } from '../shared/find.ts';
 import { checkRuleNames } from './endpoint-settings.ts';
 import type { EndpointOperations } from './interface.ts';
 
@@ -13,7 +13,7 @@ type RuleDecision = Awaited<ReturnType<EndpointOperations['simulateRules']>>[num
 export const simulateRules =
   ({ store }: Pick<Ports, 'store'>): EndpointOperations['simulateRules'] =>
   async ({ tenantId }, id, { rules, requests }) => {
-    const { settings } = await findEndpoint(store.read, tenantId, id);
+    const { settings } = await showEndpoint(store.read, tenantId, id);
     if (rules !== undefined) checkRuleNames(rules);
     const decisions: RuleDecision[] = [];
     for (const request of requests) {

@@ -21,11 +21,7 @@ export const createKey =
     try {
       return await store.write(async (tx) => {
         const vault = await findVault(tx, actor.tenantId, vaultId);
-        if (!isVaultOpen(vault))
-          throw new ServiceError(
-            'conflict',
-            `the vault is ${vault.integrity === 'ok' ? vault.state : 'tampered with'}`,
-          );
+        if (!isVaultOpen(vault)) throw new ServiceError('conflict', `the vault is ${vault.state}`);
         if (vault.kind !== 'general')
           throw new ServiceError('conflict', 'the vault belongs to a TDE group', {
             hint: 'create the key in a general vault',

@@ -11,7 +11,7 @@ import type { TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals, CarriedOut } from '../approvals/governed-operation.ts';
-import { findApplication, findVault } from '../shared/find.ts';
+import { findApplication, findVault, vaultsOf } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { blastRadiusSummary, findBlastRadius } from './blast-radius.ts';
 import { destructionTime } from './destruction-time.ts';
@@ -47,11 +47,11 @@ export const destroyKeyIn =
     reach: TenantScope = tenantId,
   ): Promise<CarriedOut<Destroyed>> => {
     const application = await findApplication(tx, tenantId, applicationId);
-    const before = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
+    const before = await findMasterKey(tx, applicationId, await tx.keys.stored(tenantId, keyId));
     if (nextState(before.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
     const blastRadius = await findBlastRadius(tx, application, before, reach);
     const destroyedAt = await destructionTime(tx, clock);
-    const key = await tx.keys.get(tenantId, keyId);
+    const key = await tx.keys.stored(tenantId, keyId);
     if (key === undefined) throw new ServiceError('key-not-found', 'master key not found');
     // A tampered row is written again here, with its destruction: its content no longer counts.
     const after: Key = { ...key, state: 'destroyed', destroyedAt, reimportedAt: null, integrity: 'ok' };
@@ -92,9 +92,14 @@ export const destroyKey = (ports: DestroyPorts) => {
     // The blast radius that the record has includes the uses of the last seconds.
     await usage.flush(false);
     const { answer, afterCommit } = await store.write(async (tx) => {
-      const key = await tx.keys.get(tenantId, keyId);
-      const vault = key === undefined ? undefined : await tx.vaults.get(tenantId, key.vaultId);
-      if (vault?.dualControl?.databases === 'refused')
+      // What decides here is what the service wrote: the key's row says in which vault it is, the vault's row has the rule.
+      const key = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
+      if (key.integrity !== 'ok')
+        throw new ServiceError('key-tampered', 'the stored object of the key was changed from outside', {
+          hint: 'compare the database with a backup; dke verify names every such row',
+        });
+      const { dualControl } = await findVault(tx, tenantId, key.vaultId);
+      if (dualControl?.databases === 'refused')
         throw new ServiceError(
           'forbidden',
           'dual control of the group: a database cannot destroy a master key directly',
@@ -124,18 +129,18 @@ export const destroyMasterKey = (
       { applicationId, keyId }: { readonly applicationId: string; readonly keyId: string },
     ) => {
       const application = await findApplication(from, tenantId, applicationId);
-      const key = await findMasterKey(from, applicationId, await from.keys.get(tenantId, keyId));
+      const key = await findMasterKey(from, applicationId, await from.keys.stored(tenantId, keyId));
       if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
       const { state, currentVersion, vaultId } = key;
+      const { instances, ...affected } = blastRadiusSummary(await findBlastRadius(from, application, key, tenantId));
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id: keyId, name: key.name },
-        vaults: [await findVault(from, tenantId, vaultId)],
-        impact: {
-          application: application.name,
-          ...blastRadiusSummary(await findBlastRadius(from, application, key, tenantId)),
-          ...lastUse(await findKeyUse(from, key)),
-        },
+        // Where the row was changed from outside, it is not known whose rule applies: those of every vault do.
+        vaults: key.integrity === 'ok' ? [await findVault(from, tenantId, vaultId)] : await vaultsOf(from, tenantId),
+        impact: { application: application.name, ...affected },
+        // Processes of a database come and go while it runs.
+        marks: { instances, ...lastUse(await findKeyUse(from, key)) },
         state: { state, currentVersion, vaultId, groupId: application.groupId },
       };
     },

@@ -13,7 +13,7 @@ export const findCopies = async (
   const items: KeyCopies['items'][number][] = [];
   for (const { id, tenantId, applicationId } of found)
     if (reach === everyTenant || reach === tenantId) {
-      const tenant = await from.tenants.get(tenantId);
+      const tenant = await from.tenants.stored(tenantId);
       items.push({ keyId: id, tenantId, tenantName: tenant?.name ?? tenantId, applicationId });
     }
   return { count: found.length, items };

@@ -4,7 +4,7 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import type { Key, KeyUse } from '../../domain/key.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { findApplication, findGroup } from '../shared/find.ts';
+import { showApplication, showGroup } from '../shared/find.ts';
 
 /** Endpoints of one key that are read. */
 const mostEndpoints = 1000;
@@ -30,8 +30,8 @@ export const findKeyUse = async (
     // Of one that is gone it matters alone that the key was used through it.
     .filter(({ state, lastUsedAt }) => state !== 'deleted' || lastUsedAt !== null)
     .toSorted((one, other) => (other.lastUsedAt ?? 0) - (one.lastUsedAt ?? 0));
-  const application = key.applicationId === null ? null : await findApplication(from, key.tenantId, key.applicationId);
-  const group = application === null ? null : await findGroup(from, key.tenantId, application.groupId);
+  const application = key.applicationId === null ? null : await showApplication(from, key.tenantId, key.applicationId);
+  const group = application === null ? null : await showGroup(from, key.tenantId, application.groupId);
   return {
     keyId: key.id,
     firstUsedAt: key.firstUsedAt,

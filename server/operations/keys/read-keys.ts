@@ -6,7 +6,7 @@ import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/window.ts';
-import { findKey } from '../shared/find.ts';
+import { showKey } from '../shared/find.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
@@ -50,14 +50,14 @@ export const readKeys = ({
     );
     return pagesOf((window) => store.read.keys.list(actor.reach, filter, window));
   },
-  get: ({ tenantId }, id) => findKey(store.read, tenantId, id),
+  get: ({ tenantId }, id) => showKey(store.read, tenantId, id),
   versions: async ({ tenantId }, id) => {
-    await findKey(store.read, tenantId, id);
+    await showKey(store.read, tenantId, id);
     return store.read.keys.versions(id);
   },
   use: async ({ tenantId, reach }, id) => {
     await usage.flush(false);
-    const key = await findKey(store.read, tenantId, id);
+    const key = await showKey(store.read, tenantId, id);
     return { ...(await findKeyUse(store.read, key)), copies: await findCopies(store.read, key, reach) };
   },
 });

@@ -43,9 +43,12 @@ export const softDeleteKey = (
         vaults: key.kind === 'general' ? [await findVault(from, tenantId, key.vaultId)] : [],
         impact: {
           endsForGood: key.kind === 'general',
-          endpoints: endpoints.slice(0, 100).map(({ name }) => name),
-          ...lastUse(use),
+          endpoints: endpoints
+            .map(({ name }) => name)
+            .toSorted()
+            .slice(0, 100),
         },
+        marks: lastUse(use),
         state: { state: key.state, vaultId: key.vaultId, currentVersion: key.currentVersion },
       };
     },

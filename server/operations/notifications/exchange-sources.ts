@@ -95,9 +95,9 @@ const applications = async (read: Repositories): Promise<readonly Condition[]> =
         details: { endsAt: toRfc3339(Math.min(...expiry)) },
       });
     const newest = await read.objects.newestMasterKey(application.id);
-    const key = newest === undefined ? undefined : await read.keys.get(application.tenantId, newest);
+    const key = newest === undefined ? undefined : await read.keys.stored(application.tenantId, newest);
     if (key === undefined || key.state === 'destroyed') continue;
-    const vault = await read.vaults.get(application.tenantId, key.vaultId);
+    const vault = await read.vaults.stored(application.tenantId, key.vaultId);
     const { fromDays, toDays } = rotationProfiles[vault?.profile ?? 'standard'];
     found.push({
       kind: 'master-key.rotation-due',

@@ -65,7 +65,7 @@ export const snapshotSources = (
           ? Math.min(...sound.map(({ createdAt }) => createdAt)) + firstOpeningDays * dayMs
           : openedAt + openingDays * dayMs;
       if (sound.length > 0 && dueAt <= clock.now()) {
-        const name = (await read.tenants.get(tenantId))?.name ?? tenantId;
+        const name = (await read.tenants.stored(tenantId))?.name ?? tenantId;
         found.push({
           kind: 'snapshot.unopened',
           tenantId,

@@ -42,6 +42,20 @@ export const secretOf = (factorId: string): RecordAddress => ({
   class: 'second-factor',
 });
 
+/** A deleted user: the row stays, so that its id is not used again, without the person. The audit log keeps who it was. */
+export const withoutPerson = (user: StoredUser): StoredUser => ({
+  ...user,
+  name: `deleted-${user.id}`,
+  displayName: 'deleted user',
+  email: null,
+  state: 'deleted',
+  password: null,
+  hasPassword: false,
+  subject: null,
+  invitationHash: null,
+  invitedUntil: null,
+});
+
 export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
   tx.sessions.removeOf({ kind: 'user', id }, null);
 

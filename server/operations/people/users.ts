@@ -11,7 +11,7 @@ import type { UserOperations } from './interface.ts';
 import { failuresKey } from './lockout.ts';
 import { resetPassword } from './reset-password.ts';
 import type { Sessions } from './sessions.ts';
-import { endSessionsOf, recordUser, removeFactorsOf, type UserPorts } from './user-records.ts';
+import { endSessionsOf, recordUser, removeFactorsOf, type UserPorts, withoutPerson } from './user-records.ts';
 import { findUser, refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
 import { viewUser } from './views.ts';
 
@@ -50,7 +50,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         const after: StoredUser = { ...before, state: 'disabled' };
         await tx.users.update(after);
         const sessionsEnded = await endSessionsOf(tx, id);
-        await recordUser(tx, 'user.disabled', actor, after, { name: after.name, sessionsEnded });
+        await recordUser(tx, 'user.disabled', actor, after, { name: before.name, sessionsEnded });
         return after;
       }),
 
@@ -85,19 +85,11 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
       change(actor, own, id, async (tx, before) => {
         refuseOneself(actor, id, 'delete themselves');
         await refuseLast(tx, before);
-        const after: StoredUser = {
-          ...before,
-          state: 'deleted',
-          password: null,
-          hasPassword: false,
-          subject: null,
-          invitationHash: null,
-          invitedUntil: null,
-        };
+        const after = withoutPerson(before);
         await tx.users.update(after);
         await removeFactorsOf(tx, id);
         const sessionsEnded = await endSessionsOf(tx, id);
-        await recordUser(tx, 'user.deleted', actor, after, { name: after.name, sessionsEnded });
+        await recordUser(tx, 'user.deleted', actor, after, { name: before.name, sessionsEnded });
         return after;
       }),
 

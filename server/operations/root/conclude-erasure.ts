@@ -9,7 +9,7 @@ import { destroyedKeys, ever } from '../keys/destruction-time.ts';
 import { listUnerased } from '../tenants/purge-tenant.ts';
 import type { DamagedRecord } from './reseal-records.ts';
 
-type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions'>;
+type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions' | 'audit'>;
 
 const inPage = 500;
 

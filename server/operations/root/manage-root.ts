@@ -32,7 +32,7 @@ export const manageRoot = ({
     get: read,
     rotate: async (actor, tenantId) => {
       await store.write(async (tx) => {
-        const tenant = tenantId === undefined ? undefined : await tx.tenants.get(tenantId);
+        const tenant = tenantId === undefined ? undefined : await tx.tenants.stored(tenantId);
         if (tenantId !== undefined && tenant === undefined) throw new ServiceError('not-found', 'tenant not found');
         const before = await tx.decisions.get(rotationSetting);
         // Every tenant's key is new after a rotation of the root.

@@ -27,14 +27,14 @@ const isDestroyed = async (tx: Repositories, record: StoredRecord): Promise<bool
     return object?.tenantId === record.tenantId && object.integrity === 'ok' && object.destroyedAt !== null;
   }
   if (otherCopy[record.class] === undefined) return false;
-  const key = await tx.keys.get(record.tenantId, record.objectId);
+  const key = await tx.keys.stored(record.tenantId, record.objectId);
   return key?.integrity === 'ok' && key.state === 'destroyed';
 };
 
 /** Seals both copies of a key's version again from the one that opens. False when there is none. */
 const repair = async ({ ring, core, log }: ResealPorts, tx: Repositories, damaged: StoredRecord): Promise<boolean> => {
   const from = otherCopy[damaged.class];
-  const key = from === undefined ? undefined : await tx.keys.get(damaged.tenantId, damaged.objectId);
+  const key = from === undefined ? undefined : await tx.keys.stored(damaged.tenantId, damaged.objectId);
   if (from === undefined || key === undefined || key.integrity !== 'ok') return false;
   const owner = keyOwner(key);
   const record = await tx.records.of(owner).get(damaged.version, from);
@@ -115,7 +115,7 @@ export const describeDamage = async (
 ): Promise<ErasureBlockers['records']> => {
   const described: ErasureBlockers['records'][number][] = [];
   for (const { tenantId, objectId, version, class: copy } of damaged) {
-    const key = await from.keys.get(tenantId, objectId);
+    const key = await from.keys.stored(tenantId, objectId);
     const object = key === undefined ? await from.objects.getById(objectId) : undefined;
     if (key !== undefined) described.push({ kind: 'key', id: objectId, name: key.name, version, copy });
     else if (object !== undefined)

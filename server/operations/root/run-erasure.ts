@@ -20,7 +20,7 @@ import { destroyedKeys, ever } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
-import { listUnerased, markErased } from '../tenants/purge-tenant.ts';
+import { listPurged, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
 import { coveredUntil, erasedTenants, findMaterial, isRunDue } from './conclude-erasure.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
@@ -45,7 +45,7 @@ const keysAtOnce = 10;
 /** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
 export const missingFor = (ports: Pick<RunPorts, 'store' | 'archive'>): Promise<readonly Snapshot[]> =>
   unreachedOf(ports, async () => {
-    const tenants = new Set((await listUnerased(ports.store.read, ever)).map(({ id }) => id));
+    const tenants = new Set((await listPurged(ports.store.read, ever)).map(({ id }) => id));
     for await (const { tenantId } of destroyedKeys(ports.store.read)) tenants.add(tenantId);
     return tenants;
   });

@@ -16,7 +16,7 @@ import {
 } from '../../domain/runbooks.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { findApplication, findGroup } from '../shared/find.ts';
+import { showApplication, showGroup } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { RunbookOperations, RunbookVariant } from './interface.ts';
@@ -34,11 +34,11 @@ const places = {
 } as const;
 
 const valuesOf = async (from: Repositories, tenantId: string, applicationId: string): Promise<RunbookValues> => {
-  const application = await findApplication(from, tenantId, applicationId);
-  const group = await findGroup(from, tenantId, application.groupId);
+  const application = await showApplication(from, tenantId, applicationId);
+  const group = await showGroup(from, tenantId, application.groupId);
   const instances = await from.instances.list(applicationId);
   const newestId = await from.objects.newestMasterKey(applicationId);
-  const newest = newestId === undefined ? undefined : await from.keys.get(tenantId, newestId);
+  const newest = newestId === undefined ? undefined : await from.keys.stored(tenantId, newestId);
   const hosts = [...new Set(instances.map(({ host }) => host))];
   return {
     ...places,
@@ -68,7 +68,7 @@ const findRun = async (
   applicationId: string,
   id: string,
 ): Promise<RunbookRun> => {
-  await findApplication(from, tenantId, applicationId);
+  await showApplication(from, tenantId, applicationId);
   const run = await from.runbookRuns.get(id);
   if (run === undefined || run.applicationId !== applicationId) throw new ServiceError('not-found', 'run not found');
   return run;
@@ -103,7 +103,7 @@ export const followRunbook = (
         await valuesOf(store.read, tenantId, applicationId),
       ),
     list: async ({ tenantId }, applicationId, query) => {
-      await findApplication(store.read, tenantId, applicationId);
+      await showApplication(store.read, tenantId, applicationId);
       return pageOf(query, (window) => store.read.runbookRuns.list(applicationId, window), byId);
     },
     get: async (actor, applicationId, id) => findRun(store.read, actor, applicationId, id),
@@ -112,7 +112,7 @@ export const followRunbook = (
       const runbook = check(runbooks, variant);
       const { tenantId } = actor;
       return store.write(async (tx) => {
-        const { name } = await findApplication(tx, tenantId, applicationId);
+        const { name } = await showApplication(tx, tenantId, applicationId);
         const filled = fillRunbook(runbooks, runbook, release, containers, await valuesOf(tx, tenantId, applicationId));
         const at = clock.now();
         const run: RunbookRun = {

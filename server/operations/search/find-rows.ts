@@ -11,7 +11,7 @@ export const findScoped = async (read: Repositories, kind: TermKind, { tenant, f
   const items: Found[] = [];
   for (const id of ids ?? []) {
     const found =
-      kind === 'application' ? await read.applications.get(tenant, id) : await read.endpoints.get(tenant, id);
+      kind === 'application' ? await read.applications.stored(tenant, id) : await read.endpoints.stored(tenant, id);
     if (found === undefined || found.state === 'deleted') continue;
     const extra = 'appId' in found ? termsOf(found.appId) : termsOf(found.prefix);
     const { name, tenantId, state } = found;

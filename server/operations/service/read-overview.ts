@@ -3,7 +3,7 @@
 import { largestPageSize } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { XksLatency } from '../requests/xks-latency.ts';
-import { findEndpoint } from '../shared/find.ts';
+import { showEndpoint } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { OverviewOperations } from './interface.ts';
 
@@ -13,7 +13,7 @@ export const readOverview = (
 ): OverviewOperations => ({
   latency: async ({ tenantId, reach }, { endpointId, span }) => {
     if (endpointId !== undefined)
-      return latency.read([(await findEndpoint(store.read, tenantId, endpointId)).id], span);
+      return latency.read([(await showEndpoint(store.read, tenantId, endpointId)).id], span);
     const ids: string[] = [];
     for await (const { id } of each((window) => store.read.endpoints.list(reach, window), byId, fewAtOnce)) {
       ids.push(id);

@@ -107,7 +107,7 @@ const checkRecords = async (
       found.add(`${record.class} ${record.version}`);
       present.set(record.objectId, found);
       if (!copies.includes(record.class)) continue;
-      const key = await read.keys.get(everyTenant, record.objectId);
+      const key = await read.keys.stored(everyTenant, record.objectId);
       if (key === undefined) findings.push(`${what}: its key does not exist`);
       else if (recordAttributes.key(key) !== record.attributes) findings.push(`${what}: it does not match its key`);
     }
@@ -173,7 +173,7 @@ const checkObjects = async (read: Read, present: Present, findings: Findings): P
       objects += 1;
       if (destroyed && (hasContent || present.has(id, 'object-content', 1)))
         findings.push(`object ${handle}: it is destroyed, but its content still exists`);
-      const key = await read.keys.get(everyTenant, id);
+      const key = await read.keys.stored(everyTenant, id);
       if (key !== undefined && destroyed !== (key.state === 'destroyed'))
         findings.push(`object ${handle}: only one of it and its key is destroyed`);
     }

@@ -17,7 +17,7 @@ import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-arch
 import type { Repositories } from '../../ports/store.ts';
 import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
-import { findTenant } from '../shared/find.ts';
+import { showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { setMaker, settleUnfinished } from './erase-destroyed.ts';
 import { ownSigners } from './verify-snapshot.ts';
@@ -149,7 +149,7 @@ export const makeSnapshot =
   (ports: MakePorts) =>
   async (actor: Actor, tenantId: string, origin: SnapshotOrigin): Promise<Snapshot> => {
     const { store, ring, archive, exclusion, clock, log, fleet } = ports;
-    const tenant = await findTenant(store.read, tenantId);
+    const tenant = await showTenant(store.read, tenantId);
     return exclusion.run(async () => {
       archive.require();
       const createdAt = clock.now();

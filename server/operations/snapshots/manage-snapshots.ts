@@ -9,7 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findCopies } from '../keys/key-copies.ts';
-import { findKey } from '../shared/find.ts';
+import { showKey } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { deleteSnapshots } from './delete-snapshots.ts';
 import { settleUnfinished } from './erase-destroyed.ts';
@@ -52,7 +52,7 @@ export const manageSnapshots = (
     export: exportSnapshot(ports, approvals),
     import: importSnapshot(ports, settings),
     ofKey: async ({ tenantId, reach }: TenantActor, keyId: string): Promise<KeySnapshots> => {
-      const key = await findKey(store.read, tenantId, keyId);
+      const key = await showKey(store.read, tenantId, keyId);
       const sizeAt = async (kind: 'key.created' | 'key.destroyed', otherwise: number): Promise<number> =>
         (await store.read.audit.list(everyTenant, { kind, subjectId: keyId, order: 'oldest' }, { limit: 1 }))[0]
           ?.sequence ?? otherwise;

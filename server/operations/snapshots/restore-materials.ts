@@ -113,7 +113,7 @@ const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, chec
   const { tx, target, claimedCopies } = restore;
   const objectId = idHere(restore, unitId);
   if (version !== 1 || !claimedCopies.has(objectId)) return;
-  const key = await tx.keys.get(target.tenantId, objectId);
+  const key = await tx.keys.stored(target.tenantId, objectId);
   for (const other of key === undefined ? [] : await tx.keys.usableCopies(key)) {
     if (other.integrity !== 'ok') continue;
     for (const copy of ['vault-copy', 'sealed-copy'] as const)

@@ -148,7 +148,7 @@ const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promis
   const { vaults, handles } = await tx.tenantRows.namesakes(target.tenantId);
   const named: string[] = [];
   for (const id of vaults) {
-    const vault = vaultIds.has(id) ? undefined : await tx.vaults.get(target.tenantId, id);
+    const vault = vaultIds.has(id) ? undefined : await tx.vaults.stored(target.tenantId, id);
     if (vault !== undefined) named.push(`vault ${vault.name}`);
   }
   for (const handle of handles) {

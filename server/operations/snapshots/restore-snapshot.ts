@@ -44,7 +44,7 @@ export type RuledRestore = RestoreOutcome & { readonly rules: readonly ApprovalR
 
 /** Where others find the request: the snapshot's tenant; where it is not here, the one that it goes into, or the oldest. */
 const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: string | null): Promise<string> => {
-  if ((await from.tenants.get(fromTenantId)) !== undefined) return fromTenantId;
+  if ((await from.tenants.stored(fromTenantId)) !== undefined) return fromTenantId;
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
 };
 
@@ -87,12 +87,12 @@ const chooseTarget = async (
   if (newTenant !== null) {
     const now = clock.now();
     // Its own id, where it is free: references to the tenant elsewhere stay valid.
-    const id = (await tx.tenants.get(fromTenantId)) === undefined ? fromTenantId : newId(now);
+    const id = (await tx.tenants.stored(fromTenantId)) === undefined ? fromTenantId : newId(now);
     await createTenantIn({ ring }, tx, actor, { ...makeTenant(checkTenantName(newTenant), now), id });
     return { tenantId: id, newTenant: true, fromTenantId };
   }
   const id = tenantId ?? fromTenantId;
-  if (tenantId === null && (await tx.tenants.get(id)) === undefined)
+  if (tenantId === null && (await tx.tenants.stored(id)) === undefined)
     throw new ServiceError('conflict', 'the tenant of the snapshot does not exist here', {
       hint: 'specify an empty tenant, or a name for a new tenant',
     });
@@ -278,7 +278,7 @@ const renewTenant = async (
   ]);
   const keys = new Set(known.map(({ keyId }) => keyId));
   for (const id of endpoints) {
-    const endpoint = await store.read.endpoints.get(tenantId, id);
+    const endpoint = await store.read.endpoints.stored(tenantId, id);
     if (endpoint !== undefined) keys.add(endpoint.keyId);
   }
   // With a vault every object goes out of memory.

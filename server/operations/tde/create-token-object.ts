@@ -14,7 +14,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { keyOwner } from '../keys/key-records.ts';
-import { findApplication, findSoundGroup, findTenant } from '../shared/find.ts';
+import { findApplication, findGroup, findTenant, findVault } from '../shared/find.ts';
 import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -57,12 +57,12 @@ const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promi
     throw new ServiceError('conflict', 'the application was moved to another group in the meantime', {
       hint: 'try again',
     });
-  return findSoundGroup(tx, application.tenantId, groupId);
+  return findGroup(tx, application.tenantId, groupId);
 };
 
 const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void> => {
-  const vault = await tx.vaults.get(group.tenantId, group.vaultId);
-  if (!isVaultOpen(vault)) throw new ServiceError('key-disabled', "the group's vault is not enabled");
+  if (!isVaultOpen(await findVault(tx, group.tenantId, group.vaultId)))
+    throw new ServiceError('key-disabled', "the group's vault is not enabled");
 };
 
 /** What does not depend on how the object came to be. */

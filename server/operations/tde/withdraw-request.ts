@@ -20,10 +20,10 @@ export const withdrawRequest = (
       afterCommit.length = 0;
       return withdrawOnce(tx, caller, key, clock.now(), async (created) => {
         for (const { id, tenantId } of created)
-          if (((await tx.keys.get(tenantId, id))?.lastUsedAt ?? null) !== null) return false;
+          if (((await tx.keys.stored(tenantId, id))?.lastUsedAt ?? null) !== null) return false;
         for (const object of created) {
           const { id, tenantId, handle } = object;
-          if ((await tx.keys.get(tenantId, id)) === undefined) {
+          if ((await tx.keys.stored(tenantId, id)) === undefined) {
             await destroyValueIn(tx, caller, object, clock.now());
             afterCommit.push(() => directory.renew({ objects: [handle] }));
           } else {

@@ -11,6 +11,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, TenantContents } from '../../ports/store.ts';
 import type { Approvals, Plan } from '../approvals/governed-operation.ts';
 import { defaultTenantSetting, findTenant, vaultsOf } from '../shared/find.ts';
+import { byId, each } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName } from './create-tenant.ts';
 import type { TenantOperations } from './interface.ts';
@@ -84,12 +85,26 @@ export const planForTenant = async (
   const tenant = await findTenant(from, id);
   const isSo = stateAfter(tenant, event) === tenant.state;
   if (event === 'delete') await refuseDefault(from, id);
+  // As many of them as before can be others: then the newest one is another one.
+  const [newest] = await from.keys.list(id, {}, { limit: 1 });
+  const users: string[] = [];
+  for await (const user of each((window) => from.users.list(id, window), byId)) users.push(user.id);
+  const newestUser = users.at(-1) ?? null;
+  const { tokens, ...bound } = contentsDetails(await from.tenants.contents(id));
   return {
     tenantId: id,
     subject: { kind: 'tenant', id, name: tenant.name },
     vaults: isSo ? [] : await vaultsOf(from, id),
-    impact: contentsDetails(await from.tenants.contents(id)),
-    state: { name: tenant.name, state: tenant.state, deletedAt: tenant.deletedAt },
+    impact: { ...bound, users: users.length },
+    // Tokens expire.
+    marks: { tokens },
+    state: {
+      name: tenant.name,
+      state: tenant.state,
+      deletedAt: tenant.deletedAt,
+      newestKey: newest?.id ?? null,
+      newestUser,
+    },
   };
 };
 

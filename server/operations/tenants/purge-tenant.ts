@@ -7,153 +7,41 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant, serviceActor } from '../../domain/actor.ts';
-import type { Key } from '../../domain/key.ts';
-import { largestPageSize } from '../../domain/page.ts';
-import type { Tenant } from '../../domain/tenant.ts';
+import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { purgeSteps } from '../../ports/purge.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
-import { destructionTime } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
-import { removeFactorsOf } from '../people/user-records.ts';
 import { findTenant } from '../shared/find.ts';
-import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { planForTenant, stateAfter } from './change-tenant.ts';
 import type { TenantOperations } from './interface.ts';
+import { clearingSteps, type PurgePorts } from './purge-steps.ts';
 
-type PurgePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'clock' | 'erasure'>;
 type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 
-/** Rows changed in one unit of work: small enough that other writers wait for milliseconds only. */
-const batch = 100;
 /** Missing snapshots that the audit log names. */
 const mostNamed = 20;
-/** Above every epoch that a KEK can have. */
-const beyondEpochs = 0x7fffffff;
 
-/** A key's tombstone: what it was, and when it was destroyed. The content of a tampered row does not count. */
-const destroyKeyOfPurged = async (tx: Repositories, actor: Actor, key: Key, now: number): Promise<void> => {
-  const destroyed: Key = { ...key, state: 'destroyed', destroyedAt: now, reimportedAt: null, integrity: 'ok' };
-  await tx.keys.update(destroyed);
-  const object = key.kind === 'master' ? await tx.objects.getById(key.id) : undefined;
-  if (object !== undefined) await tx.objects.destroy(object.handle, now);
-  await recordEvent(tx, 'key.destroyed', actor, about('key', key), {
-    name: key.name,
-    kind: key.kind,
-    destroyedAt: toRfc3339(now),
-    ...(object === undefined ? {} : { label: object.label }),
-    ...(key.applicationId === null ? {} : { applicationId: key.applicationId }),
-  });
-};
+/** Whether everything is cleared is in the audit log: it outlives the process, and only the service writes it. */
+const isCleared = async (from: Pick<Repositories, 'audit'>, tenantId: string): Promise<boolean> =>
+  (await from.audit.list(everyTenant, { kind: 'tenant.cleared', subjectId: tenantId, order: 'oldest' }, { limit: 1 }))
+    .length > 0;
 
-/** Whether something of a purged tenant is still to be cleared is told by doing it: every step finds what is left. */
+/** Continues where an earlier process ended: each step finds what is left. Then the tenant can become unrecoverable. */
 const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): Promise<void> => {
-  const { store, clock } = ports;
-  const { read } = store;
-  const inBatches = async <T>(items: AsyncIterable<T>, change: (tx: Repositories, item: T) => Promise<void>) => {
-    let waiting: T[] = [];
-    const write = async (): Promise<void> => {
-      const taken = waiting;
-      waiting = [];
-      if (taken.length > 0)
-        await store.write(async (tx) => {
-          for (const item of taken) await change(tx, item);
-        });
-    };
-    for await (const item of items) {
-      waiting.push(item);
-      if (waiting.length >= batch) await write();
-    }
-    await write();
-  };
-
-  for (;;) {
-    const wiped = await store.write(async (tx) => {
-      const records = await tx.records.listOlder(tenantId, beyondEpochs, batch);
-      for (const record of records) await tx.records.wipe(record);
-      return records.length;
-    });
-    if (wiped === 0) break;
-  }
-  await inBatches(
-    each((window) => read.keys.list(tenantId, {}, window), byId),
-    async (tx, { id }) => {
-      const key = await tx.keys.get(tenantId, id);
-      if (key !== undefined && key.state !== 'destroyed')
-        await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, clock));
-    },
-  );
-  for await (const { id: endpointId } of each((window) => read.endpoints.list(tenantId, window), byId, fewAtOnce))
-    await store.write(async (tx) => {
-      const endpoint = await tx.endpoints.get(tenantId, endpointId);
-      if (endpoint === undefined) return;
-      for (const { id } of endpoint.credentials) await tx.endpoints.removeCredential(id);
-      await tx.endpoints.update({ ...endpoint, state: 'deleted', credentials: [], integrity: 'ok' });
-    });
-  for await (const keyStore of each((window) => read.externalKeyStores.list(tenantId, window), byId))
-    await store.write((tx) => tx.externalKeyStores.remove(keyStore.id));
-  for await (const { id: applicationId } of each(
-    (window) => read.applications.list(tenantId, {}, window),
-    byId,
-    fewAtOnce,
-  )) {
-    await inBatches(
-      (async function* live() {
-        for (let after = 0; ; ) {
-          const page = await read.objects.listByApplication(applicationId, after, largestPageSize);
-          for (const object of page) if (object.destroyedAt === null) yield object;
-          after = page.at(-1)?.handle ?? after;
-          if (page.length < largestPageSize) return;
-        }
-      })(),
-      async (tx, { handle }) => tx.objects.destroy(handle, await destructionTime(tx, clock)),
-    );
-    await store.write(async (tx) => {
-      for (const accessGuid of await tx.accessGuids.list(applicationId))
-        if (accessGuid.removedAt === null)
-          await tx.accessGuids.update({ ...accessGuid, removedAt: clock.now(), integrity: 'ok' });
-      const application = await tx.applications.get(tenantId, applicationId);
-      if (application?.state === 'enabled')
-        await tx.applications.update({ ...application, state: 'disabled', integrity: 'ok' });
-    });
-  }
-  await inBatches(
-    each((window) => read.vaults.list(tenantId, window), byId),
-    async (tx, { id }) => {
-      const vault = await tx.vaults.get(tenantId, id);
-      if (vault !== undefined && vault.state !== 'deleted')
-        await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
-    },
-  );
-  for await (const { id: userId } of each((window) => read.users.list(tenantId, window), byId))
-    await store.write(async (tx) => {
-      const user = await tx.users.get(tenantId, userId);
-      if (user === undefined || user.state === 'deleted') return;
-      await tx.users.update({
-        ...user,
-        state: 'deleted',
-        password: null,
-        hasPassword: false,
-        subject: null,
-        invitationHash: null,
-        invitedUntil: null,
-        integrity: 'ok',
+  const { store, erasure } = ports;
+  for (const step of purgeSteps) await clearingSteps[step](ports, actor, tenantId);
+  for (const table of store.read.purge.tables())
+    while ((await store.write((tx) => tx.purge.remove(table, tenantId))) > 0);
+  await store.write(async (tx) => {
+    if (!(await isCleared(tx, tenantId)))
+      await recordEvent(tx, 'tenant.cleared', actor, about('tenant', { id: tenantId, tenantId }), {
+        name: (await findTenant(tx, tenantId)).name,
       });
-      await removeFactorsOf(tx, user.id);
-      const sessionsEnded = await tx.sessions.removeOf({ kind: 'user', id: user.id }, null);
-      await recordEvent(tx, 'user.deleted', actor, about('user', { id: user.id, tenantId }), {
-        name: user.name,
-        sessionsEnded,
-      });
-    });
-  await inBatches(
-    each((window) => read.tokens.list(tenantId, window), byId),
-    async (tx, { id }) => {
-      const token = await tx.tokens.get(tenantId, id);
-      if (token?.revokedAt === null) await tx.tokens.update({ ...token, revokedAt: clock.now(), integrity: 'ok' });
-    },
-  );
+  });
+  erasure.schedule();
 };
 
 /** The crypto-erase. */
@@ -183,12 +71,11 @@ const purgeIn = async (
 
 /** What follows it, after the commit. */
 const afterPurge = async (ports: PurgePorts, actor: Actor, id: string): Promise<void> => {
-  const { directory, erasure } = ports;
+  const { directory } = ports;
   await retainStoredKeys(ports);
   await directory.renew({ tenants: [id] });
   await clearPurged(ports, actor, id);
   await directory.renew({ tenants: [id] });
-  erasure.schedule();
 };
 
 export const purgeTenant = (
@@ -207,11 +94,21 @@ export const purgeTenant = (
 };
 
 /** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
-export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
+export const listPurged = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
   (await from.tenants.list()).filter(
     ({ purgedAt, unrecoverableAt, integrity }) =>
       integrity === 'ok' && purgedAt !== null && purgedAt < before && unrecoverableAt === null,
   );
+
+/** Of these, those that are cleared: what is said of the others would not be true yet. */
+export const listUnerased = async (
+  from: Pick<Repositories, 'tenants' | 'audit'>,
+  before: number,
+): Promise<readonly Tenant[]> => {
+  const cleared: Tenant[] = [];
+  for (const tenant of await listPurged(from, before)) if (await isCleared(from, tenant.id)) cleared.push(tenant);
+  return cleared;
+};
 
 /** After the erasure run, in its last transaction: the tenants that it made unreadable. */
 export const markErased = async (
@@ -238,8 +135,8 @@ export interface TenantRetention {
 }
 
 export const createTenantRetention = (ports: RetentionPorts): TenantRetention => {
-  const { store, clock, deadlines, erasure } = ports;
-  /** Purged before this process began, and cleared by it. */
+  const { store, clock, deadlines } = ports;
+  /** Known to be cleared. */
   const cleared = new Set<string>();
   return {
     run: async () => {
@@ -252,10 +149,9 @@ export const createTenantRetention = (ports: RetentionPorts): TenantRetention =>
           await store.write((tx) => purgeIn(ports, tx, actor, tenant.id, isDue));
           await afterPurge(ports, actor, tenant.id);
           cleared.add(tenant.id);
-        } else if (tenant.state === 'purged' && tenant.unrecoverableAt === null && !cleared.has(tenant.id)) {
-          await clearPurged(ports, actor, tenant.id);
+        } else if (tenant.state === 'purged' && !cleared.has(tenant.id)) {
+          if (!(await isCleared(store.read, tenant.id))) await clearPurged(ports, actor, tenant.id);
           cleared.add(tenant.id);
-          erasure.schedule();
         }
     },
   };

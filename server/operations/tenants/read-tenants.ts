@@ -2,12 +2,12 @@
 
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { findDefaultTenant, findTenant } from '../shared/find.ts';
+import { findDefaultTenant, showTenant } from '../shared/find.ts';
 import type { TenantOperations } from './interface.ts';
 
 export const readTenants = ({ store }: Pick<Ports, 'store'>): Pick<TenantOperations, 'list' | 'get' | 'default'> => ({
   list: async ({ reach }) =>
     (await store.read.tenants.list()).filter(({ id }) => reach === everyTenant || id === reach),
-  get: (_actor, id) => findTenant(store.read, id),
+  get: (_actor, id) => showTenant(store.read, id),
   default: () => findDefaultTenant(store.read),
 });

@@ -8,6 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findVault } from '../shared/find.ts';
+import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { VaultOperations } from './interface.ts';
 
@@ -63,12 +64,17 @@ export const deleteVault = (
     permission: 'vaults:manage',
     plan: async (from, tenantId, { id }: { readonly id: string }) => {
       const vault = await findVault(from, tenantId, id);
+      // As many keys as before can be others: the newest one is another one then.
+      const [newest] = await from.keys.list(tenantId, { vaultId: id }, { limit: 1 });
+      const endpoints: string[] = [];
+      for await (const { vaultId, name } of each((window) => from.endpoints.list(tenantId, window), byId, fewAtOnce))
+        if (vaultId === id) endpoints.push(name);
       return {
         tenantId: vault.tenantId,
         subject: { kind: 'vault', id, name: vault.name },
         vaults: vault.state === 'deleted' ? [] : [vault],
-        impact: { keys: await from.keys.countLive(id) },
-        state: { state: vault.state },
+        impact: { keys: await from.keys.countLive(id), endpoints: endpoints.toSorted().slice(0, 100) },
+        state: { state: vault.state, newestKey: newest?.id ?? null, endpoints: endpoints.length },
       };
     },
     carryOut: async (tx, actor, { id }) => ({

@@ -2,9 +2,9 @@
 // kept by the open connections until the service stops, and is lost then. So it is compared, and at the end too: when it is another one,
 // nothing is changed, and what is open is saved to a new file next to it.
 
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs';
+import { chmodSync, closeSync, fsyncSync, openSync, rmSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { putInPlace } from '../../base/durable-files.ts';
 import { ServiceError } from '../../base/errors.ts';
 
 export interface OwnFile {
@@ -51,8 +51,7 @@ export const watchOwnFile = (path: string, save: (to: string) => Promise<void>):
       await save(draft);
       chmodSync(draft, 0o600);
       syncPath(draft);
-      renameSync(draft, target);
-      syncPath(dirname(path));
+      putInPlace(draft, target);
       savedTo = target;
     } catch (error) {
       failure = error instanceof Error ? error.message : 'unknown reason';

@@ -28,6 +28,7 @@ export const apiTokensTables = {
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
+    purge: 'by a step',
   }),
 };
 

@@ -31,6 +31,7 @@ export const applicationsTables = {
     indexes: [{ name: 'tde_groups_of_tenant', columns: ['tenant_id', 'id'] }],
     beside: {},
     snapshots: { marks: [] },
+    purge: { kept: 'the tombstones of its keys are of it' },
   }),
   tde_applications: policyTable({
     columns: {
@@ -57,6 +58,7 @@ export const applicationsTables = {
     codeWhenSet: { compatibility: /^\[/, callers: /^\{/ },
     beside: {},
     snapshots: { marks: [] },
+    purge: 'by a step',
   }),
   access_guids: policyTable({
     columns: {
@@ -72,6 +74,7 @@ export const applicationsTables = {
     indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { marks: ['last_used_at'], fixed: ['hash', 'application_id', 'created_at'] },
+    purge: 'by a step',
   }),
   instances: plainTable({
     columns: {
@@ -93,6 +96,7 @@ export const applicationsTables = {
     indexes: [{ name: 'instances_by_application', columns: ['application_id', 'last_used_at'] }],
     unauthenticated: 'marks of use',
     snapshots: { marks: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'] },
+    purge: { removed: 'application_id', of: 'tde_applications' },
   }),
 };
 

@@ -28,5 +28,6 @@ export const approvalsTables = {
     statistics: { approvals_by_scope: "coalesce(tenant_id, '')" },
     beside: {},
     snapshots: { without: 'requests of their day' },
+    purge: { kept: 'evidence, as the audit log is' },
   }),
 };

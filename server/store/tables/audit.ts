@@ -33,6 +33,7 @@ export const auditTables = {
     statistics: { audit_events_by_scope: "coalesce(tenant_id, '')" },
     unauthenticated: 'leaves of the tree that checkpoints sign',
     snapshots: { without: "the log is one, and the service's own" },
+    purge: { kept: 'the log is one, and its records are evidence' },
   }),
   /** One row: how many records there are. A writer locks it until its transaction ends. */
   audit_head: plainTable({
@@ -43,6 +44,7 @@ export const auditTables = {
     rows: () => [{ id: 1, size: 0 }],
     unauthenticated: 'the size of the tree that checkpoints sign',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
   /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
   audit_nodes: plainTable({
@@ -54,6 +56,7 @@ export const auditTables = {
     primaryKey: { name: 'audit_nodes_pk', columns: ['level', 'position'] },
     unauthenticated: 'nodes of the tree that checkpoints sign',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
   audit_checkpoints: plainTable({
     columns: {
@@ -63,6 +66,7 @@ export const auditTables = {
     },
     unauthenticated: 'signed',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
 };
 

@@ -37,6 +37,7 @@ export const endpointsTables = {
     ],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { marks: ['last_used_at'] },
+    purge: 'by a step',
   }),
   endpoint_credentials: policyTable({
     columns: {
@@ -55,6 +56,7 @@ export const endpointsTables = {
       classes: ['endpoint-secret'],
       attributes: ({ access_key_id: id }) => recordAttributes.credential(String(id)),
     },
+    purge: 'by a step',
   }),
   diagnoses: plainTable({
     columns: {
@@ -67,6 +69,7 @@ export const endpointsTables = {
     indexes: [{ name: 'diagnoses_by_endpoint', columns: ['endpoint_id', 'id'] }],
     unauthenticated: 'results for people',
     snapshots: { without: 'results of their day' },
+    purge: { removed: 'endpoint_id', of: 'endpoints' },
   }),
   /** Figures by the minute. */
   xks_latency: plainTable({
@@ -80,6 +83,7 @@ export const endpointsTables = {
     primaryKey: { name: 'xks_latency_key', columns: ['minute', 'endpoint_id', 'node'] },
     unauthenticated: 'figures',
     snapshots: { without: 'figures of their day' },
+    purge: { removed: 'endpoint_id', of: 'endpoints' },
   }),
 };
 

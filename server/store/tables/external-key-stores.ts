@@ -28,6 +28,7 @@ export const externalKeyStoresTables = {
     ],
     beside: { connection: 'what was seen of the cloud', looked_at: 'when the cloud was checked' },
     snapshots: { marks: ['connection', 'looked_at'] },
+    purge: 'by a step',
   }),
 };
 

@@ -19,5 +19,6 @@ export const idempotencyTables = {
     indexes: [{ name: 'idempotency_keys_by_age', columns: ['created_at'] }],
     beside: {},
     snapshots: { without: 'requests of their day' },
+    purge: { kept: 'for a day, and sealed' },
   }),
 };

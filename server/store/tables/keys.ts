@@ -77,6 +77,7 @@ export const keysTables = {
       attributes: ({ algorithm, bits, kind }) =>
         recordAttributes.key({ algorithm: String(algorithm), bits: Number(bits), kind: String(kind) }),
     },
+    purge: 'by a step',
   }),
   key_records: plainTable({
     columns: {
@@ -100,6 +101,7 @@ export const keysTables = {
     ],
     unauthenticated: 'records authenticate themselves, and where they belong',
     snapshots: { without: 'carried as keys, sealed to recovery keys' },
+    purge: 'by a step',
   }),
   key_versions: plainTable({
     columns: {
@@ -111,6 +113,7 @@ export const keysTables = {
     indexes: [{ name: 'key_versions_by_age', columns: ['created_at', 'key_id', 'version'] }],
     unauthenticated: 'times; the key says how many there are',
     snapshots: { marks: [], fixed: ['created_at'] },
+    purge: { kept: 'numbers and times of the tombstones' },
   }),
   /** Derived from `keys`: finds the keys of a tag. */
   key_tags: plainTable({
@@ -123,6 +126,7 @@ export const keysTables = {
     indexes: [{ name: 'key_tags_by_key', columns: ['key_id'] }],
     unauthenticated: 'where the list of keys of a tag looks: made of what stands in other rows',
     snapshots: { without: 'made from other rows, and again with them' },
+    purge: { kept: 'made from the tombstones' },
   }),
   /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
   key_bindings: plainTable({
@@ -132,6 +136,7 @@ export const keysTables = {
     },
     unauthenticated: 'what a ciphertext is bound to: another value opens nothing',
     snapshots: { marks: [] },
+    purge: { kept: 'opens nothing' },
   }),
 };
 

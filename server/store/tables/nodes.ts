@@ -24,6 +24,7 @@ export const nodesTables = {
     },
     unauthenticated: 'a node proves by a record that it has the root key',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
   /** One row: the number of the last change, its id, and how often the set of KEKs has changed. */
   node_head: plainTable({
@@ -38,6 +39,7 @@ export const nodesTables = {
     unauthenticated: 'what is read again',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
+    purge: { kept: 'of no tenant' },
   }),
   /** What other nodes must read again, by the number of the change. */
   node_changes: plainTable({
@@ -52,6 +54,7 @@ export const nodesTables = {
     unauthenticated: 'what is read again',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
+    purge: { kept: 'of no tenant' },
   }),
   /** See operations/nodes/node-duties.ts. */
   node_duties: plainTable({
@@ -65,6 +68,7 @@ export const nodesTables = {
     unauthenticated: 'changed in place, once a second: which node does the work',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
+    purge: { kept: 'of no tenant' },
   }),
   /** At most one row: the root key that is on its way to all nodes. */
   root_runs: plainTable({
@@ -77,6 +81,7 @@ export const nodesTables = {
     unauthenticated: 'nodes prove what they have by records',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
+    purge: { kept: 'of no tenant' },
   }),
   root_parcels: plainTable({
     columns: {
@@ -88,5 +93,6 @@ export const nodesTables = {
     unauthenticated: 'sealed, and bound to the old root key',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
+    purge: { kept: 'of no tenant' },
   }),
 };

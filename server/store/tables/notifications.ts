@@ -38,6 +38,7 @@ export const notificationsTables = {
     ],
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
+    purge: { kept: 'resolved by the clock, and removed with their age' },
   }),
   notification_events: plainTable({
     columns: {
@@ -50,5 +51,6 @@ export const notificationsTables = {
     indexes: [{ name: 'notification_events_by_age', columns: ['at'] }],
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
+    purge: { kept: 'removed with their age' },
   }),
 };

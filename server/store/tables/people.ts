@@ -28,6 +28,7 @@ export const peopleTables = {
     indexes: [{ name: 'users_by_tenant', columns: ['tenant_id', 'id'] }],
     beside: { last_sign_in_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
+    purge: 'by a step',
   }),
   user_factors: policyTable({
     columns: {
@@ -49,6 +50,7 @@ export const peopleTables = {
     records: { classes: ['second-factor'] },
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
+    purge: 'by a step',
   }),
   sessions: policyTable({
     columns: {
@@ -73,6 +75,7 @@ export const peopleTables = {
     ],
     beside: { used_at: 'a mark of use, which ends it' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
+    purge: 'by a step',
   }),
   sign_in_attempts: plainTable({
     columns: {
@@ -84,6 +87,7 @@ export const peopleTables = {
     },
     unauthenticated: 'digests of what only the other party has',
     snapshots: { without: 'of their minute' },
+    purge: { kept: 'for minutes' },
   }),
   sign_in_failures: plainTable({
     columns: {
@@ -94,5 +98,6 @@ export const peopleTables = {
     },
     unauthenticated: 'counters',
     snapshots: { without: 'of their day' },
+    purge: { kept: 'for days, without a name' },
   }),
 };

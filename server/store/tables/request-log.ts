@@ -38,6 +38,7 @@ export const requestLogTables = {
     ],
     unauthenticated: 'figures, for people',
     snapshots: { without: 'figures of their day' },
+    purge: { kept: 'the audit log has their hashes; removed with their age' },
   }),
   /** Requests without a record, by the minute, until the audit log has them. */
   request_log_dropped: plainTable({
@@ -48,6 +49,7 @@ export const requestLogTables = {
     },
     unauthenticated: 'figures, for people',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
 };
 

@@ -13,5 +13,6 @@ export const rowSetTables = {
     },
     unauthenticated: 'has an authentication code of its own',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
 };

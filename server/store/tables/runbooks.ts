@@ -21,6 +21,7 @@ export const runbooksTables = {
     indexes: [{ name: 'runbook_runs_by_application', columns: ['application_id', 'id'] }],
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
+    purge: { kept: 'evidence, as the audit log is' },
   }),
   runbook_ticks: plainTable({
     columns: {
@@ -35,5 +36,6 @@ export const runbooksTables = {
     primaryKey: { name: 'runbook_ticks_key', columns: ['run_id', 'step'] },
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
+    purge: { kept: 'evidence, as the audit log is' },
   }),
 };

@@ -16,5 +16,6 @@ export const searchTables = {
     indexes: [{ name: 'search_terms_by_subject', columns: ['subject_id', 'term'] }],
     unauthenticated: 'where a search looks: made of what stands in other rows',
     snapshots: { without: 'made from other rows, and again with them' },
+    purge: { kept: 'made from other rows, and changed with them' },
   }),
 };

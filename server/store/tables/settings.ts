@@ -10,6 +10,7 @@ export const settingsTables = {
     },
     unauthenticated: 'counters and what work has come to',
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
   decisions: policyTable({
     columns: {
@@ -20,5 +21,6 @@ export const settingsTables = {
     },
     beside: {},
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
 };

@@ -15,6 +15,7 @@ export const snapshotsTables = {
     },
     beside: {},
     snapshots: 'of no tenant',
+    purge: { kept: 'of no tenant' },
   }),
   /** Without a reference to the tenant: a record of an export outlives the tenant. */
   snapshots: policyTable({
@@ -63,6 +64,7 @@ export const snapshotsTables = {
       failure: 'what is known of the file, which is signed',
     },
     snapshots: { without: 'about snapshots' },
+    purge: { kept: 'the erasure run takes the keys out of their files' },
   }),
   snapshot_exports: plainTable({
     columns: {
@@ -75,6 +77,7 @@ export const snapshotsTables = {
     indexes: [{ name: 'snapshot_exports_by_snapshot', columns: ['snapshot_id', 'id'] }],
     unauthenticated: 'for people; the audit log has them',
     snapshots: { without: 'about snapshots' },
+    purge: { kept: 'names the copies that are elsewhere' },
   }),
   snapshot_openings: plainTable({
     columns: {
@@ -86,5 +89,6 @@ export const snapshotsTables = {
     unauthenticated: 'bound into the record of its key',
     records: { classes: ['snapshot-opening'] },
     snapshots: { without: 'of their ten minutes' },
+    purge: { kept: 'for ten minutes' },
   }),
 };

@@ -56,6 +56,15 @@ export type Index<Name extends string = string> = {
   readonly where?: string;
 } & ({ readonly columns: readonly Name[] } | { readonly expression: string });
 
+/**
+ * What the purge of a tenant does with the rows: changes them in a step of its own (operations/tenants/purge-steps.ts does not
+ * compile without it), removes them, found by a column or by the row of `of` that the column names, or keeps them, and why.
+ */
+type Purge<C extends Columns> =
+  | 'by a step'
+  | { readonly removed: ColumnOf<C>; readonly of?: 'endpoints' | 'tde_applications' }
+  | { readonly kept: string };
+
 interface Common<C extends Columns> {
   readonly columns: C;
   readonly primaryKey?: Constraint<ColumnOf<C>>;
@@ -90,8 +99,9 @@ interface Common<C extends Columns> {
  * A table that decides who may do what. Each row has an authentication code over all columns but those in `beside`, which has the reason why a
  * person who changes one of them in the database gains nothing. The order of the columns is part of its bytes: new ones come last.
  */
-export const policyTable = <const C extends Columns & CodeColumns>(
+export const policyTable = <const C extends Columns & CodeColumns, const P extends Purge<C>>(
   table: Common<C> & {
+    readonly purge: P;
     /** Where the bytes have another order than the columns. */
     readonly code?: readonly ColumnOf<C>[];
     /**
@@ -103,18 +113,18 @@ export const policyTable = <const C extends Columns & CodeColumns>(
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };
   },
-): typeof table & { readonly code: readonly ColumnOf<C>[] } => {
+): typeof table & { readonly code: readonly ColumnOf<C>[]; readonly purge: P } => {
   const others = new Set(['row_mac', 'row_version', ...Object.keys(table.beside)]);
   return { ...table, code: table.code ?? Object.keys(table.columns).filter((name) => !others.has(name)) };
 };
 
 /** A table whose rows have no authentication code, and why. */
-export const plainTable = <const C extends Columns>(
-  table: Common<C> & { readonly unauthenticated: string },
-): Common<C> & { readonly unauthenticated: string } => table;
+export const plainTable = <const C extends Columns, const P extends Purge<C>>(
+  table: Common<C> & { readonly unauthenticated: string; readonly purge: P },
+): Common<C> & { readonly unauthenticated: string; readonly purge: P } => table;
 
 /** What is known of a table without its columns' names. */
-export type TableDeclaration = Common<Columns>;
+export type TableDeclaration = Common<Columns> & { readonly purge: Purge<Columns> };
 
 /** A row as Kysely sees it. */
 export type TableOf<T extends { readonly columns: Columns }> = {

@@ -23,6 +23,7 @@ export const tenantsTables = {
     ],
     beside: {},
     snapshots: { without: 'restored into one that is there, or made for it' },
+    purge: { kept: 'its own tombstone' },
   }),
   tenant_keks: plainTable({
     columns: {
@@ -34,5 +35,6 @@ export const tenantsTables = {
     primaryKey: { name: 'tenant_keks_pk', columns: ['tenant_id', 'epoch'] },
     unauthenticated: 'records authenticate themselves',
     snapshots: { without: 'a tenant that is restored gets a fresh one' },
+    purge: 'by a step',
   }),
 };

@@ -55,6 +55,7 @@ export const tokenObjectsTables = {
     beside: { content: 'a record that authenticates itself' },
     snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
     records: { classes: ['object-content'], attributes: () => recordAttributes.content },
+    purge: 'by a step',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: plainTable({
@@ -67,6 +68,7 @@ export const tokenObjectsTables = {
     indexes: [{ name: 'tde_requests_by_time', columns: ['at'] }],
     unauthenticated: 'handles of objects, which are looked up under the rules of who asks',
     snapshots: { without: 'requests of their hour' },
+    purge: { kept: 'for a week, without a value' },
   }),
 };
 

@@ -28,6 +28,7 @@ export const vaultsTables = {
     ],
     beside: {},
     snapshots: { marks: [], fixed: ['kind', 'created_at'] },
+    purge: 'by a step',
   }),
 };
 

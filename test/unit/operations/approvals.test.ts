@@ -7,7 +7,7 @@ import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { isWeaker } from '../../../server/domain/dual-control.ts';
-import { administrator, auditKindsOf, masterKey, registerCaller } from '../../support/open-service.ts';
+import { administrator, auditKindsOf, instance, masterKey, registerCaller } from '../../support/open-service.ts';
 import { everything, makeUser, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -54,14 +54,14 @@ let made = 0;
 /** A group with an application and one master key, under a rule. */
 const database = async (rule: DualControlRule | null = twoOf()) => {
   made += 1;
-  const { caller, groupId } = await registerCaller(opened, `db-${made}`);
+  const { caller, groupId, accessGuid } = await registerCaller(opened, `db-${made}`);
   const { id: keyId, handle } = await opened.operations.tde.generateKey(caller, masterKey(`MK.${made}`));
   const { vaultId } = await opened.operations.tdeGroups.get(administrator, groupId);
   if (rule !== null) await opened.operations.dualControl.change(person('security'), vaultId, rule);
   const applicationId = caller.application.id;
   const destroy = (by: string) => opened.operations.masterKeys.destroy(person(by), applicationId, keyId);
   const state = async () => (await opened.operations.keys.get(administrator, keyId)).state;
-  return { caller, groupId, vaultId, applicationId, keyId, handle, destroy, state };
+  return { caller, groupId, accessGuid, vaultId, applicationId, keyId, handle, destroy, state };
 };
 const approve = (by: string, { id }: Approval) => opened.operations.approvals.approve(person(by), id, null);
 
@@ -268,6 +268,69 @@ describe('ways around', () => {
     );
     await expect(approve('bert', approval)).rejects.toEqual(code('key-tampered'));
     expect(await db.state()).toBe('active');
+  });
+});
+
+describe('an approval covers what was shown', () => {
+  const governedVault = async (name: string) => {
+    const vault = await opened.operations.vaults.create(administrator, { name });
+    await opened.operations.dualControl.change(person('security'), vault.id, twoOf());
+    return vault;
+  };
+  const keyIn = (vaultId: string, name: string) => opened.operations.keys.create(administrator, { name, vaultId });
+  const changedOf = async ({ id }: Approval) => (await opened.operations.approvals.get(administrator, id)).changed;
+  const outdates = async (approval: Approval): Promise<void> => {
+    await expect(approve('anna', approval)).rejects.toEqual(code('conflict'));
+    expect((await opened.operations.approvals.get(administrator, approval.id)).state).toBe('outdated');
+  };
+
+  test('a key that came into the vault since then outdates its deletion, also when another one has gone', async () => {
+    const vault = await governedVault('changing');
+    await keyIn(vault.id, 'one');
+    const approval = await waits(opened.operations.vaults.delete(person('security'), vault.id));
+    expect(await changedOf(approval)).toBeNull();
+    await keyIn(vault.id, 'two');
+    expect(await changedOf(approval)).toMatchObject({ name: 'changing', keys: 2 });
+    await outdates(approval);
+    expect((await opened.operations.vaults.get(administrator, vault.id)).state).toBe('enabled');
+  });
+
+  test('an endpoint that was created on a key since then outdates the deletion of the key', async () => {
+    const vault = await governedVault('used');
+    const key = await keyIn(vault.id, 'unused');
+    const approval = await waits(opened.operations.keys.softDelete(person('security'), key.id));
+    const endpoint = await opened.operations.endpoints.create(administrator, {
+      name: 'new endpoint',
+      vaultId: vault.id,
+      keyId: key.id,
+    });
+    expect(await changedOf(approval)).toMatchObject({ endpoints: [endpoint.name] });
+    await outdates(approval);
+    expect((await opened.operations.keys.get(administrator, key.id)).state).toBe('active');
+  });
+
+  test('a subject that has another name since then outdates the request', async () => {
+    const vault = await governedVault('renamed');
+    const key = await keyIn(vault.id, 'of yesterday');
+    const approval = await waits(opened.operations.keys.softDelete(person('security'), key.id));
+    await opened.operations.keys.change(administrator, key.id, { name: 'of today', tags: [] });
+    expect(await changedOf(approval)).toMatchObject({ name: 'of today' });
+    await outdates(approval);
+  });
+
+  test('processes that come and go outdate nothing', async () => {
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    await opened.operations.tde.authenticate({
+      accessGuid: db.accessGuid,
+      appId: db.caller.appId,
+      instance: { ...instance, process: 'another' },
+      requestId: 'call-2',
+      peer: null,
+    });
+    expect(await changedOf(approval)).toBeNull();
+    await approve('anna', approval);
+    expect(await approve('bert', approval)).toMatchObject({ state: 'completed' });
   });
 });
 

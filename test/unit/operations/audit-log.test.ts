@@ -105,6 +105,8 @@ describe('a long log', () => {
     expect(await check(lines, [newest])).toEqual({
       records: records.length,
       hidden: 0,
+      part: null,
+      hiddenAfter: 0,
       checkpoints: lines.length - records.length,
       signed: records.length,
       findings: [],
@@ -275,6 +277,7 @@ describe("one tenant's part of the log", () => {
   let service: OpenedService;
   let verifier: Verifier;
   let lines: string[];
+  let acme: string;
   const part = async (tenantId: string): Promise<string[]> => {
     const collected: string[] = [];
     for await (const page of await service.operations.audit.exportTenant(inTenant(administrator, tenantId)))
@@ -287,7 +290,7 @@ describe("one tenant's part of the log", () => {
   beforeAll(async () => {
     service = await openTestService();
     const { tenants, vaults } = service.operations;
-    const acme = (await tenants.create(administrator, { name: 'acme' })).id;
+    acme = (await tenants.create(administrator, { name: 'acme' })).id;
     const zeta = (await tenants.create(administrator, { name: 'zeta' })).id;
     // In every mixture: one after the other, and long runs of one.
     for (let at = 0; at < 120; at++) {
@@ -308,6 +311,8 @@ describe("one tenant's part of the log", () => {
     expect(await check(lines)).toEqual({
       records: shown.length,
       hidden: (size ?? 0) - shown.length,
+      part: acme,
+      hiddenAfter: 0,
       checkpoints: 1,
       signed: size,
       findings: [],
@@ -335,6 +340,26 @@ describe("one tenant's part of the log", () => {
           expect.stringMatching(/the tenant had \d+ records when this was exported, but the file has \d+/),
         ]);
     }
+  });
+
+  test('a whole export in which records were hidden is not valid, and says how many', async () => {
+    const whole: string[] = [];
+    for await (const page of await service.operations.audit.export(administrator)) whole.push(...page);
+    expect((await check(whole)).findings).toEqual([]);
+    const hide = (line: string): string =>
+      isRecord(line) ? JSON.stringify({ hidden: [[0, leafHash(Buffer.from(line, 'utf8')).toString('base64')]] }) : line;
+    const all = whole.map(hide);
+    const records = whole.filter(isRecord).length;
+    expect(await check(all)).toMatchObject({
+      ...{ records: 0, hidden: records, part: null },
+      findings: [expect.stringMatching(`^${records} of the records are hidden, and the file does not say`)],
+    });
+    // Of two tenants, or without the record of the export: not one tenant's part either.
+    const undeclared = expect.stringMatching(/hidden, and the file does not say/);
+    expect((await check(whole.with(3, hide(whole[3] ?? '')))).findings).toContainEqual(undeclared);
+    const shown = lines.flatMap((line, at) => (isRecord(line) && !isHidden(line) ? [at] : []));
+    const last = shown.at(-1) ?? 0;
+    expect((await check(lines.with(last, hide(lines[last] ?? '')))).findings).toEqual([undeclared]);
   });
 
   test('hashes that were changed are found', async () => {

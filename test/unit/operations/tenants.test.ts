@@ -1,13 +1,14 @@
 // Tenants in the service itself: what stops with one and what continues, restoring, and the purge down to the bytes.
 import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import { inTenant, serviceActor, type TenantActor } from '../../../server/domain/actor.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { clearingSteps } from '../../../server/operations/tenants/purge-steps.ts';
+import { purgeSteps } from '../../../server/ports/purge.ts';
 import { folderOfTest } from '../../support/folders.ts';
-import { until } from '../../support/host.ts';
 import {
   administrator,
   auditKindsOf,
@@ -239,20 +240,53 @@ test('after a purge nothing can be opened, neither from the store nor from an ol
   await expect(openTestService({ folder: old, acceptDatabase: true })).rejects.toMatchObject({ name: 'StartError' });
 });
 
-test('a purge that was cut off after its first step is finished by the next start', async () => {
-  const { acme } = await open();
-  await opened.operations.tenants.delete(administrator, acme.id);
-  await opened.stop();
-  // The first transaction alone, as the process leaves it when it is killed behind it.
-  const cut = await openTestService({ folder: opened.folder });
-  const purging = cut.operations.tenants.purge(administrator, acme.id);
-  await until('the tenant is marked', async () =>
-    (await cut.operations.tenants.get(administrator, acme.id)).state === 'purged' ? true : undefined,
-  );
-  await Promise.allSettled([purging, cut.stop()]);
-  opened = await openTestService({ folder: opened.folder });
-  await expect(opened.operations.tenants.restore(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
-  await opened.service.tenantRetention.run();
-  await untilAudited(opened, 'tenant.unrecoverable', acme.id);
-  expect((await opened.operations.keys.get(acme.actor, acme.keyId)).state).toBe('destroyed');
-});
+test.each([...purgeSteps])(
+  'a purge that is cut off at %s is finished by the next start, and only then certified',
+  async (step) => {
+    const { acme } = await open();
+    const { operations } = opened;
+    const own = [{ role: 'administrator', scope: null, tenantId: null }] as const;
+    const { record } = await operations.tokens.create(acme.actor, 'the service', {
+      name: 'bot',
+      grants: [{ role: 'auditor', scope: null, tenantId: acme.id }],
+    });
+    const person = {
+      name: 'maria',
+      displayName: 'Maria K.',
+      email: 'maria@example.com',
+      grants: [{ role: 'auditor', scope: null }],
+    } as const;
+    const { user } = await operations.users.create(acme.actor, own, person);
+    await operations.tenants.delete(administrator, acme.id);
+    const cut = vi.spyOn(clearingSteps, step).mockRejectedValue(new Error('the power failed'));
+    await expect(operations.tenants.purge(administrator, acme.id)).rejects.toThrow('the power failed');
+    cut.mockRestore();
+    await opened.stop();
+
+    opened = await openTestService({ folder: opened.folder });
+    await expect(opened.operations.tenants.restore(administrator, acme.id)).rejects.toMatchObject({ code: 'conflict' });
+    expect((await opened.operations.tenants.get(administrator, acme.id)).unrecoverableAt).toBeNull();
+    await opened.service.tenantRetention.run();
+    await untilAudited(opened, 'tenant.cleared', acme.id);
+    await untilAudited(opened, 'tenant.unrecoverable', acme.id);
+    expect((await opened.operations.keys.get(acme.actor, acme.keyId)).state).toBe('destroyed');
+    const [stored] = await queryStored(opened.folder, 'select * from users where id = ?', user.id);
+    expect(stored).toMatchObject({ state: 'deleted', name: `deleted-${user.id}`, email: null, password: null });
+    expect(Object.values(stored ?? {}).join()).not.toMatch(/maria/i);
+    expect(
+      await queryStored(opened.folder, 'select id from api_tokens where id = ? and revoked_at is null', record.id),
+    ).toEqual([]);
+    for (const table of ['instances', 'diagnoses', 'xks_latency'])
+      expect(
+        await queryStored(
+          opened.folder,
+          `select * from ${table} where ${
+            table === 'instances'
+              ? 'application_id in (select id from tde_applications where tenant_id = ?)'
+              : 'endpoint_id in (select id from endpoints where tenant_id = ?)'
+          }`,
+          acme.id,
+        ),
+      ).toEqual([]);
+  },
+);

@@ -27,7 +27,10 @@ export const representApproval = (approval: Approval): ApprovalAnswer => ({
 
 export const approvalsHandlers = ({ approvals }: Operations): Handlers['approvals'] => ({
   list: async ({ actor, query }) => representPage(await approvals.list(actor, query), representApproval),
-  get: async ({ actor, path }) => representApproval(await approvals.get(actor, path.id)),
+  get: async ({ actor, path }) => {
+    const approval = await approvals.get(actor, path.id);
+    return { ...representApproval(approval), changed: approval.changed };
+  },
   approve: async ({ actor, path, body }) =>
     representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),
   reject: async ({ actor, path, body }) =>

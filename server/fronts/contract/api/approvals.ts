@@ -43,6 +43,10 @@ export const approvalSchema = z
       .record(z.string(), z.unknown())
       .readonly()
       .openapi({ description: 'As it was at the time of the request.' }),
+    changed: z.record(z.string(), z.unknown()).readonly().nullable().optional().openapi({
+      description:
+        'Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed.',
+    }),
     rules: z.array(approvalRuleSchema).readonly(),
     state: state.openapi({
       description:

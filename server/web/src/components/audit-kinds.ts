@@ -17,6 +17,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'tenant.deleted': 'Tenant deleted',
   'tenant.restored': 'Tenant restored',
   'tenant.purged': 'Tenant purged',
+  'tenant.cleared': 'Tenant cleared',
   'tenant.unrecoverable': 'Tenant unrecoverable',
   'vault.created': 'Vault created',
   'vault.enabled': 'Vault enabled',

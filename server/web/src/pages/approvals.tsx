@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
+import { send } from '../api/client.ts';
 import type { Approval } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
@@ -45,6 +46,22 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
 
 const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
+/** Lists show a request as it was made: only the request itself says what has changed since. */
+const Changed = ({ id }: { id: string }) => {
+  const query = useQuery({
+    queryKey: [path, id],
+    queryFn: ({ signal }) => send<Approval>({ method: 'GET', path: `${path}/${id}` }, { signal }),
+  });
+  const changed = query.data?.changed ?? null;
+  if (changed === null) return null;
+  return (
+    <p className="text-danger">
+      This has changed since the request, so an approval ends it as outdated. Now:{' '}
+      <code className="text-xs wrap-anywhere">{formatValue(changed)}</code>
+    </p>
+  );
+};
+
 const Detail = ({ approval }: { approval: Approval }) => (
   <div className="space-y-4">
     <Facts
@@ -63,6 +80,7 @@ const Detail = ({ approval }: { approval: Approval }) => (
         ),
       ]}
     />
+    {approval.endedAt === null && <Changed id={approval.id} />}
     {approval.rules.map((rule) => (
       <p key={rule.vaultId} className="text-muted">
         {rule.vaultName}: {rule.required} must approve, in addition to the requester

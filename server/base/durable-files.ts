@@ -1,0 +1,75 @@
+// Files that are there, whole, after a power failure: what is written reaches the disk before its name does, and the name
+// before anything relies on it. A rename without a sync of its folder may be undone; so may a removal: then a file that was
+// destroyed is back. The only place that renames files of the service (test/house/durable-files.test.ts).
+
+import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+export const syncFolder = (folder: string): void => {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+const syncFolderSoon = async (folder: string): Promise<void> => {
+  const handle = await open(folder, 'r');
+  await handle.sync().finally(() => handle.close());
+};
+const foldersOf = (from: string, to: string): readonly string[] => [...new Set([dirname(to), dirname(from)])];
+
+/** Writes a file through to the disk; its name is durable once its folder is synced. Mode 600, if none is given. `flag`: 'w', or 'wx' for a new one. */
+export const writeDurably = (
+  path: string,
+  content: string | Uint8Array,
+  { mode, flag = 'w' }: { readonly mode?: number; readonly flag?: 'w' | 'wx' } = {},
+): void => {
+  const fd = openSync(path, flag, 0o600);
+  try {
+    if (mode !== undefined) fchmodSync(fd, mode);
+    writeFileSync(fd, content);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/** Gives a file that was written through its name. After a crash, the name is of the former file or of this one. */
+export const putInPlace = (draft: string, path: string): void => {
+  renameSync(draft, path);
+  for (const folder of foldersOf(draft, path)) syncFolder(folder);
+};
+/** The same off the main thread. */
+export const putInPlaceSoon = async (draft: string, path: string): Promise<void> => {
+  await rename(draft, path);
+  for (const folder of foldersOf(draft, path)) await syncFolderSoon(folder);
+};
+
+/** Replaces a file as a whole: after a crash it is the old one or the new one. */
+export const replaceFile = (path: string, content: string | Uint8Array, mode?: number): void => {
+  const draft = `${path}.new`;
+  writeDurably(draft, content, mode === undefined ? {} : { mode });
+  putInPlace(draft, path);
+};
+
+/** Removes a file that may be there; it does not come back. */
+export const removeDurably = (path: string): void => {
+  if (!existsSync(path)) return;
+  rmSync(path);
+  syncFolder(dirname(path));
+};
+
+/** Writes all of the bytes at a position: one write may take a part of them. */
+export const writeWhole = async (
+  handle: Pick<FileHandle, 'write'>,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> => {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, position + at);
+    if (bytesWritten === 0) throw new Error('the disk takes no bytes');
+    at += bytesWritten;
+  }
+};

@@ -1,0 +1,161 @@
+// A change of the root key file that ends at any of its writes, as by a power failure: the file is the former one or the
+// new one, the root key is the same, and after the next start nothing else in the folder opens it.
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { core, type KeyRef } from '../../../addon/core.ts';
+import { openFileRoot } from '../../../server/roots/file.ts';
+import { rootFilesBeside } from '../../../server/roots/files.ts';
+import { openRoot } from '../../../server/roots/open.ts';
+import { createWays } from '../../../server/roots/ways.ts';
+import {
+  changeWays,
+  createWrapped,
+  type NewWay,
+  readWrapped,
+  unlockWrapped,
+} from '../../../server/roots/wrapped-file.ts';
+import { folderOfTest, sharedFolder } from '../../support/folders.ts';
+
+core.initialize({ allowUnlocked: true });
+
+const disk = vi.hoisted(() => ({ folder: '', states: [] as string[], copy: undefined as (() => string) | undefined }));
+vi.mock('../../../server/base/durable-files.ts', async (load) => {
+  const real = await load<typeof import('../../../server/base/durable-files.ts')>();
+  const around =
+    <A extends readonly unknown[], R>(work: (...args: A) => R) =>
+    (...args: A): R => {
+      disk.copy?.();
+      const answer = work(...args);
+      disk.copy?.();
+      return answer;
+    };
+  const putInPlace = around(real.putInPlace);
+  const writeDurably: typeof real.writeDurably = (path, content, options) => {
+    disk.copy?.();
+    real.writeDurably(path, content, options);
+    const state = disk.copy?.();
+    // Also what a write leaves that ended in its middle.
+    const half = disk.copy?.();
+    if (state !== undefined && half !== undefined) truncateSync(join(half, path.slice(dirname(path).length + 1)), 9000);
+  };
+  return {
+    ...real,
+    ...{ putInPlace, writeDurably, syncFolder: around(real.syncFolder), removeDurably: around(real.removeDurably) },
+  };
+});
+
+let path: string;
+beforeEach(() => {
+  disk.copy = undefined;
+  disk.states = [];
+  disk.folder = folderOfTest();
+  path = join(disk.folder, 'root.key');
+});
+const record = (): void => {
+  disk.copy = () => {
+    const state = join(
+      dirname(disk.folder),
+      `${disk.folder.slice(dirname(disk.folder).length + 1)}-${disk.states.length}`,
+    );
+    execFileSync('cp', ['-a', disk.folder, state]);
+    disk.states.push(state);
+    return state;
+  };
+};
+
+const keys = join(sharedFolder(), 'keys');
+const declared = (name: string) => ({ name, type: 'file', path: `${keys}.${name}` }) as const;
+const openBy = (at: string, ...names: readonly string[]) =>
+  openRoot(
+    {
+      core,
+      root: { path: at, providers: names.map(declared) },
+      ask: () => Promise.resolve(undefined),
+      readDescriptor: () => Buffer.alloc(0),
+    },
+    false,
+  );
+const wayOf = async (name: string): Promise<NewWay> => ({
+  name,
+  type: 'file',
+  createdAt: 1,
+  ...(await createWays(core, () => Buffer.alloc(0)).make(declared(name), () => Promise.resolve(undefined))),
+});
+/** Who opens a state: after the file was opened once, as a start does it. */
+const openersOf = async (state: string, candidates: readonly (readonly string[])[]): Promise<readonly string[]> => {
+  const at = join(state, 'root.key');
+  const found: string[] = [];
+  for (const names of candidates) {
+    const opened = await openBy(at, ...names).catch(() => undefined);
+    if (opened?.state !== 'open') continue;
+    expect(same(opened.root.current.key)).toBe(true);
+    opened.root.release();
+    found.push(names.join('+') || 'alone');
+  }
+  return found;
+};
+let probe: Buffer;
+const context = {
+  ...{ tenant: Buffer.alloc(16), object: Buffer.alloc(16), version: 1, epoch: 1, class: 'probe' },
+  attributes: Buffer.alloc(0),
+};
+const same = (key: KeyRef): boolean => {
+  core.release(core.openRecord(key, context, probe));
+  return true;
+};
+const keepProbe = (key: KeyRef): void => {
+  probe = core.sealRecord(key, context, core.generateAes(256));
+};
+
+/** At every write: one of these, and nothing that opens it stays beside the file. */
+const expectOneOf = async (former: string, next: string, candidates: readonly (readonly string[])[]): Promise<void> => {
+  const found: string[] = [];
+  for (const state of disk.states) {
+    const openers = await openersOf(state, candidates);
+    found.push(openers.join(' and '));
+    const left = readdirSync(state).filter((name) => /\.(new|old)$/.test(name));
+    expect([...left, ...rootFilesBeside(join(state, 'root.key'))], state).toEqual([]);
+    rmSync(state, { recursive: true, force: true });
+  }
+  expect([...new Set(found)].toSorted()).toEqual([former, next].toSorted());
+  expect(found.length).toBeGreaterThan(6);
+};
+
+test('a root key that gets its first provider is unencrypted or wrapped', async () => {
+  const root = openFileRoot(core, path, true);
+  keepProbe(root.current.key);
+  const one = await wayOf('one');
+  record();
+  createWrapped(core, path, [one], [root.current]);
+  disk.copy = undefined;
+  await expectOneOf('alone', 'one', [[], ['one']]);
+});
+
+test('a provider that takes the place of another opens it, or the other does', async () => {
+  const [one, two] = [await wayOf('one'), await wayOf('two')];
+  createWrapped(core, path, [one]);
+  const opened = await openBy(path, 'one');
+  if (opened.state !== 'open') throw new Error('it does not open');
+  keepProbe(opened.root.current.key);
+  const file = readWrapped(core, path);
+  const [entry] = file.head.providers;
+  if (entry === undefined) throw new Error('no provider is there');
+  const whole = unlockWrapped(core, file, entry, one.key);
+  record();
+  changeWays(core, whole, { without: ['one'], add: [two] });
+  disk.copy = undefined;
+  await expectOneOf('one', 'two', [['one'], ['two']]);
+});
+
+test('a copy of the root key beside it is named', async () => {
+  openFileRoot(core, path, true).release();
+  const copy = join(disk.folder, 'key of yesterday');
+  copyFileSync(path, copy);
+  writeFileSync(join(disk.folder, 'root.notes'), 'DKE-RO');
+  // Not even opened: it may be a database that this process has locked.
+  copyFileSync(path, join(disk.folder, 'dke.db'));
+  const opened = await openBy(path);
+  expect(opened).toMatchObject({ state: 'open', remarks: [expect.stringContaining(`${copy} is a root key file`)] });
+});
