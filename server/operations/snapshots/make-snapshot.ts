@@ -226,6 +226,7 @@ export const makeSnapshot =
             omitted: closing.omitted,
             size: made.size,
             recoveryKeys: made.recoveryKeyIds,
+            digest: closing.digest,
           });
         });
         return held;
