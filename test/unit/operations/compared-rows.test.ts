@@ -54,7 +54,7 @@ test('an old row that is put back is found within a minute, and the row is named
     await tx.tenants.update({ ...tenant, state: 'suspended' });
   });
   await sealer.checkpoint();
-  expect(parseCheckpoint(anchor() ?? '')?.rows?.version).toBe(2);
+  expect(parseCheckpoint(anchor() ?? '')?.rows?.version).toBe(4);
 
   pass(61_000);
   await sealer.run();
