@@ -14,7 +14,7 @@ import { image, imageConfiguration, systemLibraries } from '../../provider/packa
 import { packages } from '../../provider/packaging/packages.ts';
 import { type Config, parseConfig } from '../../server/config/config.ts';
 import { createHealthApp } from '../../server/fronts/health.ts';
-import { librariesOf } from '../support/elf.ts';
+import { librariesOf, shippedNode } from '../support/elf.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -64,7 +64,7 @@ describe('the image', () => {
 
   test('has each library that Node and the addon are linked with', () => {
     const inside: readonly string[] = systemLibraries.flatMap(({ files }) => files);
-    for (const path of [process.execPath, join(root, 'build/Release/dke_core.node')])
+    for (const path of [shippedNode, join(root, 'build/Release/dke_core.node')])
       expect(librariesOf(path).filter((name) => !inside.includes(name) && !/^ld-linux/.test(name))).toEqual([]);
   });
 });

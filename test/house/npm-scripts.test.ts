@@ -45,7 +45,8 @@ describe('the scripts of package.json', () => {
     chmodSync(join(bin, 'id'), 0o755);
     const setup = join(root, 'test/support/setup.sh');
     const { status, stdout, stderr } = spawnSync('sh', [setup, 'demo', 'true'], {
-      env: { PATH: bin },
+      // As the link in node_modules says, which this user could not change.
+      env: { PATH: bin, ...(process.env.DKE_NODE === undefined ? {} : { DKE_NODE: process.env.DKE_NODE }) },
       encoding: 'utf8',
     });
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' });

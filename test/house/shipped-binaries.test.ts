@@ -1,10 +1,18 @@
 // Everything native that is shipped, as the oldest systems meet it: RHEL 8 and Debian 10 have glibc 2.28. What is in the packages is checked
 // again, file by file, in test/scenario/packages.test.ts.
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agentEntries, closureOf } from '../../provider/install/payload.ts';
-import { isElf, librariesOf, missingOnOldSystems, ofGlibc, openSymbols, searchFoldersOf } from '../support/elf.ts';
+import {
+  isElf,
+  librariesOf,
+  missingOnOldSystems,
+  ofGlibc,
+  openSymbols,
+  searchFoldersOf,
+  shippedNode,
+} from '../support/elf.ts';
 
 const build = resolve(import.meta.dirname, '../../build');
 const ours = [
@@ -36,7 +44,7 @@ describe.each(ours)('%s', (name) => {
 });
 
 test('the Node that is shipped runs with glibc 2.28 and the C++ library of the same systems', () => {
-  expect(missingOnOldSystems(realpathSync(process.execPath))).toEqual([]);
+  expect(missingOnOldSystems(shippedNode)).toEqual([]);
 });
 
 test('the check sees what a program needs that is made for this system only', () => {

@@ -1,6 +1,11 @@
 // The requirements of a program or library, read from its file: libraries, versions of symbols.
 import { execFileSync } from 'node:child_process';
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+const pinned = resolve(import.meta.dirname, `../../node_modules/node-linux-${process.arch}/bin/node`);
+/** The Node of the packages and the image, whichever one runs the tests. */
+export const shippedNode = realpathSync(existsSync(pinned) ? pinned : process.execPath);
 
 export const isElf = (path: string): boolean => {
   const start = Buffer.alloc(4);
