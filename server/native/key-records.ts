@@ -10,7 +10,7 @@ import type { TenantKeks } from './tenant-keks.ts';
 
 export type KeyRecords = Pick<KeyRing, 'seal' | 'open' | 'opens' | 'reseal'>;
 
-/** A place may come from a row that was changed from outside: one that no record of the service has is no place. */
+/** A place may come from a row that was changed from outside: the service gives no record another one. */
 const isPlace = ({ tenantId, objectId, version, class: recordClass }: RecordPlace, epoch: number): boolean =>
   [tenantId, objectId].every((id) => typeof id === 'string' && isId(id)) &&
   [version, epoch].every((count) => Number.isInteger(count) && count >= 0 && count <= 0xffffffff) &&

@@ -191,7 +191,7 @@ const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => bool
     });
     if (isOver) return records;
     // Nothing is sealed under an old KEK, so what is left does not open.
-    // What another node has sealed in the meantime is sealed again in the next pass; what stays is no record of the service.
+    // What another node has sealed in the meantime is sealed again in the next pass; what stays was not sealed by the service.
     const stuck = damaged.length > 0 ? damaged : passes < mostPasses ? [] : left;
     if (stuck.length > 0) return { outcome: await holdForRecords(ports, actor, stuck) };
   }

@@ -28,7 +28,7 @@ test('a record that was rewritten before its first checkpoint is not signed', as
   expect(await errorOf(opened.operations.audit.checkpoint())).toBe('key-tampered');
 });
 
-test('what nobody has changed is signed, also after many records', async () => {
+test('an unchanged log is signed, also after many records', async () => {
   await opened.operations.audit.checkpoint();
   for (let at = 0; at < 600; at += 1) await opened.operations.vaults.create(administrator, { name: `vault ${at}` });
   const { size } = (await opened.operations.audit.checkpoint()) ?? { size: 0 };
