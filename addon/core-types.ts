@@ -60,15 +60,24 @@ export interface KeyDescription {
   readonly curve?: Curve;
 }
 
-/** A part of a message that no process keeps the rest of: what must be known from the parts before returns through the caller, sealed. */
+/**
+ * A part of a message that no process keeps the rest of: what must be known from the parts before
+ * returns through the caller, sealed.
+ */
 export interface MessagePart {
-  /** The state that the previous part returned; empty with the first part. Only the first part has additional data. */
+  /**
+   * The state that the previous part returned; empty with the first part. Only the first part has
+   * additional data.
+   */
   readonly state: Uint8Array;
   readonly last: boolean;
   readonly input: Uint8Array;
 }
 
-/** The same with what seals the state: a key of the service, never the key of the message, whose value callers may know. */
+/**
+ * The same with what seals the state: a key of the service, never the key of the message, whose
+ * value callers may know.
+ */
 export interface SealedPart extends MessagePart {
   /** A key encryption key. */
   readonly kek: KeyRef;
@@ -245,7 +254,9 @@ export type XksParsed =
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };
 export type XksBodyErrorName = 'ValidationException' | 'UnsupportedOperationException' | 'InternalException';
 
-/** A file that a local user names, and that user, as the kernel tells it of the peer of a socket. */
+/**
+ * A file that a local user names, and that user, as the kernel tells it of the peer of a socket.
+ */
 export interface UserFileRequest {
   readonly uid: number;
   readonly gid: number;

@@ -82,7 +82,7 @@ export interface Core {
   random(out: Uint8Array): void;
   timingSafeEqual(a: Uint8Array, b: Uint8Array): boolean;
 
-  // --- used IVs: each owner has a share of its own (addon/core/keys/used_ivs.h) ------------------------------------------------
+  // --- used IVs: each owner has a share of its own (addon/core/keys/used_ivs.h) ---------------
   /** One of those who have keys: what one has used, another may use. */
   newIvOwner(): number;
   /** Forgets what it has used. */
@@ -218,9 +218,11 @@ export interface Core {
   operationCancel(operation: OperationRef): void;
 
   /**
-   * One part of a GCM or CCM message that is longer than a request. `out` takes as many bytes as come out: of the last encrypted part
-   * the tag behind its data; the last part of the others ends with the tag, which is checked. `check` gives nothing out. Answers the sealed
-   * state for the next part, and nothing after the last one, and how many bytes of data came before this part. Twice the same gives the same.
+   * One part of a GCM or CCM message that is longer than a request. `out` takes as many bytes as
+   * come out: of the last encrypted part the tag behind its data; the last part of the others ends
+   * with the tag, which is checked. `check` gives nothing out. Answers the sealed state for the
+   * next part, and nothing after the last one, and how many bytes of data came before this part.
+   * Twice the same gives the same.
    */
   cipherPart(
     key: KeyRef,
@@ -366,11 +368,14 @@ export interface Core {
   wakeFrameServer(id: number): void;
   /** From any thread: makes `run` return 'stopped', now and at every later call. */
   stopFrameServer(id: number): void;
-  /** From now on this process leaves no core file, and no process of its user can read its memory. */
+  /**
+   * From now on this process leaves no core file, and no process of its user can read its memory.
+   */
   forbidDumps(): void;
   /**
-   * Reads a file that a local user names, with that user's rights, on a thread of its own (addon/core/base/user_files.h). No
-   * deadline: a file system may never answer, so the caller limits how many there are.
+   * Reads a file that a local user names, with that user's rights, on a thread of its own
+   * (addon/core/base/user_files.h). No deadline: a file system may never answer, so the caller
+   * limits how many there are.
    */
   readUserFile(request: UserFileRequest): Promise<UserFileAnswer>;
 }

@@ -7,7 +7,10 @@ export interface FrameServerOptions {
   readonly fd?: number;
   /** Mode of the socket file, for example 0o600. */
   readonly mode?: number;
-  /** Microseconds of yield-spinning before the loop sleeps, until `setSpin` says otherwise of a connection; 0 = off. */
+  /**
+   * Microseconds of yield-spinning before the loop sleeps, until `setSpin` says otherwise of a
+   * connection; 0 = off.
+   */
   readonly spinMicroseconds: number;
   /** Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes the connection. */
   readonly maxFrame: number;
@@ -80,8 +83,10 @@ export interface ReplayInParts {
   readonly lastAnswer: Uint8Array;
 }
 /**
- * Messages, an Init and its operation, that a frame server answers without its handler (addon/core/frames/replay_cache.h): the Init, whatever its
- * IV, and the operation by the cipher or the MAC under the key, in one piece or as an Update and a Final. Byte layouts: provider/PROTOCOL.md.
+ * Messages, an Init and its operation, that a frame server answers without its handler
+ * (addon/core/frames/replay_cache.h): the Init, whatever its IV, and the operation by the cipher or
+ * the MAC under the key, in one piece or as an Update and a Final. Byte layouts:
+ * provider/PROTOCOL.md.
  */
 export type Replay = {
   /** Where the operation runs: one of each kind in a session. */

@@ -1,5 +1,5 @@
-// Writes what follows from the labels (labels.ts): the table of FORMAT.md and the core's header. Run it with `npm run generate`; a test compares.
-// Not part of the built product.
+// Writes what follows from the labels (labels.ts): the table of FORMAT.md and the core's header.
+// Run it with `npm run generate`; a test compares. Not part of the built product.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyClasses, labelRows } from './labels.ts';

@@ -1,9 +1,12 @@
-// Every label under which the core and the service derive a key, make a MAC, or seal to a public key: one row each. A label is the `info` of HKDF or
-// of HPKE, or the front of what a MAC covers, so that no value of one purpose is ever one of another. `npm run generate` writes the table of
-// addon/FORMAT.md and addon/core/keys/labels.h from it; test/house/labels.test.ts finds uses that are not here.
+// Every label under which the core and the service derive a key, make a MAC, or seal to a public
+// key: one row each. A label is the `info` of HKDF or of HPKE, or the front of what a MAC covers,
+// so that no value of one purpose is ever one of another. `npm run generate` writes the table of
+// addon/FORMAT.md and addon/core/keys/labels.h from it; test/house/labels.test.ts finds uses that
+// are not here.
 //
-// A key that callers can use, know or derive from never seals or authenticates what the service itself believes later (`callers` below is the one
-// class of such keys: what is made with them is the caller's own data).
+// A key that callers can use, know or derive from never seals or authenticates what the service
+// itself believes later (`callers` below is the one class of such keys: what is made with them is
+// the caller's own data).
 
 /** Whose the key is: which key the label's key follows from. */
 export const keyClasses = {

@@ -167,7 +167,9 @@ const asStartError = (error: unknown, what: string): StartError =>
 const connection: Parameters<typeof openService>[0]['connection'] = {
   peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
   afterSent: (c, done) => {
-    bindings(c).outgoing?.once('close', done);
+    const { outgoing } = bindings(c);
+    if (outgoing?.closed === true || outgoing?.destroyed === true) done();
+    else outgoing?.once('close', done);
   },
 };
 const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;

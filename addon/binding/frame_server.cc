@@ -6,8 +6,8 @@
 // A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node announces both through the
 // thread's libuv loop, so the loop watches libuv's descriptor together with the sockets: `run` returns 'woken', and Node takes
 // over. The same makes an ordinary message to the worker end its run.
-#include <sys/prctl.h>
 
+#include "../core/base/user_files.h"
 #include "../core/frames/frame_loop.h"
 #include "arguments.h"
 
@@ -390,7 +390,7 @@ uint32_t ReadServer(const Napi::CallbackInfo& info) {
 
 void WakeFrameServer(const Napi::CallbackInfo& info) { FrameSignal::WakeById(ReadServer(info)); }
 // For this process: no core file, and no other process of the same user reads its memory.
-void ForbidDumps(const Napi::CallbackInfo&) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+void ForbidDumpsOfAgent(const Napi::CallbackInfo&) { ForbidDumps(); }
 void StopFrameServer(const Napi::CallbackInfo& info) { FrameSignal::StopById(ReadServer(info)); }
 
 }  // namespace
@@ -402,7 +402,7 @@ void RegisterFrameServer(Napi::Env env, Napi::Object exports) {
   };
   exports.Set("createFrameServer", Napi::Function::New(env, create, "createFrameServer"));
   exports.Set("wakeFrameServer", Napi::Function::New(env, WakeFrameServer, "wakeFrameServer"));
-  exports.Set("forbidDumps", Napi::Function::New(env, ForbidDumps, "forbidDumps"));
+  exports.Set("forbidDumps", Napi::Function::New(env, ForbidDumpsOfAgent, "forbidDumps"));
   exports.Set("stopFrameServer", Napi::Function::New(env, StopFrameServer, "stopFrameServer"));
   env.AddCleanupHook([constructor] { delete constructor; });
 }

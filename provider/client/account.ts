@@ -1,5 +1,6 @@
-// What the processes of one local user have in this agent, and how much they may have: so that one user never uses up what others need.
-// Connections, and the bytes of unfinished frames and unread answers, are counted by the frame server (addon/core/frames/frame_loop.h).
+// What the processes of one local user have in this agent, and how much they may have: so that one
+// user never uses up what others need. Connections, and the bytes of unfinished frames and unread
+// answers, are counted by the frame server (addon/core/frames/frame_loop.h).
 import type { Attribute, AttributeValue } from '../schema/types.ts';
 import { ToldError, tell } from './causes.ts';
 

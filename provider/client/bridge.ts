@@ -59,6 +59,7 @@ export type Reply =
       readonly kind: 'opened';
       readonly context: number;
       readonly spinUs: number;
+      readonly isTraced: boolean;
       readonly keyCheckMs: number;
     }
   | { readonly id: number; readonly kind: 'refused'; readonly told: CauseName | null; readonly message: string }
@@ -115,14 +116,14 @@ export class HostPort {
       const rv = told === 'user-limit' ? CKR.DEVICE_MEMORY : CKR.DEVICE_ERROR;
       throw new LoggedError(rv, 'the configuration cannot be used', message);
     }
-    const { context, spinUs, keyCheckMs } = reply;
+    const { context, spinUs, keyCheckMs, isTraced } = reply;
     let known = this.#caches.get(context);
     if (known === undefined) {
       known = { cache: new ServiceAnswerCache(keyCheckMs, () => performance.now()), users: 0 };
       this.#caches.set(context, known);
     }
     known.users++;
-    return { id: context, door: this.#door(context, known.cache), spinUs };
+    return { id: context, door: this.#door(context, known.cache), spinUs, isTraced };
   }
 
   /** A process no longer uses a context. What was remembered for it goes with the last one. */

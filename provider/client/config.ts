@@ -1,6 +1,6 @@
-// pkcs11.toml: where the service is and with which credential a database may call it. Reads one file with the rights of the
-// user who named it, checks that no one else can read or replace it, and parses it strictly. Errors name the path and what is
-// wanted, never a value.
+// pkcs11.toml: where the service is and with which credential a database may call it. Reads one
+// file with the rights of the user who named it, checks that no one else can read or replace it,
+// and parses it strictly. Errors name the path and what is wanted, never a value.
 import { timingSafeEqual } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';

@@ -19,6 +19,8 @@ export interface Context {
   readonly door: ServiceDoor;
   /** How long the socket loop spins after a call of the process, in microseconds. */
   readonly spinUs: number;
+  /** Whether each call of the process is told (call-trace.ts). */
+  readonly isTraced: boolean;
 }
 
 /** What a connection needs from the rest of the agent. */
@@ -144,6 +146,10 @@ export class Connection {
     this.#counted = false;
     this.account.give('connections');
     if (!this.#closed) this.#surroundings.admit?.(this.id, false);
+  }
+
+  get isTraced(): boolean {
+    return this.#context?.isTraced === true;
   }
 
   close(): void {

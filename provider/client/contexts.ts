@@ -1,9 +1,11 @@
-// Configurations that are open, each with its way to the service and its log. One serves every process that names the same
-// configuration file for the same user. Each user has a number of them, and what they hold is in the user's account.
+// Configurations that are open, each with its way to the service and its log. One serves every
+// process that names the same configuration file for the same user. Each user has a number of them,
+// and what they hold is in the user's account.
 //
-// A file that is replaced is noticed: when a process opens it, at most a second after a call, and when the service refuses the
-// credential. What runs is finished with the old configuration; new calls use the new one, also those of running processes. A
-// file that cannot be used changes nothing for them, and so does one that names another application: its handles are other keys.
+// A file that is replaced is noticed: when a process opens it, at most a second after a call, and
+// when the service refuses the credential. What runs is finished with the old configuration; new
+// calls use the new one, also those of running processes. A file that cannot be used changes
+// nothing for them, and so does one that names another application: its handles are other keys.
 
 import type { Peer } from '../../addon/core.ts';
 import type { WithdrawalOutcome } from '../../server/fronts/contract/tde.ts';
@@ -39,7 +41,9 @@ const mostConfigurations = limits.configurations.most;
 const mostIdle = 8;
 /** How often a call asks whether the file has changed, at most. */
 const checkMs = 1000;
-/** About what an open configuration takes in memory, in addition to what OpenSSL makes of PEM files. */
+/**
+ * About what an open configuration takes in memory, in addition to what OpenSSL makes of PEM files.
+ */
 const contextBytes = 128 * 1024;
 const timesPem = 8;
 
@@ -194,7 +198,10 @@ export class Contexts {
     return this.#byId.get(id);
   }
 
-  /** Opens the file for one more process. `follow`: the path is the agent's own, and may be a link. Throws ConfigError. */
+  /**
+   * Opens the file for one more process. `follow`: the path is the agent's own, and may be a link.
+   * Throws ConfigError.
+   */
   async open(path: string, peer: Peer, follow: boolean): Promise<OpenContext> {
     // Every peer's right to the file is checked, also when another process has it open already.
     const { state, user, config } = await readConfig(this.#files, peer, path, { follow });
@@ -236,11 +243,15 @@ export class Contexts {
     return context;
   }
 
-  /** What the file of an open configuration says now, if it is another one; with the rights of the user who opened it. */
+  /**
+   * What the file of an open configuration says now, if it is another one; with the rights of the
+   * user who opened it.
+   */
   async #reread({ config: before, state: known, follow }: Opened): Promise<Opened | null> {
     const { path, user } = before;
     const { state, config, user: now } = await readConfig(this.#files, user, path, { follow, known });
-    // Root acts for any owner when it opens a file; what is open is one owner's, with the rights and the account of this one.
+    // Root acts for any owner when it opens a file; what is open is one owner's, with the rights
+    // and the account of this one.
     if (now.uid !== user.uid)
       throw new ConfigError(tell('config-owner', { config: path, owner: now.uid, uid: user.uid }));
     if (config === null) return null;
@@ -248,7 +259,10 @@ export class Contexts {
     return this.#prepare(config, state, follow);
   }
 
-  /** Closes configurations of a user that no process has open, the oldest first, until there are so few. */
+  /**
+   * Closes configurations of a user that no process has open, the oldest first, until there are so
+   * few.
+   */
   #makeRoom(uid: number, most: number, idleOnly = false): boolean {
     const all = [...this.#byId.values()].filter(({ config }) => config.user.uid === uid);
     const idle = all.filter(({ users }) => users === 0);

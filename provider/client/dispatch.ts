@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { type Call, CryptokiError } from '../schema/types.ts';
+import { callWitness } from './call-trace.ts';
 import { LoggedError, ToldError } from './causes.ts';
 import { createDispatcher, type DispatchFrame, type Fail, writeRefusal } from './codec/dispatcher.ts';
 import type { LogLevel } from './config.ts';
@@ -22,7 +23,6 @@ import { session } from './functions/session.ts';
 import { sign } from './functions/sign.ts';
 import { slot } from './functions/slot.ts';
 import { type GuardedHandlers, guards } from './guards.ts';
-import { replayWitness } from './replays.ts';
 import { ServiceCallError } from './service.ts';
 
 const chapters: GuardedHandlers = {
@@ -127,4 +127,4 @@ export const refuseFrame = (connection: Connection, request: Buffer, length: num
 };
 
 /** The dispatcher of the agent: one for all connections of a thread. */
-export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail, replayWitness);
+export const createAgentDispatcher = (): DispatchFrame<Connection> => createDispatcher(handlers, fail, callWitness);

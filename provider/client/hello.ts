@@ -1,8 +1,9 @@
 // What our library says of itself in the reserved string of C_Initialize (PROTOCOL.md, "Hello"): a JSON object and a NUL.
 // Foreign peers send nothing there. Reads and checks; what to do with it is connection.ts's business.
 //
-// Any local user may send one. It proves nothing about the process: credentials are the socket's. What it says is bounded, and a
-// session or a login that it brings back is one that the library could have had.
+// Any local user may send one. It proves nothing about the process: credentials are the socket's.
+// What it says is bounded, and a session or a login that it brings back is one that the library
+// could have had.
 import { CKU } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
@@ -27,7 +28,10 @@ export interface Hello {
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
   readonly process: string;
-  /** CKU_USER if a user was logged in when the agent was lost; `null` without a login, or at the first start. */
+  /**
+   * CKU_USER if a user was logged in when the agent was lost; `null` without a login, or at the
+   * first start.
+   */
   readonly login: typeof CKU.USER | null;
   readonly sessions: readonly ResumedSession[];
 }

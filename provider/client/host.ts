@@ -72,10 +72,10 @@ export const startHost = (options: HostOptions): Host => {
   const answerOpen = async ({ id, config, peer, wait }: Extract<Question, { kind: 'open' }>): Promise<void> => {
     try {
       const context = await contexts.open(config ?? options.defaultConfig, peer, config === null);
-      const { spinUs, keyCheckMs, waitSeconds } = context.config;
+      const { spinUs, keyCheckMs, waitSeconds, logLevel } = context.config;
       if (wait !== null && waitSeconds > 0)
         await context.wait.until({ ...wait, seconds: Math.min(wait.seconds, waitSeconds) });
-      reply({ id, kind: 'opened', context: context.id, spinUs, keyCheckMs });
+      reply({ id, kind: 'opened', context: context.id, spinUs, keyCheckMs, isTraced: logLevel === 'debug' });
     } catch (error) {
       const known = error instanceof ConfigError ? error : null;
       const message = known?.message ?? 'the configuration cannot be opened';

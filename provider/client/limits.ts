@@ -1,5 +1,5 @@
-// What a caller of the agent meets as a limit: one table, from which the code and docs/limits.md come. The limits of one OS user that an
-// operator sets are in account.ts.
+// What a caller of the agent meets as a limit: one table, from which the code and docs/limits.md
+// come. The limits of one OS user that an operator sets are in account.ts.
 import { longestLabel, maxEnvelope } from '../../server/fronts/contract/tde.ts';
 
 export interface Limit {

@@ -1,9 +1,11 @@
-// The agent's logs: JSON lines, rotated by size. What is logged is decided by the callers; what this file guarantees is that a
-// line has a time, a level and no more than the fields it was given, and where it goes.
+// The agent's logs: JSON lines, rotated by size. What is logged is decided by the callers; what
+// this file guarantees is that a line has a time, a level and no more than the fields it was given,
+// and where it goes.
 //
-// The agent writes its own log in its own place. `log_dir` of a pkcs11.toml counts only where its user is the one that the
-// agent runs as: no other user's path is opened with the agent's rights. Lines of other users are in the agent's own log, and
-// only so many of each user that none fills it.
+// The agent writes its own log in its own place. `log_dir` of a pkcs11.toml counts only where its
+// user is the one that the agent runs as: no other user's path is opened with the agent's rights.
+// Lines of other users are in the agent's own log, and only so many of each user that none fills
+// it.
 import { constants } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { homedir, tmpdir, userInfo } from 'node:os';
@@ -59,7 +61,10 @@ const homeFolder = (): string => {
 const fallbackDirectory = (environment: NodeJS.ProcessEnv): string =>
   join(environment.XDG_STATE_HOME || join(homeFolder(), '.local', 'state'), 'dke-pkcs11');
 
-/** Directories that are made at most, so that a path where none can be made (in /proc) comes to an end. */
+/**
+ * Directories that are made at most, so that a path where none can be made (in /proc) comes to an
+ * end.
+ */
 const deepest = 64;
 
 const makeFolder = async (directory: string, depth = 0): Promise<void> => {

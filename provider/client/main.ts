@@ -6,9 +6,9 @@
 //                           connections=4096,sessions=16384,objects=65536,memory=128 (MiB).
 //   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
 //
-// Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each configuration file is
-// opened with the rights of the user who names it), elsewhere the agent's own user and root (mode 0600). One agent serves one socket: a second one
-// refuses to start.
+// Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each
+// configuration file is opened with the rights of the user who names it), elsewhere the agent's own
+// user and root (mode 0600). One agent serves one socket: a second one refuses to start.
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';

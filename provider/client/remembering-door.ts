@@ -1,6 +1,7 @@
-// The way to the service with what the service has said a moment ago (service-answer-cache.ts). A request whose answer still counts is not sent. One
-// whose answer is held and no longer counts has everything proven that is held, in one request for all processes of a configuration; and the first
-// read of a value brings those of the other data objects that were just found.
+// The way to the service with what the service has said a moment ago (service-answer-cache.ts). A
+// request whose answer still counts is not sent. One whose answer is held and no longer counts has
+// everything proven that is held, in one request for all processes of a configuration; and the
+// first read of a value brings those of the other data objects that were just found.
 import { core } from '../../addon/core.ts';
 import { packHandles, packHeld, unpackHeldAnswers, unpackValues } from '../../server/fronts/contract/tde.ts';
 import { type Caller, type RouteName, type ServiceAnswer, ServiceCallError, type ServiceRequest } from './service.ts';
@@ -16,7 +17,10 @@ export const rememberingDoor = (cache: ServiceAnswerCache, ask: Ask): Ask => {
   let refreshing: Promise<void> | null = null;
   let unknownUntil = 0;
 
-  /** Asks for many objects at once. What fails because the service is away, or refuses the caller, fails each of them. */
+  /**
+   * Asks for many objects at once. What fails because the service is away, or refuses the caller,
+   * fails each of them.
+   */
   const askForMany = async (work: () => Promise<void>): Promise<void> => {
     if (cache.now() < unknownUntil) return;
     try {
@@ -31,7 +35,8 @@ export const rememberingDoor = (cache: ServiceAnswerCache, ask: Ask): Ask => {
 
   const refresh = (request: ServiceRequest, caller: Caller): Promise<void> | null => {
     if (!cache.isHeld(request)) return null;
-    // Another process has everything proven at this moment; what that leaves out is asked for alone.
+    // Another process has everything proven at this moment; what that leaves out is asked for
+    // alone.
     if (refreshing !== null) return refreshing;
     const held = cache.toRefresh(request);
     if (held.length === 0) return null;
@@ -57,8 +62,9 @@ export const rememberingDoor = (cache: ServiceAnswerCache, ask: Ask): Ask => {
   };
 
   return async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
+    const askedAt = cache.now();
     const recall = (): ServiceAnswer<R> | null => {
-      const said = cache.recall(request);
+      const said = cache.recall(request, askedAt);
       return said === null ? null : { answer: said.answer as ServiceAnswer<R>['answer'], raw: said.raw, epoch: 0 };
     };
     const said = recall();

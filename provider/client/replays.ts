@@ -1,5 +1,6 @@
-// What the addon may do on its own (addon/core/frames/replay_cache.h): an Init and its operation, both answered before, under a session key. This file
-// decides when, from the table of calls; how a message looks and what comes of it was decided where it was first answered.
+// What the addon may do on its own (addon/core/frames/replay_cache.h): an Init and its operation,
+// both answered before, under a session key. This file decides when, from the table of calls; how a
+// message looks and what comes of it was decided where it was first answered.
 //
 // A replay is bound to be right because nothing that an Init reads has changed since: every call that could change a key, a session
 // or the login makes the addon forget (nothing else can change them: session objects belong to the connection), while such a call waits for

@@ -114,8 +114,9 @@ export const outlivesSession = (attributes: ReadonlyAttributes): boolean => {
 };
 
 /**
- * A key that decrypts wraps no sensitive key (key-roles.ts). Where a template asks for wrapping or unwrapping, the key does not decrypt
- * unless the template asks for that too. A master key always does: databases ask for both and name nothing else.
+ * A key that decrypts wraps no sensitive key (key-roles.ts). Where a template asks for wrapping or
+ * unwrapping, the key does not decrypt unless the template asks for that too. A master key always
+ * does: databases ask for both and name nothing else.
  */
 const decryptsUnlessItWraps =
   (type: number): ((circumstances: Circumstances) => boolean) =>
@@ -127,7 +128,8 @@ const row = (name: AttributeName, of: readonly ObjectKind[], rule: Rule): Row =>
 const rows: readonly Row[] = [
   // 4.2 and 4.4: common to all, and to all that is stored
   row('CLASS', all, make('needed', 'may', 'never', 'never', null)),
-  // A database that does not name it keeps its master key, and what it encrypts, beyond the session.
+  // A database that does not name it keeps its master key, and what it encrypts, beyond the
+  // session.
   row(
     'TOKEN',
     all,
@@ -151,7 +153,8 @@ const rows: readonly Row[] = [
   row('APPLICATION', ['data'], free(noBytes)),
   row('OBJECT_ID', ['data'], free(noBytes)),
   row('VALUE', ['data'], make('may', 'never', 'free', 'free', null)),
-  // Not in the standard's table; databases name it, and other tokens accept it. An object has it when it was given.
+  // Not in the standard's table; databases name it, and other tokens accept it. An object has it
+  // when it was given.
   row('ID', ['data'], make('may', 'never', 'free', 'free', null)),
 
   // 4.6: certificates

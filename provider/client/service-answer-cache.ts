@@ -1,15 +1,19 @@
-// What the service has said a moment ago: of keys of the token, that they may be used so, and of objects, what they are. An Init of
-// a key that was just used need not ask again, because the operation that follows asks anyway and is refused when the key was
-// disabled or destroyed in the meantime; and who has just found an object, or read one of its attributes, need not fetch it again. The answer to a
-// search says what the objects found may be used for, so that find, Init and operation are two requests.
-// What is remembered counts for a part of a heartbeat's period (three seconds), so that a heartbeat, which may be an Init alone, always asks;
-// and it no longer counts when an answer of the service has another epoch: then something has changed there.
+// What the service has said a moment ago: of keys of the token, that they may be used so, and of
+// objects, what they are. An Init of a key that was just used need not ask again, because the
+// operation that follows asks anyway and is refused when the key was disabled or destroyed in the
+// meantime; and who has just found an object, or read one of its attributes, need not fetch it
+// again. The answer to a search says what the objects found may be used for, so that find, Init and
+// operation are two requests. What is remembered counts for a part of a heartbeat's period (three
+// seconds), so that a heartbeat, which may be an Init alone, always asks; and it no longer counts
+// when an answer of the service has another epoch: then something has changed there.
 //
-// What no longer counts is still held for a while, because it is probably asked for again: one request then proves all of it (`refresh`), so
-// that a heartbeat of hundreds of keys is one request. It counts from when that request was sent. What it does not prove is asked for alone.
+// What no longer counts is still held for a while, because it is probably asked for again: one
+// request then proves all of it (`refresh`), so that a heartbeat of hundreds of keys is one
+// request. It counts from when that request was sent. What it does not prove is asked for alone.
 //
-// Values of data objects are held with the version of their object, and count while the object, as it is proven now, has that version. They take a
-// bounded part of the agent's memory and are wiped when they go.
+// Values of data objects are held with the version of their object, and count while the object, as
+// it is proven now, has that version. They take a bounded part of the agent's memory and are wiped
+// when they go.
 import { core } from '../../addon/core.ts';
 import {
   type HeldAnswer,
@@ -26,9 +30,17 @@ import type { Answer, RouteName, ServiceRequest } from './service.ts';
 const mostRemembered = 4096;
 /** What was not asked for during several heartbeats is not proven with the rest. */
 const heldMs = 15_000;
-/** Objects that were found and not asked for yet, in one request: a process that goes through a list asks for the next ones. */
+/**
+ * Objects that were found and not asked for yet, in one request: a process that goes through a list
+ * asks for the next ones.
+ */
 const mostFound = 256;
-/** Bytes of attributes and values of one configuration, and of one value: what databases keep in data objects has some hundred. */
+/** The fewest objects that are proven with one request. */
+const leastRefreshed = 2;
+/**
+ * Bytes of attributes and values of one configuration, and of one value: what databases keep in
+ * data objects has some hundred.
+ */
 const mostBytes = 8 << 20;
 const longestValue = 64 * 1024;
 
@@ -58,6 +70,8 @@ interface Held {
   object: TokenObject | null;
   until: number;
   readonly uses: Map<KeyUsage, number>;
+  /** It was proven with others, and not asked for since. */
+  isUnused: boolean;
 }
 interface HeldValue {
   readonly version: number;
@@ -81,8 +95,16 @@ export class ServiceAnswerCache {
   /** The same order. */
   readonly #values = new Map<number, HeldValue>();
   #bytes = 0;
+  /** So many objects are proven with one request: fewer while most of them are not asked for. */
+  #mostRefreshed = mostHeld;
+  /** Of the last such request: objects, and those that were asked for while it counted. */
+  #proven = 0;
+  #used = 0;
   #epoch = 0;
-  /** When the epoch became known: an answer with another one is newer only if it was asked for later. */
+  /**
+   * When the epoch became known: an answer with another one is newer only if it was asked for
+   * later.
+   */
   #epochAt = 0;
 
   /** `lastMs`: how long an answer counts; 0 has everything asked. */
@@ -91,22 +113,31 @@ export class ServiceAnswerCache {
     this.#now = now;
   }
 
-  /** The answer to this request, if it was given a moment ago. */
-  recall(request: ServiceRequest): Recalled | null {
+  /**
+   * The answer to this request, if it was given a moment ago. `askedAt`: when the caller asked; what the service was asked at that time or later
+   * answers it, however long that took.
+   */
+  recall(request: ServiceRequest, askedAt = Number.POSITIVE_INFINITY): Recalled | null {
     const { route, handle } = request;
     const held = handle === null ? undefined : this.#held.get(handle);
     if (held === undefined || handle === null) return null;
+    const counts = (until: number): boolean => {
+      if (this.#now() >= until && until - this.#lastMs < askedAt) return false;
+      if (held.isUnused) this.#used += 1;
+      held.isUnused = false;
+      return true;
+    };
     if (route === 'checkUse') {
       this.#asked(handle, held);
       const until = held.uses.get(askedUse(request) as KeyUsage);
-      return until !== undefined && this.#now() < until ? { answer: {}, raw: noBytes } : null;
+      return until !== undefined && counts(until) ? { answer: {}, raw: noBytes } : null;
     }
     if (held.object === null) return null;
     if (route === 'getObject') {
       this.#asked(handle, held);
-      return this.#now() < held.until ? { answer: held.object, raw: noBytes } : null;
+      return counts(held.until) ? { answer: held.object, raw: noBytes } : null;
     }
-    const value = this.#isValueOf(request) && this.#now() < held.until ? this.#valueOf(handle, held) : undefined;
+    const value = this.#isValueOf(request) && counts(held.until) ? this.#valueOf(handle, held) : undefined;
     if (value === undefined) return null;
     this.#values.delete(handle);
     this.#values.set(handle, value);
@@ -139,8 +170,9 @@ export class ServiceAnswerCache {
   }
 
   /**
-   * What to prove with one request, because this one asks for something that is held and no longer counts: all that is held in the same way, and
-   * what will be asked for soonest first. Fewer than two: a request for one object alone says more.
+   * What to prove with one request, because this one asks for something that is held and no longer
+   * counts: all that is held in the same way, and what will be asked for soonest first. Fewer than
+   * two: a request for one object alone says more.
    */
   toRefresh(request: ServiceRequest): readonly HeldObject[] {
     const { handle } = request;
@@ -156,17 +188,20 @@ export class ServiceAnswerCache {
       if (stale.length > 0 || version > 0) (isAsked ? asked : found).push({ handle: each, uses: stale, version });
     }
     if (asked.length + found.length === 0) return [];
+    if (this.#proven > 0) this.#fitToUse();
     const own = { handle, uses: [...held.uses.keys()], version: held.object?.version ?? 0 };
-    return [own, ...asked, ...found.slice(0, mostFound)].slice(0, mostHeld);
+    return [own, ...asked, ...found.slice(0, mostFound)].slice(0, this.#mostRefreshed);
   }
 
   /** The service has answered what `toRefresh` named. */
   refreshed(asked: readonly HeldObject[], sentAt: number, epoch: number, answers: readonly HeldAnswer[]): void {
+    this.#proven = asked.length;
     if (!this.#isCurrent(epoch, sentAt)) return;
     for (const [at, { handle, uses, version }] of asked.entries()) {
       const held = this.#held.get(handle);
       const answer = answers[at];
       if (held === undefined || answer === undefined) continue;
+      held.isUnused = true;
       for (const usage of uses)
         if (answer.uses.includes(usage)) held.uses.set(usage, sentAt + this.#lastMs);
         else held.uses.delete(usage);
@@ -176,7 +211,21 @@ export class ServiceAnswerCache {
     }
   }
 
-  /** Handles of data objects whose values are not held, this one's first, as far as it asks for one. */
+  /**
+   * An answer that takes longer than it counts proves nothing to the next caller, so that each of
+   * them would have everything proven again; and who uses one key has no use for a proof of
+   * hundreds.
+   */
+  #fitToUse(): void {
+    if (4 * this.#used <= this.#proven) this.#mostRefreshed = Math.max(leastRefreshed, Math.floor(this.#proven / 4));
+    else if (2 * this.#used > this.#proven) this.#mostRefreshed = Math.min(mostHeld, 2 * this.#mostRefreshed);
+    this.#proven = 0;
+    this.#used = 0;
+  }
+
+  /**
+   * Handles of data objects whose values are not held, this one's first, as far as it asks for one.
+   */
   valuesToRead(request: ServiceRequest): readonly number[] {
     const { handle } = request;
     if (!this.#isValueOf(request) || handle === null || this.#lastMs === 0) return [];
@@ -259,7 +308,7 @@ export class ServiceAnswerCache {
   #hold(handle: number): Held {
     let held = this.#held.get(handle);
     if (held === undefined) {
-      held = { seenAt: this.#now(), isAsked: false, object: null, until: 0, uses: new Map() };
+      held = { seenAt: this.#now(), isAsked: false, object: null, until: 0, uses: new Map(), isUnused: false };
       this.#held.set(handle, held);
     }
     held.seenAt = this.#now();

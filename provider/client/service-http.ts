@@ -200,7 +200,10 @@ const openWay = (config: ProviderConfig, tls: TlsFiles): Way => {
 
 type Unconfirmed = (requestId: string, route: RouteName, pending: PendingNodes) => void;
 
-/** Sends a request once, by the way that is current then. `started` hears of the exchange before its answer. */
+/**
+ * Sends a request once, by the way that is current then. `started` hears of the exchange before its
+ * answer.
+ */
 const sender = (way: () => Way, unconfirmed: Unconfirmed) => {
   const epochName = epochHeader.toLowerCase();
 
@@ -243,12 +246,18 @@ export interface ServiceEvents {
   readonly withdrawn?: (requestId: string, outcome: WithdrawalOutcome) => void;
   /** and of each change that some nodes of the service have not confirmed. */
   readonly unconfirmed?: Unconfirmed;
-  /** The service refuses the credential. Answers whether there is another one by now (`replace`): then the call is sent again. */
+  /**
+   * The service refuses the credential. Answers whether there is another one by now (`replace`):
+   * then the call is sent again.
+   */
   readonly refused?: () => Promise<boolean>;
 }
 
 export interface HttpService extends ServiceDoor {
-  /** From now on calls go by this configuration, also a call that is sent again. What runs is finished with the old one. */
+  /**
+   * From now on calls go by this configuration, also a call that is sent again. What runs is
+   * finished with the old one.
+   */
   replace(config: ProviderConfig, tls: TlsFiles): void;
 }
 
@@ -314,7 +323,8 @@ export const openHttpService = (
             mayBeDone ||= exchange?.isStarted === true;
             if (wasLost && isDestroyed(request.route, error))
               return { answer: {} as Answer<typeof request.route>, raw: new Uint8Array(0), epoch: 0 };
-            // Nothing was carried out. The credential may have been replaced, and the old one be refused since.
+            // Nothing was carried out. The credential may have been replaced, and the old one be
+            // refused since.
             if (!wasRefused && error instanceof ServiceCallError && error.code === 'unauthenticated') {
               wasRefused = true;
               if (way !== taken || (await refused())) continue;

@@ -1,6 +1,7 @@
-// What a key's template lays down for it, in the service's words: the service keeps these rules, so they bind callers without an agent, too.
-// The agent checks them all, and in the standard's detail: the service does not tell CKM_SHA256_HMAC from CKM_SHA256_HMAC_GENERAL, nor know
-// each attribute of a template.
+// What a key's template lays down for it, in the service's words: the service keeps these rules, so
+// they bind callers without an agent, too. The agent checks them all, and in the standard's detail:
+// the service does not tell CKM_SHA256_HMAC from CKM_SHA256_HMAC_GENERAL, nor know each attribute
+// of a template.
 import type { KeyAlgorithm, KeyRules, KeyUsage, ObjectClass, Prescription } from '../../server/fronts/contract/tde.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';

@@ -140,7 +140,10 @@ export const newObject = (template: readonly Attribute[], origin: Origin, logged
   return { kind, attributes: given, value, material, length, checkValue };
 };
 
-/** Refuses a master key under which nothing could be read: it does not decrypt, or it, or its metadata, is gone after the session. */
+/**
+ * Refuses a master key under which nothing could be read: it does not decrypt, or it, or its
+ * metadata, is gone after the session.
+ */
 const checkMasterKey = (attributes: ReadonlyAttributes): void => {
   const needed = [
     ...(isMasterKey(attributes) ? [CKA.DECRYPT] : []),

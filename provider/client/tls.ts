@@ -1,8 +1,10 @@
-// TLS to the service: the authorities to trust, and the client certificate of pkcs11.toml. The files are read with the rights of
-// the configuration's user. The private key is read into a buffer, handed to OpenSSL and wiped.
+// TLS to the service: the authorities to trust, and the client certificate of pkcs11.toml. The
+// files are read with the rights of the configuration's user. The private key is read into a
+// buffer, handed to OpenSSL and wiped.
 //
-// OpenSSL takes the files apart on the main thread, which serves every user, so that a user's files are short, what is known
-// is not taken apart again, a user whose files change all the time waits, and a private key is of a kind that is read in time.
+// OpenSSL takes the files apart on the main thread, which serves every user, so that a user's files
+// are short, what is known is not taken apart again, a user whose files change all the time waits,
+// and a private key is of a kind that is read in time.
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { tell } from './causes.ts';
@@ -48,7 +50,10 @@ const otherBlocks: ReadonlySet<string> = new Set(['CERTIFICATE', 'EC PARAMETERS'
 const frontLength = 40;
 const base64 = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/');
 
-/** The algorithm of a PKCS #8 key (RFC 5208, 5): SEQUENCE { INTEGER of one byte, SEQUENCE { OBJECT IDENTIFIER. Null: not one. */
+/**
+ * The algorithm of a PKCS #8 key (RFC 5208, 5): SEQUENCE { INTEGER of one byte, SEQUENCE { OBJECT
+ * IDENTIFIER. Null: not one.
+ */
 const algorithmOf = (pem: Buffer): string | null => {
   const der = Buffer.alloc((frontLength / 4) * 3);
   try {
@@ -82,8 +87,9 @@ const algorithmOf = (pem: Buffer): string | null => {
 };
 
 /**
- * Of a DSA or Diffie-Hellman key OpenSSL computes the public half: minutes for a key of 16 KiB, whose length nothing limits. Each block of the
- * file must be known to be another one, as OpenSSL would find it.
+ * Of a DSA or Diffie-Hellman key OpenSSL computes the public half: minutes for a key of 16 KiB,
+ * whose length nothing limits. Each block of the file must be known to be another one, as OpenSSL
+ * would find it.
  */
 const checkKind = (pem: Buffer): void => {
   const begin = '-----BEGIN ';
@@ -117,7 +123,10 @@ const build = (paths: Readonly<Record<Named, string>>, { ca, cert, key }: Pem): 
   return make('ca-file', paths.ca, { ...trust, cert, key });
 };
 
-/** What users have had taken apart, and what of it is in use: one for all configurations of an agent. */
+/**
+ * What users have had taken apart, and what of it is in use: one for all configurations of an
+ * agent.
+ */
 export class TlsContexts {
   readonly #known = new Map<string, WeakRef<SecureContext>>();
   readonly #spent = new Map<number, { bytes: number; at: number }>();
@@ -145,7 +154,10 @@ export class TlsContexts {
   }
 }
 
-/** All files, or the failure of the first one by name: which read fails first is chance. Key bytes of the others are wiped. */
+/**
+ * All files, or the failure of the first one by name: which read fails first is chance. Key bytes
+ * of the others are wiped.
+ */
 const allRead = async <T extends { readonly bytes?: Buffer | undefined } | null>(
   reads: readonly Promise<T>[],
 ): Promise<T[]> => {
@@ -198,7 +210,10 @@ export class TlsFiles {
     }
   }
 
-  /** The same, but what cannot be used (half written, perhaps) changes nothing once there is something. */
+  /**
+   * The same, but what cannot be used (half written, perhaps) changes nothing once there is
+   * something.
+   */
   async currentOrLast(): Promise<SecureContext> {
     try {
       return await this.current();

@@ -2,7 +2,8 @@
 // messages, and lets an attacker who saw both forge a third (SP 800-38D, section 8). What counts is the key itself, because two objects
 // can hold one key. An IV is used up when encryption with it begins, whatever happens to that.
 //
-// Remembered in the addon, as long as the application lives, in a share of its own: no other application uses it up.
+// Remembered in the addon, as long as the application lives, in a share of its own: no other
+// application uses it up.
 import { core, type KeyRef } from '../../addon/core.ts';
 import { CKA } from '../schema/attributes.ts';
 import type { ReadonlyAttributes } from './attribute-blob.ts';

@@ -1,10 +1,12 @@
-// Files that users name: pkcs11.toml, and the files of TLS that it names. What is there may be anything (a FIFO, a device, a
-// file system that never answers, a file of someone else), so each is opened with the rights of the user who named it
-// (addon/core/base/user_files.h), by a thread that nothing waits for longer than the deadline, and a user who names files
-// that do not answer uses up only the user's own threads. A refusal says what the user's own open would say.
+// Files that users name: pkcs11.toml, and the files of TLS that it names. What is there may be
+// anything (a FIFO, a device, a file system that never answers, a file of someone else), so each is
+// opened with the rights of the user who named it (addon/core/base/user_files.h), by a thread that
+// nothing waits for longer than the deadline, and a user who names files that do not answer uses up
+// only the user's own threads. A refusal says what the user's own open would say.
 //
-// Who chooses the path: any local user. What proves the user: the kernel, of the peer of the socket. How much: `mostEach`
-// threads of one user, `mostWaiting` files that wait for them, and each file no longer than its reader says.
+// Who chooses the path: any local user. What proves the user: the kernel, of the peer of the
+// socket. How much: `mostEach` threads of one user, `mostWaiting` files that wait for them, and
+// each file no longer than its reader says.
 import { readFileSync } from 'node:fs';
 import { getSystemErrorName } from 'node:util';
 import { core, type Peer, type UserFileAnswer, type UserFileRequest } from '../../addon/core.ts';
@@ -74,7 +76,10 @@ export class UserFiles {
     this.#deadlineMs = deadline;
   }
 
-  /** Throws UnsuitableFile. `bytes` are absent when the state is the known one; the receiver wipes them where they are secret. */
+  /**
+   * Throws UnsuitableFile. `bytes` are absent when the state is the known one; the receiver wipes
+   * them where they are secret.
+   */
   async read(user: FileUser, path: string, { most, follow, known = '', check }: ReadOptions): Promise<FoundFile> {
     const { uid, gid, groups } = user;
     const found = await this.#within(user, () => this.#read({ uid, gid, groups, path, follow, most, known }));

@@ -76,7 +76,10 @@ int _dl_find_object(void *address, struct dl_find_object *result) {
   return dl_iterate_phdr(find_object, result) == 1 && result->dlfo_eh_frame != NULL ? 0 : -1;
 }
 
-/* --- strtol(3) and sscanf(3) of C23, 2.38: headers rename the calls. Only numbers that begin with 0b are read otherwise ------------------- */
+/*
+ * --- strtol(3) and sscanf(3) of C23, 2.38: headers rename the calls. Only numbers that begin with
+ * 0b are read otherwise -------------------
+ */
 
 /* By their old names, which these headers would rename, too. */
 long old_strtol(const char *, char **, int) __asm__("strtol");

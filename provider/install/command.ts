@@ -7,6 +7,7 @@ import { defaultBase, defaultLogDirectory, type Layout, layoutOf } from './layou
 import { parseOwner } from './owner.ts';
 import { gatherPayload } from './payload.ts';
 import type { InstallOptions } from './run.ts';
+import { traceOf } from './trace.ts';
 import { unitFolder } from './units.ts';
 
 const layoutIn = ({ base = defaultBase, layout = 'hsm' }: ProviderOptions): Layout => layoutOf(layout, resolve(base));
@@ -46,3 +47,5 @@ export const check: Installer['check'] = ({ oracleHome, ...options }) =>
     program: options.program ?? (oracleHome === undefined ? undefined : join(oracleHome, 'bin/oracle')),
     distinct: options.distinct ?? false,
   });
+
+export const trace: Installer['trace'] = traceOf;

@@ -1,11 +1,14 @@
-// Which pkcs11.toml the processes of a program will use. A program with the setuid or setgid bit (`oracle` is 6751 oracle:asmadmin with Grid
-// Infrastructure) runs with rights that its caller does not have; the kernel marks such a process as secure (AT_SECURE), and then the
-// library does not believe the caller's environment: it accepts the file that DKE_PKCS11_CONF names only if it belongs to the effective
-// user, gives no other user a right, and is below a folder of the administrator. So a caller can only choose among the files of the
-// database's user. The rule is that of provider/module/secure_config.c, in the same words.
+// Which pkcs11.toml the processes of a program will use. A program with the setuid or setgid bit
+// (`oracle` is 6751 oracle:asmadmin with Grid Infrastructure) runs with rights that its caller does
+// not have; the kernel marks such a process as secure (AT_SECURE), and then the library does not
+// believe the caller's environment: it accepts the file that DKE_PKCS11_CONF names only if it
+// belongs to the effective user, gives no other user a right, and is below a folder of the
+// administrator. So a caller can only choose among the files of the database's user. The rule is
+// that of provider/module/secure_config.c, in the same words.
 //
-// The path of the program is the administrator's word. Of the configuration only owner, mode and place are read, with the rights of the
-// user as whom the program runs; of root's list of folders the first 16 KiB, and only if root alone can write it.
+// The path of the program is the administrator's word. Of the configuration only owner, mode and
+// place are read, with the rights of the user as whom the program runs; of root's list of folders
+// the first 16 KiB, and only if root alone can write it.
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { type Finding, failed, ok, warning } from '../../server/base/checks.ts';
@@ -61,7 +64,9 @@ const listedFolders = (path: string): readonly string[] => {
   }
 };
 
-/** Why a process that is marked as secure ignores the file that its caller names; null: it uses it. */
+/**
+ * Why a process that is marked as secure ignores the file that its caller names; null: it uses it.
+ */
 const refusalOf = (configPath: string, effectiveUid: number, folder: string): string | null => {
   const real = tried(() => realpathSync(configPath)) ?? configPath;
   const state = tried(() => lstatSync(real));
@@ -92,7 +97,8 @@ export const checkProgram = (
   const evidence = `${program} has mode ${octal(mode & 0o7777)}, ${named.user}:${named.group}`;
   if (!changesUser && !changesGroup) return ok(`${evidence}: every process uses ${configPath} (DKE_PKCS11_CONF)`);
   const group = changesGroup ? gid : owner.gid;
-  // Of the instance, which the database's user starts; and of local clients, whom the bits give the rights of the owner.
+  // Of the instance, which the database's user starts; and of local clients, whom the bits give the
+  // rights of the owner.
   const kinds = [
     {
       who: `processes that ${owner.user} starts`,
@@ -108,7 +114,8 @@ export const checkProgram = (
     const marked = `${who} (AT_SECURE)`;
     // This file needs no variable, so that no rule decides about it.
     if (configPath === fallback) return { text: `${marked} use ${configPath}`, ignored: false };
-    // It is the rights of a user who is not known here: another user cannot read a file of mode 600.
+    // It is the rights of a user who is not known here: another user cannot read a file of mode
+    // 600.
     const why =
       effective === null
         ? 'it does not belong to the user as whom this program runs'

@@ -6,7 +6,8 @@
 
 enum {
   DEPTH_MAX = 8,           /* templates in templates, as in p11-kit */
-  ATTRIBUTES_MAX = 4096,   /* in one template, with those of the templates in it: one may contain itself */
+  /* In one template, with those of the templates in it: one may contain itself */
+  ATTRIBUTES_MAX = 4096,
   LIST_MAX = 1 << 16       /* handles, slots or mechanisms in one answer: half a frame */
 };
 
@@ -239,7 +240,10 @@ static CK_RV get_answer(struct buffer *buffer, unsigned char *row, CK_RV *rv, in
   if (row != NULL) memcpy(&attribute, row, sizeof attribute);
   else attribute = (CK_ATTRIBUTE){0, NULL, 0};
   told = buffer_get_u32(buffer);
-  /* In a template it is the token that names the types. But only who has asked for a template has rows there, with pointers to write to. */
+  /*
+   * In a template it is the token that names the types. But only who has asked for a template has
+   * rows there, with pointers to write to.
+   */
   if (buffer->failed ||
       (row != NULL && told != attribute.type && (depth == 0 || codec_attribute_kind(told) == KIND_TEMPLATE)))
     return CKR_DEVICE_ERROR;

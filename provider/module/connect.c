@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,7 +254,7 @@ static int await_agent(const char *path, pid_t agent, int64_t deadline) {
   int64_t pause = 2000;
 
   for (;;) {
-    const bool has_ended = agent > 0 && kill(agent, 0) != 0 && errno == ESRCH;
+    const bool has_ended = agent > 0 && process_has_ended(agent);
     const int fd = connect_and_agree(path, deadline);
     if (fd >= 0 || !does_nobody_listen() || has_ended || process_until(deadline) == 0) return fd;
     process_sleep(pause);

@@ -21,7 +21,10 @@
 #endif
 
 enum {
-  /* Microseconds. A thread that has the lock has it for a few system calls; a fork of a large host takes long, but copies descriptors first. */
+  /*
+   * Microseconds. A thread that has the lock has it for a few system calls; a fork of a large host
+   * takes long, but copies descriptors first.
+   */
   FORK_WAIT = 100000,
   OPEN_WAIT = 10000,
   KEPT = 128, /* each has a few threads that connect or write a line of the log, for a moment */
@@ -49,7 +52,8 @@ struct kept {
   struct identity identity;
 };
 static struct kept kept[KEPT];
-static atomic_uint serial; /* of descriptors: a number may have been given twice, a descriptor is not */
+/* Of descriptors: a number may have been given twice, a descriptor is not. */
+static atomic_uint serial;
 
 static bool tell_cookie(int number, uint64_t *cookie) {
   socklen_t size = sizeof *cookie;
@@ -81,7 +85,10 @@ static void take_fork_lock(int64_t most) {
   if (fork_lock_owner == self) {
     fork_lock_depth++;
   } else if (process_lock_until(&fork_lock, process_now() + most)) {
-    /* At the deadline it continues without the lock: a child that keeps a descriptor is better than a host that hangs. */
+    /*
+     * At the deadline it continues without the lock: a child that keeps a descriptor is better than
+     * a host that hangs.
+     */
     fork_lock_owner = self;
     fork_lock_depth = 1;
   }
@@ -101,7 +108,10 @@ void descriptor_allow_forks(void) {
   errno = saved;
 }
 
-/** Moves a new descriptor to a number of at least `least`, or, if there is none, at least 3. Closes it and returns -1 when it cannot. */
+/**
+ * Moves a new descriptor to a number of at least `least`, or, if there is none, at least 3. Closes
+ * it and returns -1 when it cannot.
+ */
 static int raise_number(int number, int least) {
   int raised;
 
@@ -196,7 +206,9 @@ int descriptor_number(int descriptor) {
   return ours ? row->number : -1;
 }
 
-/* --- uses: after the proof, which answers -1 for what is not ours, and on which each of these then fails with EBADF -------- */
+/* --- uses ------------------------------------------------------------------------------------ */
+
+/* After the proof, which answers -1 for what is not ours: each of these then fails with EBADF. */
 
 ssize_t descriptor_read(int descriptor, void *bytes, size_t length) { return read(descriptor_number(descriptor), bytes, length); }
 

@@ -67,9 +67,12 @@ static char **make_environment(char *socket_variable) {
   return passed;
 }
 
-/* --- limits ------------------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------- */
 
-/** Below these the agent, which other processes of the user will share, does not live long, or not at all. */
+/**
+ * Below these the agent, which other processes of the user will share, does not live long, or not
+ * at all.
+ */
 static const struct {
   int resource;
   const char *name;
@@ -82,7 +85,10 @@ static const struct {
     {RLIMIT_NOFILE, "open files (ulimit -n)", 256},
 };
 
-/** What is wrong with the hard limits of this process, which the agent would keep; false for nothing. */
+/**
+ * What is wrong with the hard limits of this process, which the agent would keep; false for
+ * nothing.
+ */
 static bool is_below_a_floor(char *reason, size_t size) {
   struct rlimit limit;
 
@@ -119,8 +125,9 @@ static bool become_effective_user(const struct start *start) {
 }
 
 /**
- * The agent serves all processes of a user, so it keeps nothing of the one that needed it first: neither limits nor its priority, its CPUs, its
- * directory or its umask. What the kernel does not grant stays as it is: an ordinary user cannot lower a nice value.
+ * The agent serves all processes of a user, so it keeps nothing of the one that needed it first:
+ * neither limits nor its priority, its CPUs, its directory or its umask. What the kernel does not
+ * grant stays as it is: an ordinary user cannot lower a nice value.
  */
 static void become_ordinary(void) {
   enum { RESOURCES = 16, STACK = 8 << 20, PRIO_PROCESS_WHO = 0, ORDINARY = 0 /* SCHED_OTHER, PER_LINUX */, IOPRIO_PROCESS = 1 };
@@ -132,7 +139,9 @@ static void become_ordinary(void) {
     struct rlimit limit;
     if (syscall(SYS_prlimit64, 0, resource, NULL, &limit) != 0) continue;
     limit.rlim_cur = limit.rlim_max;
-    /* Of a thread's stack the C library makes the size of others. A core file would contain keys. */
+    /*
+     * Of a thread's stack the C library makes the size of others. A core file would contain keys.
+     */
     if (resource == RLIMIT_STACK && limit.rlim_cur > STACK) limit.rlim_cur = STACK;
     if (resource == RLIMIT_CORE) limit.rlim_cur = limit.rlim_max = 0;
     syscall(SYS_prlimit64, 0, resource, &limit, NULL);

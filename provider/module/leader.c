@@ -12,8 +12,10 @@
 
 enum {
   INPUT_SMALL = 16 * 1024,
-  NAP = 50, /* milliseconds, after which a thread that sleeps at the lane checks whether the agent is still there; then twice as many, */
-  LONGEST_NAP = 250, /* and so many at most; at the socket, to see whether it is still the library's */
+  /* Milliseconds, after which a thread that sleeps at the lane checks whether the agent is there. */
+  NAP = 50,
+  /* Then twice as many, and so many at most; at the socket, to see whether it is the library's. */
+  LONGEST_NAP = 250,
   SOCKET_EVERY = 16 /* polls of the lane for one of the socket */
 };
 
@@ -148,7 +150,10 @@ static enum outcome lead(struct pending *leader, uint32_t epoch, int64_t deadlin
   /* Among many callers spinning only takes the CPU from those who are served before. */
   const bool crowded = lane != NULL && lane_crowded(lane);
   bool spinning = wire.spin_us > 0 && !wire.spinning.sleeps && !crowded;
-  /* The bell tells of the answer, also to a request that was sent through the socket: the socket need not be asked. */
+  /*
+   * The bell tells of the answer, also to a request that was sent through the socket: the socket
+   * need not be asked.
+   */
   enum lane_listening listening = lane != NULL ? LANE_LISTENING : LANE_DEAF;
   int nap = NAP;
   /* The last read took all that the socket had. Until then there is no ring for the rest. */

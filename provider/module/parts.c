@@ -43,7 +43,10 @@ CK_RV parts_close(const struct large *large, CK_RV rv) {
   return rv;
 }
 
-/* --- data and result ------------------------------------------------------------------------------------------------------ */
+/*
+ * --- data and result
+ * ------------------------------------------------------------------------------------------------------
+ */
 
 static void put_data(struct call *call, const struct large *large, CK_ULONG from, CK_ULONG length) {
   buffer_put_u8(&call->request, 1);
@@ -140,7 +143,10 @@ CK_RV parts_send_all(struct large *large, const struct call_row *row) {
   return rv;
 }
 
-/* What the last part of a result may be longer than that of the data: by a block that is not full, and one of padding. */
+/*
+ * What the last part of a result may be longer than that of the data: by a block that is not full,
+ * and one of padding.
+ */
 enum { LONGEST_REST = 32 };
 
 /** Before a peer that is not our agent, and takes no announcement: what can be said without one. */

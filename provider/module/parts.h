@@ -33,7 +33,10 @@ struct large {
   struct message message;
 };
 
-/** The thread cannot be cancelled until parts_close. Data that the result may be written over is copied. */
+/**
+ * The thread cannot be cancelled until parts_close. Data that the result may be written over is
+ * copied.
+ */
 void parts_open(struct large *large, CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_ULONG length, CK_BYTE_PTR out,
                 CK_ULONG_PTR out_length);
 CK_RV parts_close(const struct large *large, CK_RV rv);

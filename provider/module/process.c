@@ -1,10 +1,12 @@
 /* Clock, names, forks and waiting; see process.h. */
 #include "process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -105,6 +107,19 @@ void process_name(char *name, size_t size) {
     from = line;
   }
   snprintf(name, size, "%s", from);
+}
+
+bool process_has_ended(pid_t id) {
+  char path[32];
+  char line[256];
+  const char *state;
+
+  if (kill(id, 0) != 0 && errno == ESRCH) return true;
+  snprintf(path, sizeof path, "/proc/%ld/stat", (long)id);
+  line[read_file(path, line, sizeof line - 1)] = 0;
+  /* "1 (name) S ...": a name may contain anything. */
+  state = strrchr(line, ')');
+  return state != NULL && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline) {

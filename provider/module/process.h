@@ -1,6 +1,6 @@
 /*
- * The process we are guests in: who it is, its clock, its threads. The host owns signals, threads and forks; these helpers keep us out of
- * their way. Descriptors: descriptor.h.
+ * The process we are guests in: who it is, its clock, its threads. The host owns signals, threads
+ * and forks; these helpers keep us out of their way. Descriptors: descriptor.h.
  */
 #ifndef DKE_PROCESS_H
 #define DKE_PROCESS_H
@@ -23,8 +23,16 @@ int process_until(int64_t deadline);
 void process_sleep(int64_t microseconds);
 /** argv[0] without its directories, which is where a database writes a process's role; else the kernel's name for it. */
 void process_name(char *name, size_t size);
-/** In a forked child, where the host's fork tells us: closes what it has inherited, and it is another process from here on. */
+/**
+ * In a forked child, where the host's fork tells us: closes what it has inherited, and it is
+ * another process from here on.
+ */
 void process_forked(void);
+/**
+ * Whether a process has come to its end. One whose status is never collected keeps its number, as in
+ * a container whose first process does not wait for orphans: so the kernel is asked for its state.
+ */
+bool process_has_ended(pid_t id);
 /** Waits while `*word` is `value`, until woken or `deadline`. May return early. */
 void process_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline);
 void process_wake(_Atomic uint32_t *word);

@@ -25,7 +25,10 @@ static bool is_safe(const char *path) {
          (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/** Whether the path is below the folder, and all folders from there down to it are safe: into another one its file could be moved. */
+/**
+ * Whether the path is below the folder, and all folders from there down to it are safe: into
+ * another one its file could be moved.
+ */
 static bool is_below(const char *real, const char *named) {
   char *const place = realpath(named, NULL);
   const size_t length = place == NULL ? 0 : strlen(place);

@@ -11,16 +11,52 @@
 
 enum { BUCKETS = 1024, MESSAGE_MAX = 4096, FINAL_MAX = 32 };
 
+/** Where the Init of an operation stands. */
+enum state {
+  UNKNOWN, /* there is none, or what has happened since is known to the agent alone */
+  READY,   /* the agent has accepted it, and the operation has not begun: a new agent can be given it */
+  HELD,    /* as READY, but it goes out with the next call */
+  DUE,     /* as READY, but the present agent has not seen it */
+  WHOLE,   /* parts have gone through, and each came back as long as it went: nothing is left to say */
+  IDLE,    /* the operation has come to its end, and the same Init would be accepted again */
+  STATES,
+  NEVER = STATES
+};
+
+enum event {
+  ACCEPTED,    /* by the agent, and kept */
+  DROPPED,     /* it is over, or not kept, or can no longer be started afresh */
+  PART_WENT,   /* a part, and it came back as long as it went */
+  FINISHED,    /* the operation, regularly */
+  HOLD,        /* an Init that the agent is bound to accept */
+  HOLD_FINAL,  /* a Final that can say nothing */
+  TAKEN,       /* to be sent */
+  NOT_SENT,    /* after all */
+  RECONNECTED, /* to an agent that knows nothing of it */
+  EVENTS
+};
+
+/** Where an event leads, NEVER where it cannot come or is refused. */
+static const unsigned char leads_to[EVENTS][STATES] = {
+    /*                UNKNOWN, READY, HELD, DUE, WHOLE, IDLE */
+    [ACCEPTED]    = {READY, READY, READY, READY, READY, READY},
+    [DROPPED]     = {UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN},
+    [PART_WENT]   = {UNKNOWN, WHOLE, UNKNOWN, UNKNOWN, WHOLE, UNKNOWN},
+    [FINISHED]    = {IDLE, IDLE, IDLE, IDLE, IDLE, IDLE},
+    [HOLD]        = {NEVER, NEVER, NEVER, NEVER, NEVER, HELD},
+    [HOLD_FINAL]  = {NEVER, NEVER, NEVER, NEVER, IDLE, NEVER},
+    [TAKEN]       = {NEVER, NEVER, READY, READY, NEVER, NEVER},
+    [NOT_SENT]    = {NEVER, HELD, NEVER, NEVER, NEVER, NEVER},
+    [RECONNECTED] = {UNKNOWN, DUE, DUE, DUE, UNKNOWN, IDLE},
+};
+
 struct message {
-  unsigned char *bytes;
-  size_t length; /* 0 when there is nothing to repeat */
+  enum state state;
+  bool plain; /* parts of whole blocks come back as long as they go */
+  unsigned char *bytes; /* the Init that the agent has accepted last; of the same length since */
+  size_t length;
   size_t capacity;
-  size_t accepted; /* what `length` was when the agent has accepted what is in `bytes` */
-  uint32_t age;    /* and how old the table was then */
-  bool idle;       /* the operation has come to its end since */
-  bool plain;      /* of an Init whose parts come back as long as they go */
-  bool whole;      /* and so did every part so far: the agent has nothing left to say */
-  bool started;      /* a part has gone through */
+  uint32_t age; /* how old the table was then */
   unsigned char final[FINAL_MAX]; /* the Final that is held back */
   size_t final_length;
 };
@@ -49,15 +85,38 @@ static struct {
   unsigned changing; /* calls under way that may change something */
 } table;
 
-/** Changes what a session holds back. */
-static void set_held(struct session *session, unsigned held, unsigned finals) {
-  const bool before = (session->held | session->finals) != 0;
-  const bool after = (held | finals) != 0;
+static void count(atomic_uint *counter, bool before, bool after) {
+  if (before && !after) atomic_fetch_sub(counter, 1);
+  if (!before && after) atomic_fetch_add(counter, 1);
+}
 
+/** Changes which operations are due and which hold something back, and counts the session so. */
+static void set_bits(struct session *session, unsigned due, unsigned held, unsigned finals) {
+  count(&table.due, session->due != 0, due != 0);
+  count(&table.held, (session->held | session->finals) != 0, (held | finals) != 0);
+  session->due = due;
   session->held = held;
   session->finals = finals;
-  if (before && !after) atomic_fetch_sub(&table.held, 1);
-  if (!before && after) atomic_fetch_add(&table.held, 1);
+}
+
+static void set_finals(struct session *session, unsigned finals) {
+  set_bits(session, session->due, session->held, finals);
+}
+
+static bool may_happen(const struct session *session, int operation, enum event event) {
+  return leads_to[event][session->messages[operation].state] != NEVER;
+}
+
+/** Does nothing where that may not happen. A Final that is held back stays: its operation has ended. */
+static void happen(struct session *session, int operation, enum event event) {
+  struct message *message = &session->messages[operation];
+  const enum state state = (enum state)leads_to[event][message->state];
+  const unsigned bit = 1u << operation;
+
+  if (state == NEVER) return;
+  message->state = state;
+  set_bits(session, state == DUE ? session->due | bit : session->due & ~bit,
+           state == HELD ? session->held | bit : session->held & ~bit, session->finals);
 }
 
 static struct session **find(CK_SESSION_HANDLE handle) {
@@ -70,8 +129,7 @@ static void release(struct session **at) {
   struct session *session = *at;
 
   *at = session->next;
-  if (session->due != 0) atomic_fetch_sub(&table.due, 1);
-  set_held(session, 0, 0);
+  set_bits(session, 0, 0, 0);
   for (int i = 0; i < OPERATIONS_MAX; i++) {
     if (session->messages[i].bytes == NULL) continue;
     buffer_wipe(session->messages[i].bytes, session->messages[i].capacity);
@@ -166,22 +224,6 @@ void sessions_logout(void) {
 
 uint32_t sessions_age(void) { return atomic_load_explicit(&table.age, memory_order_acquire); }
 
-static void clear_due(struct session *session, int operation) {
-  if ((session->due & 1u << operation) == 0) return;
-  session->due &= ~(1u << operation);
-  if (session->due == 0) atomic_fetch_sub(&table.due, 1);
-}
-
-/** A Final that is held back stays: its operation has already ended. */
-static void forget_message(struct session *session, int operation) {
-  struct message *message = &session->messages[operation];
-
-  message->length = 0;
-  message->idle = message->whole = message->started = false;
-  clear_due(session, operation);
-  set_held(session, session->held & ~(1u << operation), session->finals);
-}
-
 void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length, uint32_t age, bool plain) {
   struct session *session;
 
@@ -189,9 +231,7 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
   session = *find(handle);
   if (session != NULL) {
     struct message *message = &session->messages[operation];
-    forget_message(session, operation);
     session->doubtful &= ~(1u << operation);
-    message->accepted = 0;
     if (length > message->capacity && length <= MESSAGE_MAX) {
       if (message->bytes != NULL) buffer_wipe(message->bytes, message->capacity);
       free(message->bytes);
@@ -199,13 +239,11 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
       message->bytes = malloc(length + 64);
       if (message->bytes != NULL) message->capacity = length + 64;
     }
-    if (length <= message->capacity) {
-      if (message->bytes != NULL) memcpy(message->bytes, bytes, length);
-      message->length = length;
-      message->accepted = length;
-      message->age = age;
-    }
-    message->plain = message->whole = plain && message->accepted == length;
+    message->length = length <= message->capacity ? length : 0;
+    if (message->length > 0) memcpy(message->bytes, bytes, length);
+    message->age = age;
+    message->plain = plain;
+    happen(session, operation, message->length > 0 ? ACCEPTED : DROPPED);
   }
   process_unlock(&table.lock);
 }
@@ -216,7 +254,7 @@ void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations) {
   process_lock(&table.lock);
   session = *find(handle);
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++)
-    if ((operations & 1u << i) != 0) forget_message(session, i);
+    if ((operations & 1u << i) != 0) happen(session, i, DROPPED);
   process_unlock(&table.lock);
 }
 
@@ -226,10 +264,8 @@ void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole
   process_lock(&table.lock);
   session = *find(handle);
   for (int i = 0; session != NULL && i < OPERATIONS_MAX; i++) {
-    const bool still = whole && session->messages[i].whole;
     if ((operations & 1u << i) == 0) continue;
-    forget_message(session, i);
-    session->messages[i].whole = session->messages[i].started = still;
+    happen(session, i, whole && session->messages[i].plain ? PART_WENT : DROPPED);
   }
   process_unlock(&table.lock);
 }
@@ -259,10 +295,7 @@ void sessions_finish(CK_SESSION_HANDLE handle, int operation) {
 
   process_lock(&table.lock);
   session = *find(handle);
-  if (session != NULL) {
-    forget_message(session, operation);
-    session->messages[operation].idle = true;
-  }
+  if (session != NULL) happen(session, operation, FINISHED);
   process_unlock(&table.lock);
 }
 
@@ -277,14 +310,11 @@ bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char 
   session = *find(handle);
   if (session != NULL && table.changing == 0) {
     struct message *message = &session->messages[operation];
-    held = message->idle && message->accepted == length && message->age == table.age &&
+    held = may_happen(session, operation, HOLD) && message->length == length && message->age == table.age &&
            repeats(message->bytes, bytes, length);
     if (held) {
       memcpy(message->bytes, bytes, length);
-      message->length = length;
-      message->idle = false;
-      message->whole = message->plain;
-      set_held(session, session->held | 1u << operation, session->finals);
+      happen(session, operation, HOLD);
     }
   }
   process_unlock(&table.lock);
@@ -300,14 +330,13 @@ bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned
   if (session != NULL && table.changing == 0) {
     struct message *message = &session->messages[operation];
     /* What changes something may have ended the operation. */
-    held = message->started && message->whole && message->age == table.age && length <= FINAL_MAX &&
+    held = may_happen(session, operation, HOLD_FINAL) && message->age == table.age && length <= FINAL_MAX &&
            ((session->finals | session->doubtful) & 1u << operation) == 0;
     if (held) {
       memcpy(message->final, bytes, length);
       message->final_length = length;
-      forget_message(session, operation);
-      message->idle = true;
-      set_held(session, session->held, session->finals | 1u << operation);
+      happen(session, operation, HOLD_FINAL);
+      set_finals(session, session->finals | 1u << operation);
     }
   }
   process_unlock(&table.lock);
@@ -319,9 +348,8 @@ void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final) {
 
   process_lock(&table.lock);
   session = *find(handle);
-  if (session != NULL && final) set_held(session, session->held, session->finals | 1u << operation);
-  else if (session != NULL && session->messages[operation].length > 0)
-    set_held(session, session->held | 1u << operation, session->finals);
+  if (session != NULL && final) set_finals(session, session->finals | 1u << operation);
+  else if (session != NULL) happen(session, operation, NOT_SENT);
   process_unlock(&table.lock);
 }
 
@@ -347,12 +375,12 @@ static enum put take_held(struct session *session, struct buffer *frames, size_t
     if ((session->finals & bit) != 0) {
       const enum put put = put_frame(frames, message->final, message->final_length, limit);
       if (put != PUT) return put;
-      set_held(session, session->held, session->finals & ~bit);
+      set_finals(session, session->finals & ~bit);
     }
     if ((session->held & bit) != 0) {
       const enum put put = put_frame(frames, message->bytes, message->length, limit);
       if (put != PUT) return put;
-      set_held(session, session->held & ~bit, session->finals);
+      happen(session, i, TAKEN);
     }
   }
   return PUT;
@@ -415,24 +443,14 @@ void sessions_put_hello(struct buffer *buffer) {
 }
 
 void sessions_all_due(void) {
-  unsigned due = 0;
-
   process_lock(&table.lock);
   for (size_t i = 0; i < BUCKETS; i++) {
     for (struct session *session = table.buckets[i]; session != NULL; session = session->next) {
-      session->due = 0;
       session->doubtful = 0;
-      session->held = 0;
-      session->finals = 0;
-      for (int j = 0; j < OPERATIONS_MAX; j++) {
-        if (session->messages[j].length > 0) session->due |= 1u << j;
-        if (session->messages[j].started) session->messages[j].whole = false;
-      }
-      if (session->due != 0) due++;
+      set_finals(session, 0);
+      for (int j = 0; j < OPERATIONS_MAX; j++) happen(session, j, RECONNECTED);
     }
   }
-  table.due = due;
-  table.held = 0;
   table.age++;
   process_unlock(&table.lock);
 }
@@ -448,8 +466,7 @@ bool sessions_take_due(CK_SESSION_HANDLE handle, struct buffer *message) {
   for (int i = 0; session != NULL && !taken && i < OPERATIONS_MAX; i++) {
     if ((session->due & 1u << i) == 0) continue;
     buffer_put_raw(message, session->messages[i].bytes, session->messages[i].length);
-    session->due &= ~(1u << i);
-    if (session->due == 0) atomic_fetch_sub(&table.due, 1);
+    happen(session, i, TAKEN);
     taken = true;
   }
   process_unlock(&table.lock);

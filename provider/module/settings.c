@@ -107,7 +107,10 @@ static void scan_file(struct settings *settings) {
   descriptor_close(fd);
 }
 
-/** The real path of the configuration, in memory of its own; NULL when that has none. `*config`: the path as it is given. */
+/**
+ * The real path of the configuration, in memory of its own; NULL when that has none. `*config`: the
+ * path as it is given.
+ */
 static char *choose_config(struct settings *settings, const char **config) {
   static const char usual[] = "/etc/dke/pkcs11.toml";
   const char *const given = getenv("DKE_PKCS11_CONF");
@@ -124,7 +127,10 @@ static char *choose_config(struct settings *settings, const char **config) {
   return realpath(usual, NULL);
 }
 
-/** As an absolute path: the agent that is started is in another directory. One that is too long is as good as none. */
+/**
+ * As an absolute path: the agent that is started is in another directory. One that is too long is
+ * as good as none.
+ */
 static void put_socket(struct settings *settings, const char *given) {
   char *const here = *given == '/' ? NULL : getcwd(NULL, 0);
   const int length = here == NULL ? snprintf(settings->socket, sizeof settings->socket, "%s", given)

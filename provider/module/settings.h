@@ -11,8 +11,9 @@
 
 struct settings {
   char config[PATH_MAX]; /* the real path, or the path as given when it has none */
-  bool is_secure;        /* the program has more rights than its caller, who has named a file in DKE_PKCS11_CONF: */
-  const char *refusal;   /* why it is ignored, NULL when it is not */
+  /* The program has more rights than its caller, who has named a file in DKE_PKCS11_CONF. */
+  bool is_secure;
+  const char *refusal;   /* why that is ignored, NULL when it is not */
   char socket[108];      /* DKE_PKCS11_SOCKET, or empty */
   int connect_timeout_ms;
   int call_timeout_ms;

@@ -29,7 +29,10 @@ static enum folder_owner owner_of(const char *folder, uid_t user) {
   struct stat status;
 
   if (lstat(folder, &status) != 0) return FOLDER_UNSAFE;
-  /* Of the user's files others can put there what they can link or move; of a directory only who may write into it can. */
+  /*
+   * Of the user's files others can put there what they can link or move; of a directory only who
+   * may write into it can.
+   */
   if (status.st_uid != user || !S_ISDIR(status.st_mode)) return FOLDER_OF_OTHERS;
   return (status.st_mode & 077) == 0 ? FOLDER_OWN : FOLDER_UNSAFE;
 }
@@ -39,7 +42,10 @@ enum folder_owner temporary_folder_of(const char *folder, uid_t user) {
   return owner_of(folder, user);
 }
 
-/** Of the names in a piece of a list, the first in order that begins so and is the user's own folder; `found` if that comes first. */
+/**
+ * Of the names in a piece of a list, the first in order that begins so and is the user's own
+ * folder; `found` if that comes first.
+ */
 static void choose(char *found, const unsigned char *list, long length, const char *prefix, uid_t user) {
   const struct entry *entry;
   char folder[NAME_MAX_LENGTH + 8];

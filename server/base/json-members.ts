@@ -3,6 +3,26 @@
 // far longer to check against a schema than to scan.
 
 /**
+ * Whether arrays and objects are nested deeper than this. Asked before anything reads the document: what checks a value against a schema calls itself
+ * for each level. `bytes` need not be valid JSON.
+ */
+export const isNestedDeeper = (bytes: Uint8Array, most: number): boolean => {
+  let depth = 0;
+  let isInText = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (isInText && byte === 0x5c) at += 1;
+    else if (byte === 0x22) isInText = !isInText;
+    else if (isInText) continue;
+    else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > most) return true;
+    } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
+  }
+  return false;
+};
+
+/**
  * A member that its object has twice, or an array or object with more than `mostItems` items; the first one found.
  * `text` is valid JSON. Takes time in proportion to the text.
  */

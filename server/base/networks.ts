@@ -1,6 +1,7 @@
 // Sets of networks, each an address or a CIDR block (`10.0.0.0/8`, `fd00::/8`).
 
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { canonicalAddress } from './address.ts';
 
 /** Networks, and client certificates, of one application: each host of a cluster may have its own, twice while they are replaced. */
 export const mostCallers = 32;
@@ -9,10 +10,6 @@ export interface Networks {
   /** False for an address that is not known. */
   has(address: string | null | undefined): boolean;
 }
-
-/** A dual-stack socket shows IPv4 peers as ::ffff:a.b.c.d. */
-const plain = (address: string): string =>
-  address.startsWith('::ffff:') && isIPv4(address.slice(7)) ? address.slice(7) : address;
 
 interface Block {
   readonly address: string;
@@ -43,7 +40,7 @@ export const createNetworks = (networks: readonly string[]): Networks => {
   return {
     has: (address) => {
       if (address == null) return false;
-      const text = plain(address);
+      const text = canonicalAddress(address);
       return list.check(text, isIPv6(text) ? 'ipv6' : 'ipv4');
     },
   };

@@ -152,6 +152,8 @@ export interface HashedMinutes {
   readonly prunedThrough: ReadonlyMap<string, number>;
   /** Of these parts it is not known whether the log that is checked had their records yet. */
   readonly mayLack?: (part: MinutePart) => boolean;
+  /** The newest minute and sequence that were hashed, where `parts` does not have all; what is newer is open. */
+  readonly newest?: { readonly minute: number; readonly sequence: number };
   /** Only these minutes are checked, both included; all when absent. */
   readonly minutes?: { readonly first: number; readonly last: number };
 }
@@ -213,14 +215,32 @@ interface Filling {
 const largestList = 20;
 const nameOf = (minute: number): string => `${new Date(minute * minuteMs).toISOString().slice(0, 16)}Z`;
 
+export interface Findings {
+  add(text: string): void;
+  /** The first of them, and how many more there are. */
+  list(): readonly string[];
+}
+export const createFindings = (): Findings => {
+  const first: string[] = [];
+  let more = 0;
+  return {
+    add: (text) => {
+      if (first.length < largestList) first.push(text);
+      else more += 1;
+    },
+    list: () => (more > 0 ? [...first, `and ${more} more`] : first),
+  };
+};
+
 /** Compares records, given in any order, with what was hashed. Keeps 32 bytes and two numbers of each record of unfinished minutes. */
 export const compareRequests = (
   hashed: HashedMinutes,
+  findings: Findings = createFindings(),
 ): { add(record: RequestHash): void; end(): RequestLogVerdict } => {
   /** By minute, then by space. */
   const byMinute = new Map<number, Map<string | null, Filling[]>>();
-  let newestMinute = Number.NEGATIVE_INFINITY;
-  let newestSequence = 0;
+  let newestMinute = hashed.newest?.minute ?? Number.NEGATIVE_INFINITY;
+  let newestSequence = hashed.newest?.sequence ?? 0;
   for (const part of hashed.parts) {
     newestMinute = Math.max(newestMinute, part.minute);
     newestSequence = Math.max(newestSequence, part.last);
@@ -234,12 +254,7 @@ export const compareRequests = (
   const ofAny = Math.max(0, ...hashed.prunedThrough.values());
   const prunedThrough = ({ space }: MinutePart): number =>
     space === null ? ofAny : Math.max(ofAll, hashed.prunedThrough.get(space) ?? 0);
-  const findings: string[] = [];
-  let more = 0;
-  const find = (text: string): void => {
-    if (findings.length < largestList) findings.push(text);
-    else more += 1;
-  };
+  const find = findings.add;
   let requests = 0;
   let open = 0;
   const finish = (filling: Filling): void => {
@@ -292,8 +307,8 @@ export const compareRequests = (
           find(`${nameOf(part.minute)}: of ${range}, ${count} were hashed and ${seen} are there: some were added`);
         else if (same === false) find(`${nameOf(part.minute)}: ${range} are not as they were hashed: one was changed`);
       }
-      if (more > 0) findings.push(`and ${more} more`);
-      return { requests, minutes: byMinute.size, late, pruned, dropped, droppedUnsigned, open, findings };
+      const minutes = byMinute.size;
+      return { requests, minutes, late, pruned, dropped, droppedUnsigned, open, findings: findings.list() };
     },
   };
 };

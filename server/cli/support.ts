@@ -5,19 +5,27 @@ import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
-import { type BundlePart, collectBundle } from '../diagnostics/support-bundle.ts';
+import { type BundlePart, collectBundle, collectProviderBundle } from '../diagnostics/support-bundle.ts';
+import type { Installer } from '../fronts/contract/provider.ts';
 import { addressOf, type GlobalOptions, openCaller } from './caller.ts';
 import { readPath } from './client.ts';
 import { globalsOf } from './context-file.ts';
 import { reserveSecretFile } from './files.ts';
+import { loadProvider } from './load-provider.ts';
 import { confirm, formatTable } from './output.ts';
 
-interface BundleOptions {
-  readonly config?: string;
-  readonly log?: string;
+interface OutOptions {
   readonly out: string;
   readonly show?: true;
   readonly confirm?: string;
+}
+interface BundleOptions extends OutOptions {
+  readonly config?: string;
+  readonly log?: string;
+}
+interface ProviderBundleOptions extends OutOptions {
+  readonly conf: string;
+  readonly logDirectory?: string;
 }
 
 /** The metrics, which the service's own host may read without a token. */
@@ -37,20 +45,47 @@ const summaryOf = (parts: readonly BundlePart[]): string =>
     }),
   ]);
 
+const withOut = (command: Command): Command =>
+  command
+    .requiredOption('--out <file>', 'the new file: JSON text')
+    .option('--show', 'show the complete content, not only its parts')
+    .option('--confirm <word>', 'skip the question: "write"');
+
+/** Shows what was collected, and writes it after a yes. */
+const offer = async (parts: readonly BundlePart[], { out, show, confirm: word }: OutOptions): Promise<void> => {
+  const text = `${JSON.stringify(Object.fromEntries(parts.map(({ name, content }) => [name, content])), null, 2)}\n`;
+  process.stderr.write(show === true ? text : `${summaryOf(parts)}\n`);
+  await confirm(`This is what ${out} will contain; --show shows all of it.`, 'write', word);
+  reserveSecretFile(resolve(out), false).write(text);
+  process.stdout.write(`${out}\n`);
+};
+
 export const addSupport = (program: Command): void => {
-  program
-    .command('support')
-    .command('bundle')
+  const support = program.command('support');
+  withOut(support.command('provider'))
+    .description(
+      'Collects from a database host: the settings of pkcs11.toml without secrets, the debug trace of the first SET KEY and of the last ten ' +
+        "seconds of heartbeat, and the end of the provider's log. Shows what is in it, and writes it after you confirm.",
+    )
+    .option('--conf <file>', 'pkcs11.toml of the database', '/etc/dke/pkcs11.toml')
+    .option(
+      '--log-directory <directory>',
+      'directory of the logs; default: that of pkcs11.toml, or /var/log/dke-pkcs11',
+    )
+    .action(async ({ conf, logDirectory, ...options }: ProviderBundleOptions) => {
+      const { trace } = await loadProvider<Installer>('install/command');
+      const directory = logDirectory === undefined ? undefined : resolve(logDirectory);
+      const version = program.version() ?? 'unknown';
+      await offer(await collectProviderBundle({ version, read: () => trace(resolve(conf), directory) }), options);
+    });
+  withOut(support.command('bundle'))
     .description(
       'Collects versions, the configuration without secrets, dke doctor, the end of the log, metrics, the schema and counts of the ' +
         'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the ' +
         'service, as its user.',
     )
-    .requiredOption('--out <file>', 'the new file: JSON text')
     .option('--config <file>', 'configuration of the service; default: ./dke.toml if it exists')
     .option('--log <file>', 'the log file, if dke.toml does not name it')
-    .option('--show', 'show the complete content, not only its parts')
-    .option('--confirm <word>', 'skip the question: "write"')
     .action(async (options: BundleOptions, command: Command) => {
       const globals = globalsOf(command);
       const offline = () => import('../app/offline.ts');
@@ -81,10 +116,6 @@ export const addSupport = (program: Command): void => {
         metrics: () => readMetrics(globals),
         logPath: options.log,
       });
-      const text = `${JSON.stringify(Object.fromEntries(parts.map(({ name, content }) => [name, content])), null, 2)}\n`;
-      process.stderr.write(options.show === true ? text : `${summaryOf(parts)}\n`);
-      await confirm(`This is what ${options.out} will contain; --show shows all of it.`, 'write', options.confirm);
-      reserveSecretFile(resolve(options.out), false).write(text);
-      process.stdout.write(`${options.out}\n`);
+      await offer(parts, options);
     });
 };

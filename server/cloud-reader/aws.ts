@@ -2,6 +2,8 @@
 // it measured (XksProxyLatency). Read access only. Credentials come from where every AWS tool takes them: the environment, a
 // profile, the instance's role. The SDK is loaded when it is first needed.
 
+import { pipeline, Readable, Transform } from 'node:stream';
+import { callOutside } from '../base/outside.ts';
 import type { CloudReader, ConnectionReport } from '../ports/key-store-connection.ts';
 import type { Log } from '../ports/log.ts';
 
@@ -9,12 +11,49 @@ const states = ['CONNECTED', 'CONNECTING', 'DISCONNECTED', 'DISCONNECTING', 'FAI
 const timeoutMs = 5_000;
 const periodSeconds = 300;
 const periods = 3;
+/** In bytes; both answers are a few kilobytes. */
+const longestAnswer = 1024 * 1024;
+
+/** Ends an answer that is too long for the SDK to have in memory. */
+const limitAnswer = (body: unknown): unknown => {
+  if (!(body instanceof Readable)) return body;
+  let size = 0;
+  const limited = new Transform({
+    transform: (part: Uint8Array, _encoding, done) => {
+      size += part.byteLength;
+      if (size > longestAnswer) done(new Error(`the answer is longer than ${longestAnswer} bytes`));
+      else done(null, part);
+    },
+  });
+  pipeline(body, limited, () => undefined);
+  return limited;
+};
 
 export interface AwsOptions {
   /** Where AWS KMS and Amazon CloudWatch are; the public addresses of the region when absent. */
   readonly kmsEndpoint: string | undefined;
   readonly cloudwatchEndpoint: string | undefined;
 }
+
+interface Limitable {
+  readonly middlewareStack: {
+    // biome-ignore lint/suspicious/noExplicitAny: each client has types of its own for the same stack
+    add(middleware: any, options: any): void;
+  };
+}
+const limitAnswers = <Client extends Limitable>(client: Client): Client => {
+  type Next = (given: unknown) => Promise<{ response: { body?: unknown } }>;
+  client.middlewareStack.add(
+    (next: Next) => async (given: unknown) => {
+      const output = await next(given);
+      output.response.body = limitAnswer(output.response.body);
+      return output;
+    },
+    // Under what reads the answer.
+    { step: 'deserialize', priority: 'low' },
+  );
+  return client;
+};
 
 /** One client a region. */
 const byRegion = <Client>(make: (region: string) => Promise<Client>): ((region: string) => Promise<Client>) => {
@@ -39,16 +78,16 @@ export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, l
   const silent = new Set<string>();
   const kmsOf = byRegion(async (region) => {
     const { KMSClient } = await import('@aws-sdk/client-kms');
-    return new KMSClient(settings(region, kmsEndpoint));
+    return limitAnswers(new KMSClient(settings(region, kmsEndpoint)));
   });
   const cloudWatchOf = byRegion(async (region) => {
     const { CloudWatchClient } = await import('@aws-sdk/client-cloudwatch');
-    return new CloudWatchClient(settings(region, cloudwatchEndpoint));
+    return limitAnswers(new CloudWatchClient(settings(region, cloudwatchEndpoint)));
   });
   /** What `ask` answers; undefined, and a word in the log, when it throws. */
   const attempt = async <T>(what: string, region: string, ask: (signal: AbortSignal) => Promise<T>) => {
     try {
-      const answer = await ask(AbortSignal.timeout(timeoutMs));
+      const answer = await callOutside({ place: what, totalMs: timeoutMs }, ask);
       silent.delete(what);
       return answer;
     } catch (error) {

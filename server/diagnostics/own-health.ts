@@ -30,7 +30,6 @@ export const askOwnHealth = (
       port,
       path: '/health',
       agent: false,
-      timeout: timeoutMs,
       ...(isIP(servername) === 0 ? { servername } : {}),
       // Nothing secret is sent, and the issuer may be known to clients only. The caller compares the certificate when it matters.
       rejectUnauthorized: false,
@@ -44,7 +43,12 @@ export const askOwnHealth = (
       answer.once('error', reject);
       answer.once('end', () => resolve({ statusCode: answer.statusCode, status: statusOf(text), certificate }));
     });
-    sent.once('timeout', () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+    // In total: an answer that drips is none.
+    const timer = setTimeout(
+      () => sent.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })),
+      timeoutMs,
+    );
+    sent.once('close', () => clearTimeout(timer));
     sent.once('error', reject);
     sent.end();
   });

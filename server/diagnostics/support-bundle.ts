@@ -102,44 +102,26 @@ const textsOf = (value: unknown): string => {
     .join('\n');
 };
 
-export const collectBundle = async (sources: BundleSources): Promise<readonly BundlePart[]> => {
+interface Secret {
+  readonly of: string;
+  readonly bytes: Buffer;
+}
+type Source = readonly [name: string, read: () => unknown];
+
+/** Reads the parts in turn, and leaves out each one that has a secret in it. `secretsOf` is called after they are read; the bytes are wiped. */
+const gather = async (
+  sources: readonly Source[],
+  secretsOf: () => readonly Secret[],
+): Promise<readonly BundlePart[]> => {
   const parts: BundlePart[] = [];
-  const add = async (name: string, read: () => unknown): Promise<void> => {
+  for (const [name, read] of sources) {
     try {
       parts.push({ name, content: await read() });
     } catch (error) {
       parts.push({ name, content: { omitted: scrubText(error instanceof Error ? error.message : String(error)) } });
     }
-  };
-  let config: Config | undefined;
-  await add('versions', () => versionsOf(sources.version));
-  await add('configuration', () => {
-    config = sources.config();
-    return maskSettings(config.settings);
-  });
-  const known = (): Config => {
-    if (config === undefined) throw new Error('the configuration cannot be read');
-    return config;
-  };
-  await add('doctor', async () => scrubValue(await sources.doctor()));
-  await add('database', () => {
-    const { postgresql, dataDirectory } = known();
-    if (postgresql !== undefined) throw new Error('the database is on PostgreSQL');
-    return sources.database(join(dataDirectory, 'dke.db'));
-  });
-  for (const [name, ask] of Object.entries(sources.service)) await add(name, async () => scrubValue(await ask()));
-  await add('metrics', async () => (await sources.metrics()).split('\n').map(scrubText));
-  await add('log', () => {
-    const { destination } = known().log;
-    const path = sources.logPath ?? (['stderr', 'stdout'].includes(destination) ? undefined : destination);
-    if (path === undefined)
-      throw new Error(
-        'the log goes to the journal: journalctl -u dke-server -n 2000 -o cat > dke.log, and pass --log dke.log',
-      );
-    return readTail(path).map(scrubLine);
-  });
-
-  const secrets = config === undefined ? [] : readSecrets(config);
+  }
+  const secrets = secretsOf();
   try {
     return parts.map(({ name, content }) => {
       const of = findSecret(`${textsOf(content)}\n${JSON.stringify(content)}`, secrets);
@@ -148,4 +130,87 @@ export const collectBundle = async (sources: BundleSources): Promise<readonly Bu
   } finally {
     for (const { bytes } of secrets) bytes.fill(0);
   }
+};
+
+export const collectBundle = (sources: BundleSources): Promise<readonly BundlePart[]> => {
+  let config: Config | undefined;
+  const known = (): Config => {
+    if (config === undefined) throw new Error('the configuration cannot be read');
+    return config;
+  };
+  const readDatabase = (): unknown => {
+    const { postgresql, dataDirectory } = known();
+    if (postgresql !== undefined) throw new Error('the database is on PostgreSQL');
+    return sources.database(join(dataDirectory, 'dke.db'));
+  };
+  const readLog = (): unknown => {
+    const { destination } = known().log;
+    const path = sources.logPath ?? (['stderr', 'stdout'].includes(destination) ? undefined : destination);
+    if (path === undefined)
+      throw new Error(
+        'the log goes to the journal: journalctl -u dke-server -n 2000 -o cat > dke.log, and pass --log dke.log',
+      );
+    return readTail(path).map(scrubLine);
+  };
+  return gather(
+    [
+      ['versions', () => versionsOf(sources.version)],
+      [
+        'configuration',
+        () => {
+          config = sources.config();
+          return maskSettings(config.settings);
+        },
+      ],
+      ['doctor', async () => scrubValue(await sources.doctor())],
+      ['database', readDatabase],
+      ...Object.entries(sources.service).map(([name, ask]): Source => [name, async () => scrubValue(await ask())]),
+      ['metrics', async () => (await sources.metrics()).split('\n').map(scrubText)],
+      ['log', readLog],
+    ],
+    () => (config === undefined ? [] : readSecrets(config)),
+  );
+};
+
+/** What support needs from a database host. `read`: the configuration and the logs of the provider there. */
+export interface ProviderSources {
+  readonly version: string;
+  readonly read: () => Promise<{
+    readonly settings: Readonly<Record<string, unknown>>;
+    readonly directory: string;
+    readonly firstKey: readonly unknown[] | null;
+    readonly heartbeat: readonly unknown[] | null;
+    readonly log: readonly unknown[];
+    readonly secrets: readonly Secret[];
+  }>;
+}
+
+export const collectProviderBundle = ({ version, read }: ProviderSources): Promise<readonly BundlePart[]> => {
+  let found: Awaited<ReturnType<typeof read>> | undefined;
+  const known = () => {
+    if (found === undefined) throw new Error('the configuration cannot be read');
+    return found;
+  };
+  const traced = (lines: readonly unknown[] | null, what: string): unknown => {
+    if (lines !== null) return lines.map((line) => scrubValue(line));
+    throw new Error(
+      `${known().directory} has no debug trace ${what}: set log_level to debug in pkcs11.toml, and do it again`,
+    );
+  };
+  return gather(
+    [
+      ['versions', () => versionsOf(version)],
+      [
+        'configuration',
+        async () => {
+          found = await read();
+          return scrubValue(found.settings);
+        },
+      ],
+      ['firstKey', () => traced(known().firstKey, 'of the creation of a key')],
+      ['heartbeat', () => traced(known().heartbeat, 'of a heartbeat')],
+      ['log', () => known().log.map((line) => scrubValue(line))],
+    ],
+    () => found?.secrets ?? [],
+  );
 };

@@ -341,8 +341,8 @@ export const notificationKinds = {
     severities: ['medium'],
   },
   'requests.sink-lost': {
-    text: 'request records were removed before they reached the sink {name}',
-    fix: 'run dke audit sinks; make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
+    text: 'records never reach the sink {name}: it refuses them, or they were removed before',
+    fix: 'run dke audit sinks; the log of the service names records that the sink refuses: raise the limits of the sink; for removed ones, make the sink reachable or faster, or keep the request log longer (limits.request_log_rows, limits.request_log_days)',
     action: 'View sinks',
     page: '/audit/sinks',
     leadDays: [],

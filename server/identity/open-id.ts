@@ -6,6 +6,8 @@ import type * as openid from 'openid-client';
 import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
+import { callOutside, readAnswer } from '../base/outside.ts';
+import { createShares } from '../base/shares.ts';
 import type { Role } from '../domain/access.ts';
 import type { IdentityProvider, OpenIdPerson } from '../ports/identity.ts';
 import type { Log } from '../ports/log.ts';
@@ -36,6 +38,10 @@ interface Kept {
 
 /** How long the provider may take for an answer. A name is looked up for less, so that a silent DNS is told from a silent provider. */
 const answerSeconds = 10;
+/** In bytes. Metadata, keys and tokens with the groups of a person are far shorter. */
+const longestAnswer = 1024 * 1024;
+/** Sign-ins that wait for the provider at a time. */
+const mostSignIns = 32;
 /** The code by which an error, or what caused it, says that the name was not resolved. */
 const nameFault = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
@@ -49,27 +55,71 @@ const textOf = (value: unknown): string | null => (typeof value === 'string' && 
 const listOf = (value: unknown): readonly string[] =>
   typeof value === 'string' ? [value] : Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
 
-export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
+/** How the provider is called: each call has an end in total, and a largest answer. */
+const openTransport = (ca: string | undefined) => {
   // Loaded when a provider is configured, at the start: loading takes too long while requests are served.
   const libraries = Promise.all([import('openid-client'), import('undici')]);
   let dispatcher: Agent | undefined;
   const fetchFrom: openid.CustomFetch = async (url, init) => {
     const [, { Agent, fetch }] = await libraries;
     dispatcher ??= new Agent({
-      connect: { lookup: lookupWithin(answerSeconds * 800), ...(options.ca === undefined ? {} : { ca: options.ca }) },
+      connect: { lookup: lookupWithin(answerSeconds * 800), ...(ca === undefined ? {} : { ca: ca }) },
     });
-    return (await fetch(url, {
-      method: init.method,
-      headers: init.headers,
-      ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
-      redirect: 'manual',
-      signal: init.signal ?? null,
-      dispatcher,
-    })) as unknown as Response;
+    const agent = dispatcher;
+    const { host } = new URL(url);
+    return callOutside({ place: host, totalMs: answerSeconds * 1000 }, async (ended) => {
+      const answer = await fetch(url, {
+        method: init.method,
+        headers: init.headers,
+        ...(init.body === undefined || init.body === null ? {} : { body: String(init.body) }),
+        redirect: 'manual',
+        signal: init.signal == null ? ended : AbortSignal.any([ended, init.signal]),
+        dispatcher: agent,
+      });
+      const body = answer.body === null ? null : await readAnswer(answer.body, longestAnswer, host);
+      const { status, statusText } = answer;
+      return new Response(body as Uint8Array<ArrayBuffer> | null, {
+        status,
+        statusText,
+        headers: [...answer.headers],
+      });
+    });
+  };
+  return { libraries, fetchFrom };
+};
+
+/** What the claims say of a person. */
+const createReader =
+  (options: OpenIdOptions) =>
+  (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
+    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
+    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
+    return {
+      subject: claims.sub,
+      name: textOf(claims.preferred_username) ?? textOf(claims.email),
+      displayName: textOf(claims.name),
+      email: claims.email_verified === false ? null : textOf(claims.email),
+      roles: roles === undefined ? null : [...new Set(roles)].sort(),
+      secondFactor:
+        options.secondFactor === 'provider' ||
+        (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
+    };
   };
 
+export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
+  const { libraries, fetchFrom } = openTransport(options.ca);
+
+  const signIns = createShares({ all: mostSignIns, group: mostSignIns, caller: mostSignIns });
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
-  const lookUp = async (): Promise<openid.Configuration> => {
+  let asking: Promise<openid.Configuration> | undefined;
+  /** Those who ask at the same time share the answer. */
+  const lookUp = (): Promise<openid.Configuration> => {
+    asking ??= discover().finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+  const discover = async (): Promise<openid.Configuration> => {
     const now = performance.now();
     if (known !== undefined && now - known.at < believedMs) return known.configuration;
     const [openid] = await libraries;
@@ -99,20 +149,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     }
   };
 
-  const personOf = (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
-    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
-    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
-    return {
-      subject: claims.sub,
-      name: textOf(claims.preferred_username) ?? textOf(claims.email),
-      displayName: textOf(claims.name),
-      email: claims.email_verified === false ? null : textOf(claims.email),
-      roles: roles === undefined ? null : [...new Set(roles)].sort(),
-      secondFactor:
-        options.secondFactor === 'provider' ||
-        (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
-    };
-  };
+  const personOf = createReader(options);
 
   return {
     label: options.label,
@@ -140,9 +177,15 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
 
     finish: async (returned, data) => {
       const [openid] = await libraries;
-      const configuration = await lookUp();
+      const release = signIns.take('', '');
+      if (release === undefined)
+        throw new ServiceError('unavailable', 'too many sign-ins wait for the OpenID provider', {
+          hint: 'start again at the sign-in page in a minute',
+          retryAfterSeconds: answerSeconds,
+        });
       const { verifier, state, nonce } = JSON.parse(data) as Kept;
       try {
+        const configuration = await lookUp();
         const tokens = await openid.authorizationCodeGrant(configuration, returned, {
           pkceCodeVerifier: verifier,
           expectedState: state,
@@ -160,11 +203,14 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         if (!isDeepStrictEqual(merged.sub, claims.sub)) throw new Error('the subjects differ');
         return personOf(merged);
       } catch (error) {
+        if (error instanceof ServiceError) throw error;
         log.warn('a sign-in with the OpenID provider failed', { error });
         throw new ServiceError('unauthenticated', 'the sign-in with the OpenID provider failed', {
           hint: "start again at the sign-in page; the server's log has the reason",
           cause: error,
         });
+      } finally {
+        release();
       }
     },
   };

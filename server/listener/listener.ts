@@ -9,6 +9,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
+import { canonicalAddress } from '../base/address.ts';
 import { createNetworks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
@@ -384,8 +385,9 @@ export const createListener = (options: ListenerOptions): Listener => {
     established.add(socket);
     const end = raw.of(socket);
     socket.once('close', end);
-    const peer = peerOf(socket);
-    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer });
+    const peer = peerOf(socket) ?? socket.remoteAddress;
+    // One text for one address, wherever it is read.
+    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: canonicalAddress(peer) });
     if (socket.alpnProtocol === 'h2') {
       http2.take(socket, end);
       return;

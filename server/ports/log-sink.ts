@@ -52,7 +52,7 @@ export interface LogSinkState {
   readonly forwarded: number;
   /** Records that it does not have yet. */
   readonly lag: number;
-  /** Records that it never gets: retention removed them from the request log before the sink took them. */
+  /** Records that it never gets: it refuses them, or retention removed them from the request log before the sink took them. */
   readonly lost: number;
   readonly lostAt: number | null;
   readonly deliveredAt: number | null;

@@ -2,7 +2,10 @@
 // nothing is sent: names of keys and databases are not for the wire.
 
 import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
+import { lookupWithin } from '../base/name-lookup.ts';
+import { callOutside, ItemRefused } from '../base/outside.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
@@ -19,7 +22,11 @@ export interface EmailOptions {
   readonly minSeverity: AuditSeverity;
 }
 
+/** Of silence, and in total. */
 const timeoutMs = 15_000;
+const totalMs = 60_000;
+/** In bytes. */
+const longestAnswers = 1024 * 1024;
 
 export const mailText = ({ event, at, text, fix, notification }: NotificationMessage): string =>
   [
@@ -44,6 +51,7 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
   const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity } = options;
   // Loaded when there is such a target, at the start: loading takes too long while requests are served.
   const library = import('nodemailer');
+  const stopping = new AbortController();
   return {
     name,
     type: 'email',
@@ -52,35 +60,60 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
     send: async (message) => {
       // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
       const { createTransport } = await library;
-      const transport = createTransport({
-        host,
-        port,
-        secure: tls === 'implicit',
-        requireTLS: tls === 'starttls',
-        ...(user === undefined || passwordFile === undefined
-          ? {}
-          : { auth: { user, pass: readFileSync(passwordFile, 'utf8').trim() } }),
-        tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca: readFileSync(ca) }) },
-        connectionTimeout: timeoutMs,
-        greetingTimeout: timeoutMs,
-        socketTimeout: timeoutMs,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-      });
-      try {
+      await callOutside({ place: `${host}:${port}`, totalMs, stopping: stopping.signal }, async (signal) => {
+        const transport = createTransport({
+          host,
+          port,
+          secure: tls === 'implicit',
+          requireTLS: tls === 'starttls',
+          ...(user === undefined || passwordFile === undefined
+            ? {}
+            : { auth: { user, pass: readFileSync(passwordFile, 'utf8').trim() } }),
+          tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca: readFileSync(ca) }) },
+          connectionTimeout: timeoutMs,
+          greetingTimeout: timeoutMs,
+          socketTimeout: timeoutMs,
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          // The mailer ends a connection that is silent, and nothing else.
+          getSocket: (_options: unknown, done: (error: Error | null, made?: { connection: Socket }) => void) => {
+            const socket = connect({ host, port, lookup: lookupWithin(timeoutMs * 0.8) });
+            signal.addEventListener('abort', () => socket.destroy());
+            const counted = setInterval(() => {
+              if (socket.bytesRead > longestAnswers) socket.destroy(new Error(`the answers of ${host} are too long`));
+            }, 100);
+            counted.unref();
+            socket.once('close', () => clearInterval(counted));
+            socket.once('error', done);
+            socket.once('connect', () => {
+              socket.off('error', done);
+              done(null, { connection: socket });
+            });
+          },
+        } as Parameters<typeof createTransport>[0]);
         const severity = message.notification === null ? '' : `[${message.notification.severity}] `;
-        await transport.sendMail({
-          from,
-          to: [...to],
-          subject: `DKE ${severity}${titles[message.event]}${message.text}`,
-          text: mailText(message),
-          messageId: `<${message.id}@dke>`,
-          headers: { 'Auto-Submitted': 'auto-generated' },
-        });
-      } finally {
-        transport.close();
-      }
+        try {
+          await transport.sendMail({
+            from,
+            to: [...to],
+            subject: `DKE ${severity}${titles[message.event]}${message.text}`,
+            text: mailText(message),
+            messageId: `<${message.id}@dke>`,
+            headers: { 'Auto-Submitted': 'auto-generated' },
+          });
+        } catch (error) {
+          const { responseCode, command } = error as { readonly responseCode?: number; readonly command?: string };
+          // What the server says to the text of this mail (RFC 5321, 4.2.1).
+          const isAboutMail = command === 'DATA' && responseCode !== undefined && responseCode >= 500;
+          throw isAboutMail ? new ItemRefused((error as Error).message) : error;
+        } finally {
+          transport.close();
+        }
+      });
     },
-    close: () => Promise.resolve(),
+    close: () => {
+      stopping.abort();
+      return Promise.resolve();
+    },
   };
 };

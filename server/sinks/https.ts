@@ -1,9 +1,10 @@
 // Sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
-// not followed.
+// not followed. A batch that is refused is sent again in smaller ones (forward-to-sink.ts).
 
 import { readFileSync } from 'node:fs';
 import type { Agent } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
+import { callOutside, ItemRefused, requireAccepted, skipAnswer } from '../base/outside.ts';
 import { maskUrl } from '../base/redaction.ts';
 import type { LogSink } from '../ports/log-sink.ts';
 import { toOcsf } from './ocsf.ts';
@@ -48,25 +49,30 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
     send: async (items, log) => {
       const undici = await library;
       agent ??= openAgent(undici);
+      const dispatcher = agent;
       try {
-        const { statusCode, body } = await undici.request(target, {
-          method: 'POST',
-          dispatcher: agent,
-          signal: stopping.signal,
-          headers: {
-            'content-type': 'application/json',
-            'user-agent': `dke/${version}`,
-            ...(tokenFile === undefined ? {} : { authorization: `Bearer ${readFileSync(tokenFile, 'latin1').trim()}` }),
-          },
-          body: JSON.stringify(items.map((item) => toOcsf(item, log, version))),
+        await callOutside({ place: target.host, totalMs: timeoutMs, stopping: stopping.signal }, async (signal) => {
+          const { statusCode, body } = await undici.request(target, {
+            method: 'POST',
+            dispatcher,
+            signal,
+            headers: {
+              'content-type': 'application/json',
+              'user-agent': `dke/${version}`,
+              ...(tokenFile === undefined
+                ? {}
+                : { authorization: `Bearer ${readFileSync(tokenFile, 'latin1').trim()}` }),
+            },
+            body: JSON.stringify(items.map((item) => toOcsf(item, log, version))),
+          });
+          await skipAnswer(body);
+          requireAccepted(statusCode, target.host);
         });
-        await body.dump({ limit: 65_536 });
-        if (statusCode < 200 || statusCode > 299) throw new Error(`${target.host} answers with status ${statusCode}`);
       } catch (error) {
+        if (error instanceof ItemRefused) throw error;
         // Certificates and tokens are read again, whatever the reason was.
-        const failed = agent;
         agent = undefined;
-        await failed?.destroy().catch(() => undefined);
+        await dispatcher.destroy().catch(() => undefined);
         throw error;
       }
     },

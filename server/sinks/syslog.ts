@@ -8,6 +8,7 @@ import { hostname } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
 import { toRfc3339 } from '../base/clock.ts';
 import { lookupWithin } from '../base/name-lookup.ts';
+import { callOutside } from '../base/outside.ts';
 import { type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
 import type { LogItem, LogSink } from '../ports/log-sink.ts';
 import type { SinkTls } from './tls.ts';
@@ -96,8 +97,11 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
       }),
     );
 
-  const open = (): Promise<TLSSocket> =>
+  const open = (): Promise<TLSSocket> => callOutside({ place: `${host}:${port}`, totalMs: timeoutMs }, connectTls);
+  const connectTls = (signal: AbortSignal): Promise<TLSSocket> =>
     new Promise((resolve, reject) => {
+      const giveUp = (): void => void made.destroy(signal.reason);
+      signal.addEventListener('abort', giveUp);
       // Read at every connection: certificates are renewed.
       const files = {
         ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
@@ -113,9 +117,8 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
         lookup: lookupWithin(timeoutMs * 0.8),
         ...files,
       });
-      made.setTimeout(timeoutMs, () => made.destroy(new Error(`${host}:${port} does not answer`)));
       made.once('secureConnect', () => {
-        made.setTimeout(0);
+        signal.removeEventListener('abort', giveUp);
         made.setKeepAlive(true, 30_000);
         resolve(made);
       });

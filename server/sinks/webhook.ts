@@ -5,10 +5,12 @@
 
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { BlockList, isIP } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
 import { resolveWithin } from '../base/name-lookup.ts';
+import { callOutside, requireAccepted, skipAnswer } from '../base/outside.ts';
 import { maskUrl } from '../base/redaction.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
@@ -69,7 +71,7 @@ export const signBody = (secret: Buffer, seconds: number, body: string): string 
 
 /** The address to connect to. Throws when one of the name's addresses is not for us. */
 const resolveTarget = async (host: string, allowPrivate: boolean) => {
-  const found = await resolveWithin(10_000, host);
+  const found = await resolveWithin(timeoutMs * 0.8, host);
   const inside = found.find(({ address }) => !isPublicAddress(address));
   if (inside !== undefined && !allowPrivate)
     throw new Error(`${host} is ${inside.address}, which is not a public address: allow_private = true allows it`);
@@ -107,46 +109,47 @@ export const openWebhook = (options: WebhookOptions): NotificationTarget => {
   const target = new URL(url);
   const host = target.hostname.replace(/^\[|\]$/g, '');
   const stopping = new AbortController();
-  const send = async (message: NotificationMessage): Promise<void> => {
+  const post = async (message: NotificationMessage, signal: AbortSignal): Promise<void> => {
     const place = await resolveTarget(host, allowPrivate);
     const body = webhookBody(message);
     const secret = readFileSync(secretFile);
     const end = secret.findLastIndex((byte) => byte > 0x20) + 1;
     const signature = signBody(secret.subarray(0, end), Math.floor(now() / 1000), body);
     secret.fill(0);
-    await new Promise<void>((resolve, reject) => {
-      const sent = request(
-        target,
-        {
-          method: 'POST',
-          agent: false,
-          timeout: timeoutMs,
-          minVersion: 'TLSv1.2',
-          signal: stopping.signal,
-          ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
-          lookup: (_host, { all }, done) => {
-            if (all) done(null, [place]);
-            else done(null, place.address, place.family);
-          },
-          headers: {
-            'content-type': 'application/json',
-            'content-length': Buffer.byteLength(body),
-            'user-agent': `dke/${version}`,
-            [signatureHeader]: signature,
-          },
-        },
-        (answer) => {
-          answer.on('error', reject).resume();
-          const status = answer.statusCode ?? 0;
-          if (status >= 200 && status <= 299) answer.on('end', resolve);
-          else reject(new Error(`${target.host} answers with status ${status}`));
-        },
-      );
-      sent.on('timeout', () => sent.destroy(new Error(`${target.host} does not answer`)));
-      sent.on('error', reject);
-      sent.end(body);
+    const sent = request(target, {
+      method: 'POST',
+      agent: false,
+      minVersion: 'TLSv1.2',
+      signal,
+      ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+      lookup: (_host, { all }, done) => {
+        if (all) done(null, [place]);
+        else done(null, place.address, place.family);
+      },
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        'user-agent': `dke/${version}`,
+        [signatureHeader]: signature,
+      },
     });
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      sent.on('error', reject);
+      sent.once('response', resolve);
+    });
+    sent.end(body);
+    try {
+      const answer = await answered;
+      requireAccepted(answer.statusCode ?? 0, target.host);
+      await skipAnswer(answer);
+    } finally {
+      sent.destroy();
+    }
   };
+  const send = (message: NotificationMessage): Promise<void> =>
+    callOutside({ place: target.host, totalMs: timeoutMs, stopping: stopping.signal }, (signal) =>
+      post(message, signal),
+    );
   return {
     name,
     type: 'webhook',

@@ -7,7 +7,9 @@ import { canonicalJson } from '../base/bytes.ts';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { foldHashes, leafHash } from '../base/merkle-tree.ts';
+import { otherWork } from '../base/other-work.ts';
 import { type AuditEvent, auditEntry, auditKinds } from '../domain/audit-event.ts';
+import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { auditEventMembers, toAuditEvent } from './tables/audit.ts';
@@ -20,8 +22,66 @@ const tileWidth = 2 ** tileLevels;
 /** Hears of each record that is appended, before it is committed: its number, and the hash of its content. */
 export type OnAppend = (sequence: number, leaf: Buffer) => void;
 
+/** Records that a step of a search by time covers; the next ones are as long as makes them take about this time. */
+const firstStep = 1000;
+const shortestStep = 250;
+const stepMs = 2;
+
+type AuditFilter = Parameters<Repositories['audit']['list']>[1];
 type AuditRepository = Omit<Repositories['audit'], 'append'> & {
   append(event: Omit<AuditEvent, 'sequence'>): Promise<number>;
+};
+
+const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
+  /** Of the records after `beyond` in the order that is asked for, to `through` and with it. */
+  const pageOf = (
+    tenant: TenantScope,
+    { kind, actorId, subjectId, requestId, from, to, order }: AuditFilter,
+    {
+      beyond,
+      through,
+      limit,
+    }: { readonly beyond?: number | undefined; readonly through?: number; readonly limit: number },
+  ) => {
+    const isNarrow = actorId !== undefined || subjectId !== undefined || requestId !== undefined;
+    let query = (isNarrow ? alsoInScope : inScope)(db.selectFrom('audit_events').selectAll(), tenant)
+      .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
+      .limit(limit);
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
+    if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
+    if (requestId !== undefined) query = query.where('request_id', '=', requestId);
+    if (from !== undefined) query = query.where('at', '>=', from);
+    if (to !== undefined) query = query.where('at', '<', to);
+    if (beyond !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', beyond);
+    if (through !== undefined) query = query.where('sequence', order === 'newest' ? '>=' : '<=', through);
+    return query;
+  };
+  return async (tenant, filter, { after, limit }) => {
+    const found: AuditEvent[] = [];
+    const { from, to, order } = filter;
+    if (from === undefined && to === undefined) {
+      const beyond = after === undefined ? undefined : Number(after);
+      return (await pageOf(tenant, filter, { beyond, limit }).execute()).map(toAuditEvent);
+    }
+    // No index has the time, and the database would read every record before it answers: steps by number, between which other work is
+    // done, find the same. Clocks can be set back, so that times say nothing about where to begin.
+    const size = (await pageOf(everyTenant, { order: 'newest' }, { limit: 1 }).executeTakeFirst())?.sequence ?? 0;
+    const newest = order === 'newest';
+    let beyond = after === undefined ? (newest ? size + 1 : 0) : Math.min(Number(after), size + 1);
+    for (let step = firstStep; newest ? beyond > 1 : beyond < size; ) {
+      const startedAt = performance.now();
+      const through = newest ? Math.max(1, beyond - step) : Math.min(size, beyond + step);
+      const window = { beyond, through, limit: limit - found.length };
+      found.push(...(await pageOf(tenant, filter, window).execute()).map(toAuditEvent));
+      if (found.length === limit) break;
+      beyond = through;
+      const took = performance.now() - startedAt;
+      step = Math.max(shortestStep, Math.round(step * Math.min(4, stepMs / Math.max(took, 0.1))));
+      await otherWork();
+    }
+    return found;
+  };
 };
 
 const createAuditLog = (db: Kysely<Schema>, onAppend: OnAppend): AuditRepository => {
@@ -78,20 +138,7 @@ const createAuditLog = (db: Kysely<Schema>, onAppend: OnAppend): AuditRepository
       return sequence;
     },
 
-    list: async (tenant, { kind, actorId, subjectId, requestId, from, to, order }, { after, limit }) => {
-      const isNarrow = actorId !== undefined || subjectId !== undefined || requestId !== undefined;
-      let query = (isNarrow ? alsoInScope : inScope)(db.selectFrom('audit_events').selectAll(), tenant)
-        .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
-        .limit(limit);
-      if (kind !== undefined) query = query.where('kind', '=', kind);
-      if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
-      if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
-      if (requestId !== undefined) query = query.where('request_id', '=', requestId);
-      if (from !== undefined) query = query.where('at', '>=', from);
-      if (to !== undefined) query = query.where('at', '<', to);
-      if (after !== undefined) query = query.where('sequence', order === 'newest' ? '<' : '>', Number(after));
-      return (await query.execute()).map(toAuditEvent);
-    },
+    list: createList(db),
 
     size: async () => (await db.selectFrom('audit_head').select('size').executeTakeFirstOrThrow()).size,
 

@@ -164,7 +164,7 @@ const makeRoot = async (row: Row): Promise<readonly string[]> => {
     const log = join(work, 'log');
     const { tools } = row;
     const install = 'apt-get install -qq -y --no-install-recommends';
-    // Node 26 does not start without libatomic, so whoever has this Node has the library.
+    // Node 26 does not start without libatomic, so a system with this Node has the library.
     const own = tools === 'distribution' ? ' npm' : tools.node === '26' ? ' libatomic1' : '';
     const packages = `git ca-certificates${own}${row.compiler ? ' g++ make python3' : ''}`;
     if (tools !== 'distribution') {

@@ -459,3 +459,18 @@ test('a circle is found', () => {
     ),
   ).toEqual(['b', 'c', 'b']);
 });
+
+// Total deadlines, largest sizes, and what is refused: base/outside.ts has them once.
+test('what calls a receiver, a provider or a cloud does so through the door to the outside', () => {
+  const callers = files(['server/sinks', 'server/identity', 'server/cloud-reader', 'server/operations'], '.ts').filter(
+    (path) =>
+      importsOf(path).some(
+        ({ target, typeOnly }) =>
+          !typeOnly && /^(undici|openid-client|nodemailer|node:https|node:tls|@aws-sdk\/[a-z-]+)$/.test(target),
+      ),
+  );
+  expect(callers).toContain('server/sinks/webhook.ts');
+  expect(callers.filter((path) => !importsOf(path).some(({ target }) => target === 'server/base/outside.ts'))).toEqual(
+    [],
+  );
+});

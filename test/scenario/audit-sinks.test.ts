@@ -428,6 +428,55 @@ describe('https', () => {
     rmSync(service.folder, { recursive: true });
   });
 
+  test('a batch that is too large is split; a record that is refused is counted, named and set aside', async () => {
+    const names = new Set<string>();
+    const server = createServer(collectorFiles(authority), async (incoming, outgoing) => {
+      let text = '';
+      for await (const part of incoming) text += String(part);
+      const events = JSON.parse(text) as Record<string, unknown>[];
+      if (events.length > 3 || text.includes('poisoned')) {
+        outgoing.writeHead(413).end();
+        return;
+      }
+      for (const found of text.matchAll(/good \d/g)) names.add(found[0]);
+      outgoing.writeHead(200).end('{}');
+    });
+    const service = await open(sinkTo(await listen(server)));
+    await createVaults(service, 'good 1', 'poisoned', 'good 2');
+    await service.operations.audit.checkpoint();
+    await delivered(service);
+    const [sink] = await service.operations.audit.sinks(administrator);
+    expect(sink).toMatchObject({ lost: 1, lag: 0, failure: null });
+    expect([...names].sort()).toEqual(['good 1', 'good 2']);
+    expect(service.complaints).toContainEqual(
+      expect.objectContaining({ message: 'a sink refuses a record; it is set aside, and the next ones are delivered' }),
+    );
+    await service.remove();
+    server.close();
+  });
+
+  test('a collector that refuses everything gets everything when it takes it', async () => {
+    let isWrong = true;
+    const numbers = new Set<number>();
+    const server = createServer(collectorFiles(authority), async (incoming, outgoing) => {
+      let text = '';
+      for await (const part of incoming) text += String(part);
+      if (!isWrong)
+        for (const { metadata, class_uid: kind } of JSON.parse(text) as Record<string, unknown>[])
+          if (kind !== 0) numbers.add((metadata as { readonly sequence: number }).sequence);
+      outgoing.writeHead(isWrong ? 400 : 200).end('{}');
+    });
+    const service = await open(sinkTo(await listen(server)));
+    await createVaults(service, 'one', 'two');
+    expect(await failing(service)).toContain('status 400');
+    isWrong = false;
+    const count = await delivered(service);
+    expect([...numbers].sort((a, b) => a - b).slice(0, count)).toEqual(upTo(count));
+    expect((await service.operations.audit.sinks(administrator))[0]?.lost).toBe(0);
+    await service.remove();
+    server.close();
+  });
+
   test('a collector that never answers delays neither the service nor its stop', async () => {
     const sockets: Socket[] = [];
     const server = createTcpServer((socket) => void sockets.push(socket));

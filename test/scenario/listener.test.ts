@@ -216,9 +216,13 @@ describe('the PROXY protocol, version 2', () => {
     const whole = header(1, 0x21, Buffer.concat([ipv6, Buffer.from([0x04, 0x00, 0x02, 0x61, 0x62])]));
     // One byte at a time, the header's extensions included.
     expect(await through([...whole].map((byte) => Buffer.from([byte])))).toMatchObject({ status: 200 });
-    await expect.poll(() => lastPeer(here, endpoint)).toBe('2001:db8:0:0:0:0:0:42');
+    await expect.poll(() => lastPeer(here, endpoint)).toBe('2001:db8::42');
     expect(await through([header(0, 0x00, Buffer.alloc(0))])).toMatchObject({ status: 200 });
     await expect.poll(() => lastPeer(here, endpoint)).toBe('127.0.0.2');
+    // A mapped address is the IPv4 address: it has the same limits and rules.
+    const mapped = Buffer.concat([Buffer.from('00000000000000000000ffffcb007108', 'hex'), ipv6.subarray(16)]);
+    expect(await through([header(1, 0x21, mapped)])).toMatchObject({ status: 200 });
+    await expect.poll(() => lastPeer(here, endpoint)).toBe('203.0.113.8');
 
     // From an address that is not trusted: no header is read, so what claims to be one is not TLS.
     expect(await callXks(place, { target: '/health', body: health() })).toMatchObject({ status: 200 });

@@ -28,6 +28,8 @@ interface Call {
 }
 const calls: Call[] = [];
 let answer = 200;
+/** What has this in its body is answered with 422. */
+let refuses: string | undefined;
 let hook: ReturnType<typeof createServer>;
 let hookUrl: string;
 beforeAll(async () => {
@@ -48,6 +50,10 @@ beforeAll(async () => {
         body += text;
       });
       request.on('end', () => {
+        if (refuses !== undefined && body.includes(refuses)) {
+          response.writeHead(422).end();
+          return;
+        }
         if (answer === 200) calls.push({ body, signature: String(request.headers[signatureHeader]) });
         response.writeHead(answer, answer === 302 ? { location: 'https://localhost/elsewhere' } : {}).end();
       });
@@ -226,6 +232,38 @@ describe('the service', () => {
     const results = await again.operations.notifications.test(administrator);
     expect(results).toEqual([{ name: 'hook', failure: null }]);
     await again.remove();
+  });
+
+  test('a target that refuses one notification gets the next ones', async () => {
+    const opened = await openTestService({ toml: toml() });
+    const { operations } = opened;
+    const makeUnsatisfiable = async (name: string): Promise<void> => {
+      const vault = await operations.vaults.create(administrator, { name });
+      const grants = [{ role: 'key-approver', scope: null }] as const;
+      const { record } = await operations.tokens.create(administrator, 'the service', { name, grants });
+      await operations.dualControl.change(administrator, vault.id, {
+        ...{ required: 1, approvers: [record.id], actions: ['destroy'], databases: 'allowed' },
+      });
+      await operations.tokens.revoke(administrator, 'the service', record.id);
+    };
+    refuses = 'poisoned';
+    await makeUnsatisfiable('poisoned');
+    await until('the refusal', async () => (await operations.notifications.targets())[0]?.failure?.message);
+    await makeUnsatisfiable('next');
+    const found = await until('the next one', () => Promise.resolve(calls.find(({ body }) => body.includes('next'))));
+    expect(found.body).not.toContain('poisoned');
+    refuses = undefined;
+    await until('the end of the failure', async () => {
+      const [target] = await operations.notifications.targets();
+      return (target?.failure === null && target.waiting === 0) || undefined;
+    });
+    expect(opened.complaints).toContainEqual(
+      expect.objectContaining({
+        message: 'a notification target refuses a notification; it is set aside, and the next ones are delivered',
+      }),
+    );
+    expect(calls.some(({ body }) => body.includes('"name":"poisoned"'))).toBe(false);
+    await opened.remove();
   });
 
   test('shows the failure of a target at a closed port, until it takes a test', async () => {

@@ -1,7 +1,8 @@
 // Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
 // whose claim gives them roles, and the refusals.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Grant } from '../../server/domain/access.ts';
 import type { TenantActor } from '../../server/domain/actor.ts';
+import { makeAuthority } from '../support/authority.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { everything, makeUser, originOf } from '../support/people.ts';
@@ -258,4 +260,32 @@ test('a provider that does not answer keeps no one else out, and says so', async
   });
   expect(await errorOf(opened.operations.openId.begin(originOf()))).toBe('unavailable');
   await opened.remove();
+});
+
+test('an answer of the provider without an end is not read', async () => {
+  const authority = makeAuthority(folder, 'endless provider');
+  const { certificate, key } = authority.issue({
+    commonName: 'localhost',
+    names: ['DNS:localhost'],
+    usage: 'serverAuth',
+  });
+  let written = 0;
+  const server = createServer({ cert: readFileSync(certificate), key: readFileSync(key) }, (_, outgoing) => {
+    outgoing.writeHead(200, { 'content-type': 'application/json' });
+    const more = (): void => {
+      while (!outgoing.destroyed && outgoing.write('x'.repeat(65_536))) written += 65_536;
+    };
+    outgoing.on('drain', more);
+    more();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const opened = await openTestService({
+    toml: `[memory]\nallow_unlocked = true\n[oidc]\nissuer = "https://localhost:${port}"\nclient_id = "dke"\nca = "${authority.certificate}"\n`,
+  });
+  expect(await errorOf(opened.operations.openId.begin(originOf()))).toBe('unavailable');
+  expect(written).toBeLessThan(64 * 1024 * 1024);
+  await opened.remove();
+  server.closeAllConnections();
+  server.close();
 });

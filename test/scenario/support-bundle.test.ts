@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication } from '../support/console-api.ts';
+import { leaksIn } from '../support/encodings.ts';
 import { builtServer } from '../support/killed-server.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
@@ -25,27 +26,7 @@ const plant = (where: string, value = random()): string => {
 const plantFile = (name: string, value = random()): void =>
   writeFileSync(at(name), `${plant(name, value)}\n`, { mode: 0o600 });
 
-/** How a secret may be written: of Base64 the parts that stay the same wherever it begins. */
-const encodingsOf = (secret: string): readonly string[] => {
-  const bytes = Buffer.from(secret);
-  const base64 = [0, 1, 2].map((before) =>
-    Buffer.concat([Buffer.alloc(before), bytes])
-      .toString('base64')
-      .slice(before === 0 ? 0 : 4, -4),
-  );
-  return [
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    encodeURIComponent(secret),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-    ...base64,
-    ...base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
-    [...secret].reverse().join(''),
-  ];
-};
-const leaksOf = (text: string): readonly string[] =>
-  [...canaries].filter(([, secret]) => encodingsOf(secret).some((each) => text.includes(each))).map(([where]) => where);
+const leaksOf = (text: string): readonly string[] => leaksIn(text, canaries);
 
 const bundle = (out: string, ...args: string[]) =>
   runCommand(

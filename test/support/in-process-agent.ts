@@ -78,7 +78,7 @@ export const startInProcess = async (
   const door = cache === undefined ? service : { ...service, call: rememberingDoor(cache, service.call) };
   const lines: string[] = [];
   const surroundings = {
-    open: async () => ({ id: 1, door, spinUs: 20 }),
+    open: async () => ({ id: 1, door, spinUs: 20, isTraced: false }),
     release: () => undefined,
     log: (_context: unknown, level: string, fields: object, message: string) =>
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`),

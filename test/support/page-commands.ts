@@ -172,6 +172,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'Register the database': times(2, by('tde/page')),
     'Install the library': [by('tde/page')],
     'Migrate from a local wallet': [by('tde/page')],
+    'Ten-minute check': [terminal],
     'What is simulated': [not('needs a real database')],
   },
   'docs/databases/postgresql.md': {
@@ -212,7 +213,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
   'docs/monitoring.md': {
     'Access to the metrics': [oneOfMany],
     'The access log': [oneOfMany],
-    'A bundle for support': times(2, terminal),
+    'A bundle for support': times(3, terminal),
   },
   'docs/notifications.md': { 'Notifications: what needs attention before it does harm': [oneOfMany] },
   'docs/operations.md': {

@@ -22,7 +22,7 @@ const door: ServiceDoor = {
   close: async () => undefined,
 };
 const surroundings: Surroundings = {
-  open: async () => ({ id: 1, door, spinUs: 20 }),
+  open: async () => ({ id: 1, door, spinUs: 20, isTraced: false }),
   release: () => undefined,
   log: () => undefined,
   userName: String,

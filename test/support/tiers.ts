@@ -107,6 +107,8 @@ const longTests = {
     'a library that crashes is in the short tier; what does not answer is ended in the same place',
   'tde/template-family: every combination':
     'thousands of templates for a master key and its metadata; any two values together, and all that are known to be dangerous, are in the short tier',
+  'tde/many-containers: 1,000 pluggable databases':
+    'minutes of statements, one after the other; 300 pluggable databases are in the short tier',
   'scenario/wire-model: full bounds':
     'two minutes of CPU for a model that no change of code changes: smaller bounds and the defects that show within them are in the short tier',
 } as const satisfies Readonly<Record<string, string>>;

@@ -11,6 +11,7 @@ import type { DatabaseHost } from './process-table.ts';
 import { readProfile, writeDriverProfile } from './profile.ts';
 import {
   type Combination,
+  type Dimensions,
   dangerous,
   everyCombination,
   keyDimensions,
@@ -202,7 +203,6 @@ const judge = async (cases: Iterable<Case>): Promise<void> => {
   await judgeBatch(batch);
   console.log(`${counts.works} templates work, ${counts.refused} are refused`);
   expect(wrong.slice(0, 40), `${wrong.length} findings`).toEqual([]);
-  expect(counts.works).toBeGreaterThan(0);
 };
 
 function* keyCases(combinations: Iterable<Combination>): Generator<Case> {
@@ -211,9 +211,16 @@ function* keyCases(combinations: Iterable<Combination>): Generator<Case> {
 function* metadataCases(combinations: Iterable<Combination>): Generator<Case> {
   for (const metadata of combinations) yield { key: { ...usualKey, DECRYPT: 'true' }, metadata };
 }
-/** The whole family; what has no part in whether a key decrypts changes from one to the next, so that all its values come along. */
-function* everyKey(): Generator<Combination> {
-  const { others, SENSITIVE, type, order, ...dimensions } = keyDimensions;
+/** Shares of a whole family, by the values of these dimensions: each is a test, so that the limit of a test is that of a share. */
+const shares = (dimensions: Dimensions, ...names: readonly string[]): readonly [string, Dimensions][] =>
+  [...everyCombination(Object.fromEntries(names.map((name) => [name, dimensions[name] ?? []])))].map((fixed) => [
+    Object.entries(fixed)
+      .map((each) => each.join(' '))
+      .join(', '),
+    { ...dimensions, ...Object.fromEntries(Object.entries(fixed).map(([name, value]) => [name, [value]])) },
+  ]);
+/** A share of the whole family; what has no part in whether a key decrypts changes from one to the next, so that all its values come along. */
+function* everyKey({ others = [], SENSITIVE = [], type = [], order = [], ...dimensions }: Dimensions) {
   const along = pairwise({ others, SENSITIVE, type, order });
   let index = 0;
   for (const each of everyCombination(dimensions)) {
@@ -229,8 +236,13 @@ describe('a master key that was created decrypts permanently, or its creation is
   test('any two values of a template that a release could use', () => judge(keyCases(pairwise(usableDimensions))));
   test('any two values of a metadata object’s template together', () =>
     judge(metadataCases(pairwise(metadataDimensions))));
-  test.runIf(inLongTier(whole))('every combination of a key’s template', () => judge(keyCases(everyKey())));
-  test.runIf(inLongTier(whole))('every combination of a metadata object’s template', () =>
-    judge(metadataCases(everyCombination(metadataDimensions))),
-  );
+  describe.runIf(inLongTier(whole))('every combination', () => {
+    test.each(shares(keyDimensions, 'ENCRYPT', 'DECRYPT', 'WRAP', 'UNWRAP'))('of a key’s template: %s', (_, share) =>
+      judge(keyCases(everyKey(share))),
+    );
+    test.each(shares(metadataDimensions, 'TOKEN', 'PRIVATE', 'MODIFIABLE'))(
+      'of a metadata object’s template: %s',
+      (_, share) => judge(metadataCases(everyCombination(share))),
+    );
+  });
 });

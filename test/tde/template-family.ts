@@ -8,7 +8,7 @@ const flag = ['unnamed', 'true', 'false'] as const;
 const orders = ['usual', 'reversed', 'label-last'] as const;
 
 /** Dimensions of a template, with their values. */
-type Dimensions = Readonly<Record<string, readonly string[]>>;
+export type Dimensions = Readonly<Record<string, readonly string[]>>;
 export type Combination = Readonly<Record<string, string>>;
 
 export const keyDimensions = {

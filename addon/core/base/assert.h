@@ -1,5 +1,6 @@
-// What a writer guarantees and a reader relies on, checked in release builds, too. A failed check is a defect of this code, and memory can no longer be
-// trusted: the process ends at once. It names the place and no value, and leaves no core dump.
+// What a writer guarantees and a reader relies on, checked in release builds, too. A failed check
+// is a defect of this code, and memory can no longer be trusted: the process ends at once. It names
+// the place and no value, and leaves no core dump.
 #pragma once
 
 namespace dke {

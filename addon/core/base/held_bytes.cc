@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace dke {
 
 uint8_t* HeldBytes::Extend(size_t length) {
@@ -27,12 +29,14 @@ size_t HeldBytes::Take(uint8_t* output, size_t length) {
   size_t taken = 0;
   while (taken < length && !chunks_.empty()) {
     Chunk& chunk = chunks_.front();
+    DKE_ASSERT(chunk.from <= chunk.to && chunk.to <= chunk.capacity);
     const size_t part = std::min(length - taken, chunk.to - chunk.from);
     if (part != 0) memcpy(output + taken, chunk.bytes.get() + chunk.from, part);
     chunk.from += part;
     taken += part;
     if (chunk.from == chunk.to) chunks_.pop_front();
   }
+  DKE_ASSERT(taken <= size_);
   size_ -= taken;
   return taken;
 }

@@ -10,8 +10,9 @@
 
 namespace dke {
 
-// The generators of this thread have seeds of their own, which a copied or resumed machine has twice. The kernel's learns of that (VMGENID), so
-// 32 bytes of it go into every draw, as the additional input of SP 800-90A, 9.3.
+// The generators of this thread have seeds of their own, which a copied or resumed machine has
+// twice. The kernel's learns of that (VMGENID), so 32 bytes of it go into every draw, as the
+// additional input of SP 800-90A, 9.3.
 Status RandomFrom(EVP_RAND_CTX* generator, uint8_t* out, size_t size) {
   if (size == 0) return {};
   Wiped<32> fresh;

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/assert.h"
+
 namespace dke {
 namespace {
 
@@ -102,7 +104,8 @@ class Heap {
     uint8_t* memory = static_cast<uint8_t*>(pointer) - kHeader;
     Header header;
     memcpy(&header, memory, sizeof header);
-    if (header.guard != kGuard) abort();  // a foreign or a twice freed block: the heap is no longer to be trusted
+    // A foreign or a twice freed block: the heap is no longer to be trusted.
+    DKE_ASSERT(header.guard == kGuard && (header.size_class == kOwnMapping || header.size_class < kClasses));
     if (header.size_class == kOwnMapping) {
       Wipe(memory, header.size);
       munmap(memory, header.size);
@@ -112,6 +115,7 @@ class Heap {
     Wipe(memory, block);
     std::lock_guard<std::mutex> lock(mutex_);
     Put(memory, header.size_class);
+    DKE_ASSERT(used_ >= block);
     used_ -= block;
   }
 

@@ -6,11 +6,13 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "base/secret_files.h"
@@ -54,15 +56,25 @@ bool DropCapabilities() {
                      [](const auto& word) { return word.effective == 0 && word.permitted == 0; });
 }
 
-// setfsuid and setfsgid report no failure: they answer what was before, which is asked for with a number that no one has.
+std::atomic<bool> dumps_forbidden{false};
+
+// Said again after each change of identity, with which the kernel sets it to fs.suid_dumpable.
+void KeepDumpsForbidden() {
+  if (dumps_forbidden) prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+// setfsuid and setfsgid report no failure: they answer what was before, which is asked for with a
+// number that no one has.
 bool SetFileUser(uint32_t uid) {
   syscall(SYS_setfsuid, uid);
+  KeepDumpsForbidden();
   return static_cast<uint32_t>(syscall(SYS_setfsuid, UINT32_MAX)) == uid;
 }
 
 bool SetFileGroups(uint32_t gid, const std::vector<uint32_t>& groups) {
   if (syscall(SYS_setgroups, groups.size(), groups.data()) != 0) return false;
   syscall(SYS_setfsgid, gid);
+  KeepDumpsForbidden();
   if (static_cast<uint32_t>(syscall(SYS_setfsgid, UINT32_MAX)) != gid) return false;
   std::vector<uint32_t> now(groups.size() + 1);
   const auto count = syscall(SYS_getgroups, now.size(), now.data());
@@ -74,11 +86,13 @@ bool SetFileGroups(uint32_t gid, const std::vector<uint32_t>& groups) {
   return now == wanted;
 }
 
-// Root keeps the rights that this process has as root. Everybody else has none but those of their user and groups.
+// Root keeps the rights that this process has as root. Everybody else has none but those of their
+// user and groups.
 bool TakeIdentity(const UserIdentity& user) {
   Capabilities mine{};
   if (!ReadCapabilities(&mine)) return false;
-  // An agent of one user serves that user, and root, who may act as this user, with the rights that it has itself.
+  // An agent of one user serves that user, and root, who may act as this user, with the rights that
+  // it has itself.
   if (!mine.has(CAP_SETUID) || !mine.has(CAP_SETGID)) return user.uid == geteuid() || user.uid == 0;
   return SetFileGroups(user.gid, user.groups) && SetFileUser(user.uid) && (user.uid == 0 || DropCapabilities());
 }
@@ -113,8 +127,9 @@ int Step(int directory, const std::string& name, int flags) {
   return fd;
 }
 
-// Root may read what every user may read, also in an agent that has no right to pass over permissions, but may act as any user:
-// step by step, as the owner of what is forbidden. Links are not followed.
+// Root may read what every user may read, also in an agent that has no right to pass over
+// permissions, but may act as any user: step by step, as the owner of what is forbidden. Links are
+// not followed.
 int OpenAsOwners(const std::string& path) {
   constexpr int kDirectory = O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC;
   File at(open("/", kDirectory));
@@ -154,6 +169,11 @@ int ReadWhole(int fd, uint64_t size, std::vector<uint8_t>* bytes) {
 }
 
 }  // namespace
+
+void ForbidDumps() {
+  dumps_forbidden = true;
+  KeepDumpsForbidden();
+}
 
 UserFile ReadUserFile(const UserFileRequest& request) {
   UserFile result;

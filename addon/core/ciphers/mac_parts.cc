@@ -59,7 +59,8 @@ class HmacParts final : public MacParts {
   DigestState inner_;
 };
 
-// SP 800-38B, 6.1: the subkeys K1 = dbl(L) and K2 = dbl(K1), where dbl multiplies by x in GF(2^128).
+// SP 800-38B, 6.1: the subkeys K1 = dbl(L) and K2 = dbl(K1), where dbl multiplies by x in
+// GF(2^128).
 void Double(uint8_t block[kBlock]) {
   const uint8_t carry = static_cast<uint8_t>(0 - (block[0] >> 7));
   for (size_t i = 0; i < kBlock; i++) block[i] = static_cast<uint8_t>(block[i] << 1 | (i + 1 < kBlock ? block[i + 1] >> 7 : 0));

@@ -1,4 +1,5 @@
-// HMAC and CMAC block by block, with everything between two blocks in a state that can be kept (ciphers/message_state.h).
+// HMAC and CMAC block by block, with everything between two blocks in a state that can be kept
+// (ciphers/message_state.h).
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ class MacParts {
   MacState& state_;
 };
 
-// Takes whole blocks out of what was left over and what has come, and keeps the rest, with zeros behind it. `keeps_last`: the last block is kept, too.
+// Takes whole blocks out of what was left over and what has come, and keeps the rest, with zeros
+// behind it. `keeps_last`: the last block is kept, too.
 template <typename Blocks>
 Status Absorb(uint8_t* rest, size_t rest_length, size_t block, bool keeps_last, const uint8_t* data, size_t length, const Blocks& blocks) {
   DKE_ASSERT(rest_length < block || (keeps_last && rest_length == block));

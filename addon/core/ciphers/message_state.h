@@ -1,8 +1,9 @@
-// What goes from one part of a long message to the next, one type for each kind of message. `Save` writes the bytes that are sealed
-// (ciphers/service_seal.h), and `Parse` is the only way back.
+// What goes from one part of a long message to the next, one type for each kind of message. `Save`
+// writes the bytes that are sealed (ciphers/service_seal.h), and `Parse` is the only way back.
 //
-// That a state opened says that this service sealed it, and not that it is well formed: `Parse` proves every relation that the code behind it
-// relies on. How much of a block is kept follows from the length of the message, so no state can claim more.
+// That a state opened says that this service sealed it, and not that it is well formed: `Parse`
+// proves every relation that the code behind it relies on. How much of a block is kept follows from
+// the length of the message, so no state can claim more.
 #pragma once
 
 #include "ciphers/block_cipher.h"

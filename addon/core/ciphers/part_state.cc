@@ -39,9 +39,10 @@ Result<State> StateOf(const ServiceKey& service, const std::vector<uint8_t>& bin
   return State::Parse(algorithm, plain.value().data(), plain.value().size());
 }
 
-// --- GCM and CCM ------------------------------------------------------------------------------------------------------
+// --- GCM and CCM ---------------------------------------------------------------------------------
 
-// One part of a message: authenticates ciphertext (GCM) or plaintext (CCM), and encrypts or decrypts.
+// One part of a message: authenticates ciphertext (GCM) or plaintext (CCM), and encrypts or
+// decrypts.
 class PartCipher {
  public:
   PartCipher(const Key& key, const CipherParameters& parameters, CipherState& state)

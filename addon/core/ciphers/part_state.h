@@ -1,10 +1,12 @@
-// GCM, CCM, HMAC and CMAC of messages that are longer than one request, part by part. Nothing is kept between two parts: what has to be known for
-// the next one is sealed, and the caller brings it back. So any process that has the service's key can continue, and a part that is done twice
-// gives the same bytes twice.
+// GCM, CCM, HMAC and CMAC of messages that are longer than one request, part by part. Nothing is
+// kept between two parts: what has to be known for the next one is sealed, and the caller brings it
+// back. So any process that has the service's key can continue, and a part that is done twice gives
+// the same bytes twice.
 //
-// A sealed state opens only under the same key of the service and of the token, with the same parameters and the same use. The caller sees neither
-// the chaining values nor, when a message is only checked, its plaintext. The token key's value is known to callers, who import, unwrap and derive
-// such keys: nothing is sealed under it.
+// A sealed state opens only under the same key of the service and of the token, with the same
+// parameters and the same use. The caller sees neither the chaining values nor, when a message is
+// only checked, its plaintext. The token key's value is known to callers, who import, unwrap and
+// derive such keys: nothing is sealed under it.
 #pragma once
 
 #include <vector>
@@ -19,7 +21,8 @@ namespace dke {
 enum class PartUse : uint8_t { kEncrypt = 1, kDecrypt = 2, kCheck = 3, kMac = 4 };
 
 struct MessagePart {
-  // The state that the previous part returned; empty with the first part. Only the first part has additional data.
+  // The state that the previous part returned; empty with the first part. Only the first part has
+  // additional data.
   const uint8_t* state = nullptr;
   size_t state_length = 0;
   bool last = false;
@@ -27,7 +30,8 @@ struct MessagePart {
   size_t input_length = 0;
 };
 
-// Bytes of data and tag that come out of a part. The tag of a message is the end of the last part, in both directions.
+// Bytes of data and tag that come out of a part. The tag of a message is the end of the last part,
+// in both directions.
 size_t CipherPartLength(PartUse use, const CipherParameters& parameters, bool last, size_t input_length);
 
 struct CipherPartDone {
@@ -35,7 +39,8 @@ struct CipherPartDone {
   uint64_t at = 0;             // bytes of data before this part
 };
 
-// `output` has `CipherPartLength` bytes and is not the input. `service`: of the tenant, with application and object as its owner.
+// `output` has `CipherPartLength` bytes and is not the input. `service`: of the tenant, with
+// application and object as its owner.
 Result<CipherPartDone> CipherPart(KeyRef key, const ServiceKey& service, PartUse use, const CipherParameters& parameters, const MessagePart& part,
                                   uint8_t* output, size_t output_length);
 

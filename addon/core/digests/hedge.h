@@ -1,5 +1,6 @@
-// Salts and nonces that stay apart where random numbers do not: in two copies of one machine that resume with one state. Each follows from a secret of the
-// service, a counter, random bytes and the message, so that two copies give two messages different ones.
+// Salts and nonces that stay apart where random numbers do not: in two copies of one machine that
+// resume with one state. Each follows from a secret of the service, a counter, random bytes and the
+// message, so that two copies give two messages different ones.
 #pragma once
 
 #include "base/secure_buffer.h"

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/assert.h"
+
 namespace dke {
 
 class FrameBytes {
@@ -24,7 +26,10 @@ class FrameBytes {
   uint8_t* tail() { return memory_ + end_; }
   size_t capacity() const { return capacity_; }
   size_t space() const { return capacity_ - end_; }
-  void Commit(size_t length) { end_ += length; }
+  void Commit(size_t length) {
+    DKE_ASSERT(length <= space());
+    end_ += length;
+  }
 
   // Makes room for `total` bytes from data() on. False when there is no memory.
   bool Reserve(size_t total) {
@@ -51,6 +56,7 @@ class FrameBytes {
 
   void Discard(size_t length) {
     if (length == 0) return;
+    DKE_ASSERT(length <= size());
     explicit_bzero(memory_ + begin_, length);
     begin_ += length;
     if (begin_ == end_) Clear();
@@ -60,6 +66,7 @@ class FrameBytes {
     if (memory_ == nullptr) return;
     explicit_bzero(memory_ + begin_, size());
     free(memory_);
+    DKE_ASSERT(*held_ >= capacity_);
     *held_ -= capacity_;
     memory_ = nullptr;
     begin_ = end_ = capacity_ = 0;

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "frames/frame_bytes.h"
 #include "frames/user_table.h"
@@ -65,7 +66,8 @@ struct FrameLoop::Connection {
   const std::shared_ptr<FrameUser> user;
   FrameBytes in;
   FrameBytes out;
-  FrameBytes lane_rest;  // of a message from the lane: frames whose turn comes later. They go before those in `in`
+  // Of a message from the lane: frames whose turn comes later. They go before those in `in`.
+  FrameBytes lane_rest;
   // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent when they have.
   size_t skipped = 0;
   std::string refusal;
@@ -81,7 +83,7 @@ struct FrameLoop::Connection {
 
   ~Connection() {
     if (fd >= 0) close(fd);
-    if (!closed) --user->connections;
+    if (!closed) user->Leave();
   }
 };
 

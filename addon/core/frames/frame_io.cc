@@ -88,6 +88,8 @@ bool FrameLoop::RefuseFrame(Connection* connection, const uint8_t* front, size_t
   const uint32_t call_code = GetU32(front);
   const size_t options = GetU32(front + 4);
   const size_t whole = kHeader + options + GetU32(front + 8);
+  // A whole frame is never refused: what is skipped is what has not come.
+  DKE_ASSERT(length >= kHeader && whole >= length && connection->skipped == 0);
   const size_t body = std::min(length - std::min(length, kHeader + options), kSmall);
   if (body > 0) memcpy(request(), front + kHeader + options, body);
   const int64_t answer = handler_->Refuse(connection->id, static_cast<uint32_t>(body));
@@ -115,7 +117,8 @@ size_t FrameLoop::Skip(Connection* connection, size_t length) {
   return skipped;
 }
 
-// Hands on the whole frames at `data` and says how many bytes they were: none while frames of the lane wait that came before.
+// Hands on the whole frames at `data` and says how many bytes they were: none while frames of the
+// lane wait that came before.
 size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t length) {
   if (!connection->lane_rest.empty()) return 0;
   const size_t used = HandOn(connection, data, length);
@@ -123,7 +126,8 @@ size_t FrameLoop::Consume(Connection* connection, const uint8_t* data, size_t le
   return used;
 }
 
-// Whatever way it came, the first byte that is not handed on begins a frame that is not complete, or whose turn comes later.
+// Whatever way it came, the first byte that is not handed on begins a frame that is not complete,
+// or whose turn comes later.
 size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t length) {
   size_t at = 0;
   if (!connection->greeted) {
@@ -142,6 +146,7 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
       Drop(connection, true);
       return at;
     }
+    DKE_ASSERT(next.end >= kHeader && next.end <= length - at);
     if (next.kind == NextFrame::Kind::kFrame) {
       if (!MayServe(connection, budget)) return at;
       const uint8_t* const body = data + at + next.body_at;
@@ -152,16 +157,18 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// The limits of one connection's share, for the socket and the lane alike. False: the frame waits, until the next round or until the peer has
-// taken its answers.
+// The limits of one connection's share, for the socket and the lane alike. False: the frame waits,
+// until the next round or until the peer has taken its answers.
 bool FrameLoop::MayServe(Connection* connection, int budget) {
   if (connection->paused) return false;
   if (budget <= 0) MarkReady(connection);
   return budget > 0;
 }
 
-// Answers one frame, from what was learned or by the handler. The connection may be closed after it.
+// Answers one frame, from what was learned or by the handler. The connection may be closed after
+// it.
 void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_t* body, size_t length, bool more) {
+  DKE_ASSERT(length <= options_.max_frame);
   ++frames_;
   if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
   spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
@@ -275,11 +282,13 @@ void FrameLoop::Reply(Connection* connection, uint32_t call_code, size_t length,
     }
     length = static_cast<size_t>(answer);
   }
+  DKE_ASSERT(length > 0 && length <= options_.max_frame);
   const size_t whole = kHeader + length;
   PutHeader(frame, call_code, length);
   if (batched_ + whole > FrameBuffers::kBatch) TransmitBatch(connection);
   const bool waits = more && HasRoom(connection, batched_);
   if ((waits || batched_ > 0) && whole <= FrameBuffers::kBatch) {
+    DKE_ASSERT(batched_ + whole <= FrameBuffers::kBatch);
     memcpy(buffers_->batch() + batched_, frame, whole);
     batched_ += whole;
     if (!waits) TransmitBatch(connection);

@@ -132,6 +132,7 @@ bool FrameLoop::ServeLane(Connection* connection) {
   Count(connection);
   if (++lane_messages_ % kMessagesAPlace == 0 && lanes_.size() == 1) CheckPlacement(connection);
   const auto length = static_cast<size_t>(taken);
+  DKE_ASSERT(length <= FrameBuffers::kLane);
   const size_t used = HandOn(connection, message, length);
   TransmitBatch(connection);
   // Only whole frames pass through a lane. Those whose turn comes later wait.

@@ -359,7 +359,7 @@ void FrameLoop::MarkReady(Connection* connection) {
 void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->closed) return;
   connection->closed = true;
-  --connection->user->connections;
+  connection->user->Leave();
   if (lone_ == connection) lone_ = nullptr;
   if (connection->watched) std::replace(lanes_.begin(), lanes_.end(), connection, static_cast<Connection*>(nullptr));
   if (connection->watched) connection->lane->Watch(false);
@@ -374,6 +374,7 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (rejected) ++rejected_;
   if (connection->greeted) closed_.push_back(connection->id);
   const auto found = connections_.find(connection->id);
+  DKE_ASSERT(found != connections_.end() && found->second.get() == connection);
   deferred_.push_back(std::move(found->second));
   connections_.erase(found);
 }

@@ -46,8 +46,8 @@ struct FrameOptions {
   std::string path;
   int fd = -1;
   uint32_t mode = 0600;
-  // How long the loop yields the CPU and looks again before it sleeps, while calls are flowing. 0 = never. Of a connection until
-  // FrameLoop::SetSpin; of several callers the longest.
+  // How long the loop yields the CPU and looks again before it sleeps, while calls are flowing. 0 =
+  // never. Of a connection until FrameLoop::SetSpin; of several callers the longest.
   uint32_t spin_microseconds = 0;
   // Largest sum of options and body of one frame, in bytes; also the largest reply.
   uint32_t max_frame = 1 << 20;
@@ -64,7 +64,8 @@ struct FrameOptions {
   uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
-  // By which callers are counted, in nanoseconds: a test's clock can stand still. Null: the monotonic one.
+  // By which callers are counted, in nanoseconds: a test's clock can stand still. Null: the
+  // monotonic one.
   int64_t (*census_clock)() = nullptr;
 };
 
@@ -193,8 +194,8 @@ class FrameLoop {
   // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
   RunResult Glance(FrameHandler* handler);
 
-  // Changes how long the loop spins before it sleeps after a call of this connection. From the loop's own thread, also from a
-  // handler.
+  // Changes how long the loop spins before it sleeps after a call of this connection. From the
+  // loop's own thread, also from a handler.
   void SetSpin(uint64_t connection, uint32_t microseconds);
 
   // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.

@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "base/assert.h"
+
 namespace dke {
 
 using Word = std::atomic<uint32_t>;
@@ -106,6 +108,7 @@ bool FrameLane::Fits(size_t length) const {
 }
 
 bool FrameLane::Put(const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length) {
+  DKE_ASSERT(head_length + body_length > 0 && head_length + body_length <= kLargestAnswer);
   memcpy(shared_->answer, head, head_length);
   if (body_length > 0) memcpy(shared_->answer + head_length, body, body_length);
   shared_->own.answered_length.store(static_cast<uint32_t>(head_length + body_length), std::memory_order_relaxed);

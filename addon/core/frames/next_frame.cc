@@ -1,5 +1,6 @@
 #include "frames/next_frame.h"
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 namespace dke {
@@ -25,6 +26,7 @@ NextFrame ReadFrame(const uint8_t* data, size_t length, size_t most, bool rings)
   next.body_at = kHeader + static_cast<size_t>(options);
   next.body_length = static_cast<size_t>(body);
   next.end = next.body_at + next.body_length;
+  DKE_ASSERT(next.end <= length);
   return next;
 }
 

@@ -1,7 +1,9 @@
-// The framing, and nothing else: what stands at the beginning of bytes that a peer has sent. A pure function, whose result is proven to lie
-// within those bytes; everything that a frame is measured by is here.
+// The framing, and nothing else: what stands at the beginning of bytes that a peer has sent. A pure
+// function, whose result is proven to lie within those bytes; everything that a frame is measured
+// by is here.
 //
-// The peer chooses every byte, also one that was admitted. A header is believed only as far as `most` goes, which the loop chooses.
+// The peer chooses every byte, also one that was admitted. A header is believed only as far as
+// `most` goes, which the loop chooses.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +22,8 @@ struct NextFrame {
   };
   Kind kind = Kind::kIncomplete;
   uint32_t call_code = 0;
-  // Of a frame: where its body is, from the first byte on, and where the next one begins. Of a ring: the latter.
+  // Of a frame: where its body is, from the first byte on, and where the next one begins. Of a
+  // ring: the latter.
   size_t body_at = 0;
   size_t body_length = 0;
   size_t end = 0;

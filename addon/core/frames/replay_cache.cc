@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 
 namespace dke {
@@ -24,13 +25,16 @@ size_t ResultLength(const Replay& replay, size_t length) {
   return replay.is_mac ? replay.mac_length : CipherLength(replay.direction, replay.cipher, length);
 }
 
+constexpr size_t kMostMac = 64;
+
 // The result into `output`, which has room for it. False when it fails: why, the handler will find out.
 bool Run(const Replay& replay, const uint8_t* data, size_t length, uint8_t* output, size_t result) {
   if (!replay.is_mac) {
     const Result<size_t> written = CipherMessage(replay.key, replay.direction, replay.cipher, data, length, output, result);
     return written.ok() && written.value() == result;
   }
-  uint8_t whole[64];
+  uint8_t whole[kMostMac];
+  DKE_ASSERT(result <= sizeof whole);
   const bool done = MacMessage(replay.key, replay.mac, data, length, whole, sizeof whole).ok();
   if (done) memcpy(output, whole, result);
   explicit_bzero(whole, sizeof whole);
@@ -119,6 +123,7 @@ size_t ReplayCache::Begin(const uint8_t* message, size_t length, uint8_t* reply,
       memcpy(replay.cipher.iv, message + replay.iv_at, replay.iv_length);
       memcpy(replay.init.data() + replay.iv_at, message + replay.iv_at, replay.iv_length);
     }
+    DKE_ASSERT(known->part.empty());
     known->init_seen = false;
     running_.push_back(known.get());
     memcpy(reply, replay.init_answer.data(), replay.init_answer.size());
@@ -168,7 +173,9 @@ size_t ReplayCache::Last(Known* known, const uint8_t* message, size_t length, ui
 }
 
 void ReplayCache::End(Known* known) {
-  running_.erase(std::find(running_.begin(), running_.end(), known));
+  const auto running = std::find(running_.begin(), running_.end(), known);
+  DKE_ASSERT(running != running_.end());
+  running_.erase(running);
   known->DropPart();
   ++known->uses;
   known->last_use = ++clock_;
@@ -189,9 +196,11 @@ bool ReplayCache::MayStart(const Replay& replay, const uint8_t* iv) const {
 }
 
 size_t ReplayCache::TakeUnseen(uint8_t* into) {
+  DKE_ASSERT(!running_.empty());
   Known* const known = running_.front();
   const std::vector<uint8_t>& message = known->init_seen ? known->part : known->replay.init;
   const size_t length = message.size();
+  DKE_ASSERT(length > 0);
   memcpy(into, message.data(), length);
   if (!known->init_seen && !known->part.empty()) {
     known->init_seen = true;
@@ -203,6 +212,8 @@ size_t ReplayCache::TakeUnseen(uint8_t* into) {
 }
 
 int64_t ReplayCache::Learn(Replay replay) {
+  DKE_ASSERT(replay.iv_at <= replay.init.size() && replay.iv_length <= replay.init.size() - replay.iv_at);
+  DKE_ASSERT(replay.iv_length <= sizeof replay.cipher.iv && (!replay.is_mac || replay.mac_length <= kMostMac) && replay.unit > 0);
   const OperationSlot slot = replay.slot;
   bool known_already = false;
   for (const std::unique_ptr<Known>& known : known_) {

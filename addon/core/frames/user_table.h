@@ -6,6 +6,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "base/assert.h"
+
 namespace dke {
 
 struct FrameUser {
@@ -13,6 +15,14 @@ struct FrameUser {
   uint32_t connections = 0;
   size_t held = 0;          // bytes in the FrameBytes of all connections
   int64_t told = INT64_MIN; // when the handler last heard that there are too many connections
+
+  // A connection is counted when it begins, and once when it ends.
+  void Leave() {
+    DKE_ASSERT(connections > 0);
+    --connections;
+  }
+  // What was counted in has been counted out when the last connection goes.
+  ~FrameUser() { DKE_ASSERT(connections == 0 && held == 0); }
 };
 
 class FrameUsers {

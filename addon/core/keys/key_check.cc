@@ -352,8 +352,8 @@ Status CheckPrivateKey(EVP_PKEY* pkey) {
 
 namespace {
 
-// RFC 8032, 5.1.3 and 5.2.3: whether the bytes are a point. x^2 = u / v with u = y^2 - 1 and v = d y^2 - a must have a root, and x = 0 has no
-// sign. libcrypto takes any bytes as a public key.
+// RFC 8032, 5.1.3 and 5.2.3: whether the bytes are a point. x^2 = u / v with u = y^2 - 1 and v = d
+// y^2 - a must have a root, and x = 0 has no sign. libcrypto takes any bytes as a public key.
 bool IsEdwardsPoint(EVP_PKEY* pkey) {
   const bool is_448 = EVP_PKEY_get_base_id(pkey) == EVP_PKEY_ED448;
   uint8_t bytes[57];

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/assert.h"
 #include "keys/key_check.h"
 #include "base/random.h"
 
@@ -27,7 +28,10 @@ Result<KeyRef> Add(KeyPtr key) {
   Table& table = KeyTable();
   std::unique_lock<std::shared_mutex> lock(table.mutex);
   KeyRef ref = table.next++;
-  table.keys.emplace(ref, std::move(key));
+  // A number is never given twice, and JavaScript carries it.
+  DKE_ASSERT(ref != 0 && ref < KeyRef{1} << 53 && key != nullptr);
+  const bool fresh = table.keys.emplace(ref, std::move(key)).second;
+  DKE_ASSERT(fresh);
   return ref;
 }
 
@@ -110,6 +114,7 @@ namespace {
 
 void Kill(Key& key) {
   std::lock_guard<std::mutex> lock(key.mutex);
+  DKE_ASSERT(key.alive);  // ended once, by the call that took it out of the table
   key.alive = false;
   key.secret.Release();
   key.pkey.reset();

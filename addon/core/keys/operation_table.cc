@@ -33,9 +33,11 @@ Table& OperationTable() {
 // With the table locked. The caller ends the operation.
 std::unique_ptr<Operation> Empty(Table& table, size_t index) {
   Slot& slot = table.slots[index];
+  DKE_ASSERT(slot.operation != nullptr && slot.generation > 0 && slot.generation <= kMostGenerations);
   if (slot.generation < kMostGenerations) table.free.push_back(static_cast<uint32_t>(index));
   DKE_ASSERT(table.count > 0);
   table.count--;
+  DKE_ASSERT(table.count + table.free.size() <= table.slots.size());
   return std::move(slot.operation);
 }
 
@@ -67,6 +69,7 @@ OperationRef AddOperation(std::unique_ptr<Operation> operation) {
   slot.operation = std::move(operation);
   slot.owner = ThisThread();
   table.count++;
+  DKE_ASSERT(table.count + table.free.size() <= table.slots.size());
   return slot.generation << kSlotBits | index;
 }
 

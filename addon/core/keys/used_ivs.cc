@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/random.h"
 
 namespace dke {
@@ -65,13 +66,14 @@ class SipHash {
   uint64_t v0_, v1_, v2_, v3_;
 };
 
-// Slots of a set of numbers, by open addressing; 0 is an empty one. Pages that hold none are not in memory.
+// Slots of a set of numbers, by open addressing; 0 is an empty one. Pages that hold none are not in
+// memory.
 class Slots {
  public:
   Slots() = default;
   explicit Slots(size_t count) : slots_(static_cast<uint64_t*>(calloc(count, sizeof(uint64_t)))), count_(count) {
     // Without memory for what was used, nothing can be encrypted safely.
-    if (slots_ == nullptr) abort();
+    DKE_ASSERT(slots_ != nullptr);
   }
   size_t count() const { return count_; }
   uint64_t operator[](size_t at) const { return slots_.get()[at]; }
@@ -96,7 +98,8 @@ class Slots {
   size_t count_ = 0;
 };
 
-// A set of numbers that grows while it is used: each addition moves a few numbers from the smaller slots, so that none waits for all of them.
+// A set of numbers that grows while it is used: each addition moves a few numbers from the smaller
+// slots, so that none waits for all of them.
 class Table {
  public:
   size_t size() const { return size_; }
@@ -108,7 +111,8 @@ class Table {
   }
 
  private:
-  // From `count` slots, half of which are taken, all have moved before twice as many are half taken: after `count` / 2 more additions.
+  // From `count` slots, half of which are taken, all have moved before twice as many are half
+  // taken: after `count` / 2 more additions.
   static constexpr size_t kMovedEach = 8;
   void Grow() {
     Move(smaller_.count());
@@ -144,7 +148,8 @@ struct Memory {
   size_t users = 0;
   // Without a working generator, nothing can continue.
   Memory() {
-    if (!RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok()) abort();
+    const bool made = RandomPublic(reinterpret_cast<uint8_t*>(key), sizeof key).ok();
+    DKE_ASSERT(made);
   }
 };
 

@@ -2,9 +2,11 @@
 // and lets an attacker who saw both forge a third (SP 800-38D, section 8). Who the key is, and when an IV counts as used, is the caller's business
 // (provider/client/used-ivs.ts).
 //
-// Each owner has a share of its own, which no other owner can use up: at least the last IvsEach(owners) of its IVs are remembered, until the
-// process ends. Of each, eight bytes are kept: SipHash-2-4 (Aumasson and Bernstein, 2012) under a random key, so that collisions cannot be
-// searched for; a collision only means that an unused IV is refused. Usable from every thread, and no call waits for a table that grows.
+// Each owner has a share of its own, which no other owner can use up: at least the last
+// IvsEach(owners) of its IVs are remembered, until the process ends. Of each, eight bytes are kept:
+// SipHash-2-4 (Aumasson and Bernstein, 2012) under a random key, so that collisions cannot be
+// searched for; a collision only means that an unused IV is refused. Usable from every thread, and
+// no call waits for a table that grows.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +30,10 @@ bool IvUsed(uint64_t owner, const std::vector<KeyIdentity>& identities, const ui
 // Marks an IV as used by a key. False when it was: nothing may be encrypted with it then.
 bool ClaimIv(uint64_t owner, const std::vector<KeyIdentity>& identities, const uint8_t* iv, size_t length);
 
-// IVs in one table of an owner, of which it has two: when the newer one is full, the older one is forgotten. They share kMostIvs, and
-// none has fewer than kLeastIvs. An owner who has more when another one comes keeps them until its newer table is full, so that both
-// tables of all have at most twice what they share.
+// IVs in one table of an owner, of which it has two: when the newer one is full, the older one is
+// forgotten. They share kMostIvs, and none has fewer than kLeastIvs. An owner who has more when
+// another one comes keeps them until its newer table is full, so that both tables of all have at
+// most twice what they share.
 constexpr size_t kMostIvs = size_t{1} << 20;
 constexpr size_t kLeastIvs = size_t{1} << 12;
 size_t IvsEach(size_t owners);

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "digests/digest.h"
 #include "base/secret_files.h"
@@ -45,6 +46,8 @@ void ReleaseSlots(const OpenSlots& slots) {
 }
 
 Status WriteSlot(const File& file, const std::string& path, int index, uint32_t epoch, const SecureBuffer& key) {
+  // What ReadSlot takes for an empty slot is never written as one.
+  DKE_ASSERT(epoch > 0 && key.size() == kKey);
   Result<SecureBuffer> slot = SecureBuffer::Make(kSlot);
   if (!slot.ok()) return slot.status();
   uint8_t* bytes = slot.value().data();
@@ -137,6 +140,7 @@ Result<RootSlot> FillSlot(const File& file, const std::string& path, int index, 
 }  // namespace
 
 Result<RootSlot> CreateRootFile(const std::string& path, const RootSlot& given) {
+  if (given.key != 0 && given.epoch == 0) return BadArgument("a root key has an epoch from 1 on");
   Result<File> file = CreateFile(path, 0400);
   if (!file.ok()) return file.status();
   std::vector<uint8_t> empty(kFileSize);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "digests/kdf.h"
 #include "keys/labels.h"
@@ -31,6 +32,8 @@ constexpr size_t kAtSalt = 46;
 constexpr size_t kAtNonce = kAtSalt + kRecordSalt;
 constexpr size_t kAtCommitment = kAtNonce + kNonce;
 constexpr size_t kHead = kAtCommitment + kCommitment;
+
+static_assert(kAtVersion + 4 == kAtSalt && kAtCommitment == kAtNonce + kNonce, "nonce and commitment are one piece, and no field overlaps another");
 
 // One expansion: AES key, nonce, commitment.
 constexpr size_t kDerived = 32 + kNonce + kCommitment;
@@ -69,9 +72,15 @@ Status CheckContext(const RecordContext& context) {
   return {};
 }
 
+bool IsStored(uint8_t kind) {
+  const KeyKindRow* row = FindKeyKind(kind);
+  return row != nullptr && (row->secret || row->is_private);
+}
+
 // Seals `kind || value`.
 Result<std::vector<uint8_t>> SealPlain(KeyRef kek, const RecordContext& context, const SecureBuffer& plain, const uint8_t* salt) {
   DKE_RETURN_IF_ERROR(CheckContext(context));
+  DKE_ASSERT(plain.size() > 1 && IsStored(plain.data()[0]));
   Result<SecureBuffer> derived = Derive(kek, salt);
   if (!derived.ok()) return derived.status();
 
@@ -98,6 +107,7 @@ Result<std::vector<uint8_t>> SealPlain(KeyRef kek, const RecordContext& context,
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, kTag, &record[kHead + plain.size()]) != 1) {
     return CryptoFailure("key record");
   }
+  DKE_ASSERT(static_cast<size_t>(written) + static_cast<size_t>(last) == plain.size());
   return record;
 }
 
@@ -134,8 +144,9 @@ Result<SecureBuffer> OpenPlain(KeyRef kek, const RecordContext& context, const u
     (void)CryptoFailure("");
     return AuthenticationFailed();
   }
-  const KeyKindRow* kind = FindKeyKind(plain.value().data()[0]);
-  if (kind == nullptr || (!kind->secret && !kind->is_private)) return Status(Code::kFormat, "the key record holds an unknown kind of key");
+  // The length is outside of the seal: PeekRecord has refused a record without a value.
+  DKE_ASSERT(plain_size > 1 && static_cast<size_t>(written) + static_cast<size_t>(last) == plain_size);
+  if (!IsStored(plain.value().data()[0])) return Status(Code::kFormat, "the key record holds an unknown kind of key");
   return plain;
 }
 
@@ -192,6 +203,7 @@ Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_
   Result<SecureBuffer> plain = OpenPlain(kek, context, record, size);
   if (!plain.ok()) return plain.status();
   const KeyKindRow* kind = FindKeyKind(plain.value().data()[0]);
+  DKE_ASSERT(kind != nullptr);
   const uint8_t* value = plain.value().data() + 1;
   const size_t value_size = plain.value().size() - 1;
   return kind->secret ? ImportSecret(kind->kind, value, value_size) : RestorePrivateKey(value, value_size);

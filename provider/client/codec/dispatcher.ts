@@ -3,8 +3,9 @@
 // written, so that a `hot` call allocates neither an input object nor a view while lengths repeat. Contains no sockets and no sessions;
 // what a value means is the handler's business. A malformed frame never reaches a handler.
 //
-// Frames of a session may come before an earlier one is answered: our library sends an Init together with the call that follows it. An
-// Init is complete before that call is carried out, whichever function it is and whatever it waits for: `InitGate`.
+// Frames of a session may come before an earlier one is answered: our library sends an Init
+// together with the call that follows it. An Init is complete before that call is carried out,
+// whichever function it is and whatever it waits for: `InitGate`.
 
 import { type CallName, calls, type Handlers } from '../../schema/calls.ts';
 import { parameterFormNames } from '../../schema/parameters.ts';
@@ -102,7 +103,10 @@ export interface Plan<C> {
   readonly place: Place;
 }
 
-/** Where a call stands to the Inits of its session: it is one, it waits for those of some kinds or for all, or for none. */
+/**
+ * Where a call stands to the Inits of its session: it is one, it waits for those of some kinds or
+ * for all, or for none.
+ */
 type Place =
   | { readonly is: 'init'; readonly kind: string }
   | { readonly is: 'next'; readonly kinds: readonly string[] | null }
@@ -127,7 +131,10 @@ class InitGate<C> {
     return this.#unfinished.size === 0;
   }
 
-  /** Resolves when the Inits that come before a call are complete, well or not; null: there are none. */
+  /**
+   * Resolves when the Inits that come before a call are complete, well or not; null: there are
+   * none.
+   */
   before(connection: C, place: Place, session: bigint): Promise<unknown> | null {
     if (place.is !== 'next') return null;
     const inits = this.#unfinished.get(connection);

@@ -34,7 +34,10 @@ export const destinationOf = (application: Application, made: NewObject, bits: n
   };
 };
 
-/** Keys whose values cannot be read are not made so short that the values can be found (server/base/key-rules.ts). */
+/**
+ * Keys whose values cannot be read are not made so short that the values can be found
+ * (server/base/key-rules.ts).
+ */
 export const checkHiddenLength = ({ attributes }: NewObject, bytes: number): void => {
   const custody = {
     sensitive: attributes.get(CKA.SENSITIVE) === true,

@@ -24,7 +24,10 @@ export const counter = (parameter: MechanismParameter | null): CipherParameters 
 };
 /** Bytes of an IV of GCM: the standard has 256, the cryptographic library half of that. */
 export const mostGcmIv = 128;
-/** Bytes of a tag of so many bits. Throws CKR_MECHANISM_PARAM_INVALID for what GCM does not permit here. */
+/**
+ * Bytes of a tag of so many bits. Throws CKR_MECHANISM_PARAM_INVALID for what GCM does not permit
+ * here.
+ */
 export const gcmTagLength = (tagBits: number): number => {
   const length = tagBits / 8;
   if (!Number.isInteger(length) || length < gcmTag.least || length > gcmTag.most) throw parameterInvalid();

@@ -4,6 +4,7 @@
 import { type Context, Hono } from 'hono';
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { createShares } from '../../base/shares.ts';
 import { Waiting } from '../../base/waiting.ts';
 import type { Approval } from '../../domain/approval.ts';
 import type { Operations } from '../../operations/index.ts';
@@ -34,6 +35,8 @@ export interface ApiFrontOptions {
 }
 
 const prefix = '/api';
+/** Exports and requests that take long, at a time. A caller is a token or a user. */
+const placesOfLongWork = { all: 24, group: 12, caller: 4 };
 const pathInFront = ({ path }: RouteRow): string => path.slice(prefix.length).replace(/\{(\w+)\}/g, ':$1');
 
 const methodsByPath: ReadonlyMap<string, readonly string[]> = new Map(
@@ -49,7 +52,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   const { operations, clock, log, afterSent } = options;
   const authenticator = createAuthenticator(operations, options.peerOf);
   const idempotency = createIdempotency(clock, operations.idempotency);
-  const shared: Shared = { operations, authenticator, idempotency, afterSent };
+  const shares = createShares(placesOfLongWork);
+  const shared: Shared = { operations, authenticator, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
     Record<string, Readonly<Record<string, AnyHandler>>>
   >;

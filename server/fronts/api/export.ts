@@ -11,37 +11,72 @@ import { representKey, representRequest } from './represent.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
-/** A file that is sent while it is read. */
+/** A reader that takes nothing for this long is not waited for. */
+const stallMs = 60_000;
+
+/** A file that is sent while it is read, as the connection takes it. */
 export class StreamedFile {
   readonly contentType: string;
   readonly name: string;
   readonly body: ReadableStream<Uint8Array>;
+  readonly #iterator: AsyncIterator<Uint8Array>;
+  readonly #ended: (() => void)[] = [];
+  #isEnded = false;
+  #stalled: NodeJS.Timeout | undefined;
 
-  constructor(contentType: string, name: string, body: ReadableStream<Uint8Array>) {
+  constructor(contentType: string, name: string, pieces: AsyncIterable<Uint8Array>) {
     this.contentType = contentType;
     this.name = name;
-    this.body = body;
+    this.#iterator = pieces[Symbol.asyncIterator]();
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => this.#await(controller),
+        pull: async (controller) => {
+          clearTimeout(this.#stalled);
+          try {
+            const { value, done } = await this.#iterator.next();
+            if (this.#isEnded) return;
+            if (done !== true) {
+              controller.enqueue(value);
+              this.#await(controller);
+              return;
+            }
+            controller.close();
+          } catch (error) {
+            controller.error(error);
+          }
+          this.stop();
+        },
+        cancel: () => this.stop(),
+      },
+      // Nothing is read ahead of what the connection takes.
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Also when it is not read to its end. */
+  whenEnded(done: () => void): void {
+    if (this.#isEnded) done();
+    else this.#ended.push(done);
+  }
+
+  /** Ends it, read or not. */
+  stop(): void {
+    clearTimeout(this.#stalled);
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    void this.#iterator.return?.();
+    for (const done of this.#ended) done();
+  }
+
+  #await(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    this.#stalled = setTimeout(() => {
+      this.stop();
+      controller.error(new Error('the reader of a file takes nothing'));
+    }, stallMs);
+    this.#stalled.unref();
   }
 }
-
-/** Bytes as a connection takes them. */
-export const streamOf = (pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> => {
-  const iterator = pieces[Symbol.asyncIterator]();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { value, done } = await iterator.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await iterator.return?.();
-      },
-    },
-    // Nothing is read ahead of what the connection takes.
-    { highWaterMark: 0 },
-  );
-};
 
 type Columns<T> = readonly (readonly [heading: string, read: (row: T) => string | number | null])[];
 
@@ -99,26 +134,12 @@ const streamed = <T>(
   pages: AsyncIterable<readonly T[]>,
   line: (row: T) => string,
 ): StreamedFile => {
-  const iterator = pages[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
-  let begun = false;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (!begun && head !== '') controller.enqueue(encoder.encode(head));
-        begun = true;
-        const { value, done } = await iterator.next();
-        if (done === true) controller.close();
-        else controller.enqueue(encoder.encode(value.map(line).join('')));
-      },
-      async cancel() {
-        await iterator.return?.();
-      },
-    },
-    // Nothing is read ahead of what the connection takes.
-    { highWaterMark: 0 },
-  );
-  return new StreamedFile(type, name, body);
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    if (head !== '') yield encoder.encode(head);
+    for await (const page of pages) yield encoder.encode(page.map(line).join(''));
+  }
+  return new StreamedFile(type, name, pieces());
 };
 
 /** A list as a file of this format. */

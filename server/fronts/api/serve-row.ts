@@ -8,6 +8,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { takeText } from '../../base/secret-member.ts';
+import type { Shares } from '../../base/shares.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
@@ -51,6 +52,8 @@ interface Call {
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
   readonly file: AsyncIterable<Uint8Array> | undefined;
+  /** Releases the place of the call; of a file, when it is sent. */
+  readonly release: () => void;
 }
 /** A handler as it is called here; the rows and `Handlers` have checked the types. */
 export type AnyHandler = (call: Call) => Promise<unknown>;
@@ -60,6 +63,8 @@ export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
   readonly idempotency: Idempotency;
+  /** For exports and for what takes long. */
+  readonly shares: Shares;
   /** Runs once the answer has been handed to the socket. */
   readonly afterSent: (context: Context, done: () => void) => void;
 }
@@ -212,12 +217,29 @@ const create = async (served: Served, context: ApiContext, call: Call, body: Buf
   return json(kept.body, 201, { location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
 };
 
+/** A place for an export, or for what takes long: while it is worked on and, of a file, while it is sent. */
+const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() => void) => {
+  if (row.streams === undefined && row.long !== true) return () => undefined;
+  const release = shares.take(id, tenantId);
+  if (release === undefined)
+    throw new ServiceError('rate-limited', 'too many exports and long requests are in progress', {
+      hint: 'wait until one of them has ended, or end one, and repeat the request',
+      retryAfterSeconds: 5,
+    });
+  return release;
+};
+
 const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
   const { authenticator, row, handler } = served;
   if (row.creates) return observe(served, context, () => create(served, context, call, bytes));
   const given = await observe(served, context, () => handler(call));
   const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
-  if (given instanceof StreamedFile) return sendFile(given);
+  if (given instanceof StreamedFile) {
+    given.whenEnded(call.release);
+    // Also where the connection has ended before the file is read.
+    served.afterSent(context, () => given.stop());
+    return sendFile(given);
+  }
   if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
   if (given instanceof SessionChange) {
     if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
@@ -279,13 +301,18 @@ export const serveRow =
     const bytes =
       row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.env.incoming, maxBody);
     const secrets = takeSecrets(row, bytes);
+    const release = takePlace(served, actor);
+    let isSending = false;
     try {
       const body = readJson(row.body, context.req.header('content-type'), bytes);
       const { search } = new URL(context.req.url);
       const binding = authenticator.bindingOf(context);
-      const call = { actor, grants, session, from, search, binding, secrets, path, query, body, file };
-      return await answer(served, context, call, bytes);
+      const call = { actor, grants, session, from, search, binding, secrets, path, query, body, file, release };
+      const response = await answer(served, context, call, bytes);
+      isSending = row.streams !== undefined;
+      return response;
     } finally {
+      if (!isSending) release();
       for (const secret of Object.values(secrets)) secret.fill(0);
       if (isOpen) bytes.fill(0);
     }

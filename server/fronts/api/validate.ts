@@ -3,7 +3,7 @@
 
 import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
-import { findJsonFault } from '../../base/json-members.ts';
+import { findJsonFault, isNestedDeeper } from '../../base/json-members.ts';
 import { tenantParameter } from '../contract/api/row.ts';
 import type { FieldFault } from '../shared/problem.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
@@ -21,6 +21,8 @@ const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
 
 /** Of one list or object in a body. The longest list that a request may have has 100. */
 export const mostItems = 256;
+/** Levels of a body; the deepest one of a request has six. */
+const mostLevels = 32;
 
 /**
  * More marks than this after one letter are not text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
@@ -73,6 +75,10 @@ export const readJson = (
       hint: 'send Content-Type: application/json',
     });
   }
+  if (isNestedDeeper(body, mostLevels))
+    throw new ServiceError('validation', `the body is nested deeper than ${mostLevels} levels`, {
+      hint: '/api/openapi.json describes the body of this request',
+    });
   let value: unknown;
   let text: string;
   try {

@@ -48,9 +48,30 @@ export interface InstallReport {
   readonly agents: readonly ProcessOf[];
 }
 
+/** A line of an agent's log. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** What support needs from a database host. */
+export interface ProviderTrace {
+  /** Of pkcs11.toml, without its secrets. */
+  readonly settings: Readonly<Record<string, string | number | null>>;
+  /** Of the logs. */
+  readonly directory: string;
+  /** Lines around the first creation of a key; null: no debug trace has one. */
+  readonly firstKey: readonly LogLine[] | null;
+  /** Lines of the last ten seconds of the debug trace; null: there is none. */
+  readonly heartbeat: readonly LogLine[] | null;
+  /** The last lines that are not of a debug trace. */
+  readonly log: readonly LogLine[];
+  /** What must be in none of the rest. The caller wipes the bytes. */
+  readonly secrets: readonly { readonly of: string; readonly bytes: Buffer }[];
+}
+
 /** What `provider/install/command.ts` exports. */
 export interface Installer {
   /** Throws an error of the name InstallError, whose `class` is that of an exit code and whose `hint` says what to do. */
   readonly run: (action: InstallAction, options: ProviderOptions) => InstallReport;
   readonly check: (options: ProviderOptions) => Promise<readonly CheckedPart[]>;
+  /** `directory`: of the logs, if pkcs11.toml does not name it. */
+  readonly trace: (configPath: string, directory: string | undefined) => Promise<ProviderTrace>;
 }

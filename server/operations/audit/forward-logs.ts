@@ -14,7 +14,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { DoubtedLog } from './doubted-log.ts';
 import { forwardToSink } from './forward-to-sink.ts';
-import { logName, lostSettingOf, parseCursor, parseLost, settingOf, takes } from './sink-cursor.ts';
+import { addLost, logName, lostSettingOf, parseCursor, parseLost, settingOf, takes } from './sink-cursor.ts';
 
 export interface LogForwarding {
   start(): void;
@@ -103,8 +103,7 @@ export const createLogForwarding = (
           ({ sequence, endpointId }) => sequence > cursor.record && takes(target, endpointId),
         ).length;
         if (gone === 0) continue;
-        const { lost } = parseLost(await tx.settings.get(lostSettingOf(target)));
-        await tx.settings.set(lostSettingOf(target), `${lost + gone} ${clock.now()}`);
+        await addLost(tx, target, gone, clock.now());
       }
     },
   };

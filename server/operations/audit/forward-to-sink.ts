@@ -1,12 +1,13 @@
 // The loop of one sink: it sends what comes next, and pauses when there is nothing, or when the sink takes nothing.
 
+import { ItemRefused } from '../../base/outside.ts';
 import type { Fleet } from '../../ports/fleet.ts';
-import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
+import type { Forwarded, LogItem, LogSink, LogSinkState } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import type { DoubtedLog } from './doubted-log.ts';
 import { readNext } from './forwarded-items.ts';
-import { type Cursor, logName, parseCursor, settingOf } from './sink-cursor.ts';
+import { addLost, type Cursor, logName, parseCursor, settingOf } from './sink-cursor.ts';
 
 const pollMs = 500;
 const shortestPauseMs = 500;
@@ -40,6 +41,32 @@ const pause = (ms: number, draining: AbortSignal): Promise<void> =>
     else draining.addEventListener('abort', end);
   });
 
+/**
+ * Sends them all. What the sink refuses is sent in halves, down to one item. Answers the items that it refuses while it takes others; a sink that takes
+ * none is at fault itself: they stay and come again with what follows.
+ */
+const sendParts = async (
+  sink: Pick<LogSink, 'send'>,
+  items: readonly LogItem[],
+  log: string,
+): Promise<readonly LogItem[]> => {
+  const refused: LogItem[] = [];
+  let first: ItemRefused | undefined;
+  const waiting: (readonly LogItem[])[] = [items];
+  for (let part = waiting.pop(); part !== undefined; part = waiting.pop())
+    try {
+      await sink.send(part, log);
+    } catch (error) {
+      if (!(error instanceof ItemRefused)) throw error;
+      first ??= error;
+      const half = Math.ceil(part.length / 2);
+      if (part.length > 1) waiting.push(part.slice(half), part.slice(0, half));
+      else refused.push(...part);
+    }
+  if (first !== undefined && refused.length === items.length) throw first;
+  return refused;
+};
+
 export const forwardToSink = async (
   { store, clock, log, fleet, quarantine }: SinkPorts,
   target: Forwarded,
@@ -58,10 +85,19 @@ export const forwardToSink = async (
       from = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...from, log: name, checkpoint: 0 };
     const { items, next } = await readNext(store.read, target, from);
     if (items.length === 0 && next.record === from.record) return 'nothing';
-    if (items.length > 0) await sink.send(items, name);
+    const refused = items.length > 0 ? await sendParts(sink, items, name) : [];
+    for (const item of refused)
+      log.error('a sink refuses a record; it is set aside, and the next ones are delivered', {
+        sink: sink.name,
+        log: target.log,
+        record: item.sequence,
+      });
     // In quarantine nothing is written: until it ends, only this process knows how far the sink is.
     if (quarantine.closed() === undefined)
-      await store.write((tx) => tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`));
+      await store.write(async (tx) => {
+        await tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`);
+        if (refused.length > 0) await addLost(tx, target, refused.length, clock.now());
+      });
     return next;
   };
   while (!ended()) {

@@ -19,6 +19,11 @@ export const parseLost = (text: string | undefined): { readonly lost: number; re
   const [, lost, at] = /^(\d{1,15}) (\d{1,15})$/.exec(text ?? '') ?? [];
   return { lost: Number(lost ?? 0), lostAt: at === undefined ? null : Number(at) };
 };
+/** Counts what the sink never gets. */
+export const addLost = async (tx: Repositories, target: Forwarded, count: number, now: number): Promise<void> => {
+  const { lost } = parseLost(await tx.settings.get(lostSettingOf(target)));
+  await tx.settings.set(lostSettingOf(target), `${lost + count} ${now}`);
+};
 export const takes = ({ endpoints }: Forwarded, endpointId: string | null): boolean =>
   endpoints.length === 0 || (endpointId !== null && endpoints.includes(endpointId));
 

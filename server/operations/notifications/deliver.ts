@@ -1,8 +1,9 @@
 // Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
 // in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
-// What was over before it could be sent is no longer sent.
+// What was over before it could be sent is no longer sent. What a target refuses is set aside once it takes another one.
 
 import { newId } from '../../base/ids.ts';
+import { ItemRefused } from '../../base/outside.ts';
 import { isAtLeast, notificationRow, textOf } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type {
@@ -38,6 +39,64 @@ const messageOf = ({ sequence, event, at, notification }: NotificationEvent): No
 });
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : 'failed');
 
+const createCursor =
+  ({ read }: Ports['store']) =>
+  async (name: string): Promise<number> =>
+    Number((await read.settings.get(settingOf(name))) ?? 0);
+
+const isWanted = async (
+  store: Ports['store'],
+  target: NotificationTarget,
+  { event, notification }: NotificationEvent,
+): Promise<boolean> => {
+  if (!isAtLeast(notification.severity, target.minSeverity)) return false;
+  if (event === 'resolved') return true;
+  const now = await store.read.notifications.get(everyTenant, notification.id);
+  return now?.resolvedAt === null && now.stage === notification.stage;
+};
+
+interface Progress {
+  readonly isStopping: () => boolean;
+  /** The target has taken one. */
+  readonly accepted: () => void;
+  /** One is done with. */
+  readonly passed: () => void;
+}
+
+/** Sends them in their order. Answers what is left with the target's refusal, where it refuses the last ones. */
+const sendEvents = async (
+  { store, log }: Pick<Ports, 'store' | 'log'>,
+  target: NotificationTarget,
+  events: readonly NotificationEvent[],
+  { isStopping, accepted, passed }: Progress,
+): Promise<ItemRefused | undefined> => {
+  /** They are set aside when the target takes another one: one that takes none is at fault itself. */
+  const refused: { readonly event: NotificationEvent; readonly error: ItemRefused }[] = [];
+  for (const event of events) {
+    if (isStopping()) break;
+    if (await isWanted(store, target, event)) {
+      try {
+        await target.send(messageOf(event));
+      } catch (error) {
+        if (!(error instanceof ItemRefused)) throw error;
+        refused.push({ event, error });
+        continue;
+      }
+      accepted();
+    } else if (refused.length > 0) continue;
+    for (const { event: each, error } of refused.splice(0))
+      log.error('a notification target refuses a notification; it is set aside, and the next ones are delivered', {
+        target: target.name,
+        notification: each.notification.id,
+        kind: each.notification.kind,
+        error,
+      });
+    await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
+    passed();
+  }
+  return refused[0]?.error;
+};
+
 export const createNotificationDelivery = (
   { store, fleet, clock, log }: Pick<Ports, 'store' | 'fleet' | 'clock' | 'log'>,
   targets: readonly NotificationTarget[],
@@ -59,15 +118,7 @@ export const createNotificationDelivery = (
       else stopping.signal.addEventListener('abort', end);
     });
 
-  const cursorOf = async (name: string): Promise<number> =>
-    Number((await store.read.settings.get(settingOf(name))) ?? 0);
-
-  const isWanted = async (target: NotificationTarget, { event, notification }: NotificationEvent): Promise<boolean> => {
-    if (!isAtLeast(notification.severity, target.minSeverity)) return false;
-    if (event === 'resolved') return true;
-    const now = await store.read.notifications.get(everyTenant, notification.id);
-    return now?.resolvedAt === null && now.stage === notification.stage;
-  };
+  const cursorOf = createCursor(store);
 
   const succeeded = ({ name }: NotificationTarget): void => {
     states.set(name, { deliveredAt: clock.now(), failure: null });
@@ -84,15 +135,14 @@ export const createNotificationDelivery = (
     const sendNext = async (): Promise<number> => {
       const cursor = await cursorOf(target.name);
       const events = await store.read.notifications.listEvents(cursor, batch);
-      for (const event of events) {
-        if (stopping.signal.aborted) break;
-        if (await isWanted(target, event)) {
-          await target.send(messageOf(event));
-          succeeded(target);
-        }
-        await store.write((tx) => tx.settings.set(settingOf(target.name), String(event.sequence)));
-        pauseMs = shortestPauseMs;
-      }
+      const refused = await sendEvents({ store, log }, target, events, {
+        isStopping: () => stopping.signal.aborted,
+        accepted: () => succeeded(target),
+        passed: () => {
+          pauseMs = shortestPauseMs;
+        },
+      });
+      if (refused !== undefined && !stopping.signal.aborted) throw refused;
       return events.length;
     };
     while (!stopping.signal.aborted) {

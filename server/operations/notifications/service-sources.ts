@@ -111,15 +111,13 @@ const ownState = async (
   const time = await deadlines.state();
   const { failure: logFailure } = logState();
   return [
-    ...(failed.length === 0
-      ? []
-      : [
-          own(
-            'health.failing',
-            Object.fromEntries(failed.map(({ name, detail }) => [name, detail.slice(0, 200)])),
-            failed.map(({ name }) => name).join(', '),
-          ),
-        ]),
+    // One for each check: another one that fails is news, also while the first one is acknowledged.
+    ...failed.map(
+      ({ name, detail }): Condition => ({
+        ...own('health.failing', { [name]: detail.slice(0, 200) }),
+        subject: { ...service, id: `${service.id}-${name}`, name },
+      }),
+    ),
     ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
     ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
     ...(time.doubt === null

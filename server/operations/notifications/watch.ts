@@ -5,6 +5,7 @@
 // A source checks one subject, and it alone decides about its kinds: what it no longer finds is closed. When it fails,
 // what was open stays open.
 
+import { canonicalJson } from '../../base/bytes.ts';
 import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import {
@@ -76,7 +77,8 @@ export const createNotificationWatch = (
       return { event: 'raised', notification } as const;
     }
     if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
-    if (stage <= open.stage && harmAt === open.harmAt) return null;
+    const isSame = stage <= open.stage && harmAt === open.harmAt;
+    if (isSame && canonicalJson(details) === canonicalJson(open.details)) return null;
     const after = { ...open, subject, severity, stage, harmAt, details };
     return stage > open.stage
       ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)

@@ -3,9 +3,11 @@
 // that come later still get parts of their own. And the comparison of the log with all that.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import {
   compareRequests,
+  createFindings,
   type DroppedRequests,
   gatherMinutes,
   growMinute,
@@ -269,51 +271,133 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
   };
 };
 
-/** From records of the audit log. */
-export const hashedMinutesOf = (events: Iterable<Pick<AuditEvent, 'kind' | 'details'>>): HashedMinutes => {
+const auditPage = 500;
+/** Parts that are compared at once, and a commit of the hashing node more: so many are in memory. */
+const partsAtOnce = 1_000;
+/** Parts that came late, in all: they stand anywhere in the audit log, so that all of a span are in memory. */
+const mostLateParts = 50_000;
+
+interface MinuteSpan {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** What is said about the span anywhere in the audit log, and where the log begins to speak of it. */
+const surveyMinutes = async (read: Repositories, { first, last }: MinuteSpan) => {
+  const late = gatherMinutes();
+  const newest = { minute: Number.NEGATIVE_INFINITY, sequence: 0 };
+  let begin: number | undefined;
+  // A minute is hashed, and pruned, after its end, never before.
+  const eachEvent = async (kind: AuditKind, take: (event: AuditEvent) => void): Promise<void> => {
+    for (let after: string | undefined; ; ) {
+      const page = await read.audit.list(everyTenant, { kind, order: 'newest' }, { after, limit: auditPage });
+      const due = page.filter(({ at }) => minuteOf(at) >= first);
+      for (const event of due) take(event);
+      if (page.length < auditPage || due.length === 0) return;
+      after = String(page.at(-1)?.sequence);
+    }
+  };
+  await eachEvent('request-log.minute', (event) => {
+    begin = event.sequence;
+    const { parts } = minutesOf([event]);
+    for (const part of parts) {
+      newest.minute = Math.max(newest.minute, part.minute);
+      newest.sequence = Math.max(newest.sequence, part.last);
+    }
+    const minute = minuteOf(Date.parse(String(event.details.minute)));
+    if (event.details.late !== true || minute < first || minute > last) return;
+    late.add(event);
+    if (late.parts() > mostLateParts)
+      throw new ServiceError('validation', 'too many records of this time arrived late to be compared at once', {
+        hint: 'compare a shorter time: set from and to',
+      });
+  });
+  await eachEvent('request-log.pruned', late.add);
+  return { late: late.end(), newest, begin };
+};
+
+const minutesOf = (events: readonly AuditEvent[]): HashedMinutes => {
   const minutes = gatherMinutes();
   for (const event of events) minutes.add(event);
   return minutes.end();
 };
 
-const auditPage = 500;
-
-/** Compares what the store has with what was hashed. Without `minutes`: all of it. */
-export const compareStored = async (read: Repositories, hashed: HashedMinutes): Promise<RequestLogVerdict> => {
-  const comparison = compareRequests(hashed);
-  const span = {
-    from: hashed.minutes === undefined ? 0 : hashed.minutes.first * minuteMs,
-    to: hashed.minutes === undefined ? Number.MAX_SAFE_INTEGER : (hashed.minutes.last + 1) * minuteMs,
-    // What comes after this is not checked.
-    through: await read.requests.newest(),
-  };
-  for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {
-    const startedAt = performance.now();
-    const page = await read.requests.hashesInTime(span, after, stepRecords);
-    for (const record of page) comparison.add(record);
-    if (page.length < stepRecords) return comparison.end();
-    after = page.at(-1);
-    await otherWork(performance.now() - startedAt);
+/** What the audit log says in its order, except of what came late: a few commits at a time, each of them whole. */
+async function* hashedInOrder(read: Repositories, begin: number): AsyncGenerator<readonly AuditEvent[]> {
+  let held: AuditEvent[] = [];
+  let parts = 0;
+  for (let after = String(begin - 1); ; ) {
+    const filter = { kind: 'request-log.minute', order: 'oldest' } as const;
+    const page = await read.audit.list(everyTenant, filter, { after, limit: auditPage });
+    for (const event of page) {
+      // A commit tells minutes that only lost requests behind its other ones.
+      if (parts >= partsAtOnce && event.requestId !== held.at(-1)?.requestId) {
+        yield held;
+        held = [];
+        parts = 0;
+      }
+      if (event.details.late === true) continue;
+      held.push(event);
+      parts += minutesOf([event]).parts.length;
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < auditPage) break;
+    after = String(last.sequence);
+    await otherWork(0);
   }
-};
+  yield held;
+}
 
-/** Of the minutes of this time. `from` is inclusive, `to` is not. */
+/** Compares what the store has with what was hashed, of the minutes of this time. `from` is inclusive, `to` is not. */
 export const verifyRequests = async (
   read: Repositories,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<RequestLogVerdict> => {
-  const minutes = { first: minuteOf(from), last: minuteOf(to - 1) };
-  // A minute is hashed, and pruned, after its end, never before.
-  const eventsOf = async (kind: AuditKind): Promise<readonly AuditEvent[]> => {
-    const events: AuditEvent[] = [];
-    for (let after: string | undefined; ; ) {
-      const page = await read.audit.list(everyTenant, { kind, order: 'newest' }, { after, limit: auditPage });
-      const due = page.filter(({ at }) => minuteOf(at) >= minutes.first);
-      events.push(...due);
-      if (page.length < auditPage || due.length === 0) return events;
-      after = String(page.at(-1)?.sequence);
+  const span: MinuteSpan = { first: minuteOf(from), last: minuteOf(to - 1) };
+  const { late, newest, begin } = await surveyMinutes(read, span);
+  // What comes after this is not checked.
+  const through = await read.requests.newest();
+  const findings = createFindings();
+  const compare = async (hashed: HashedMinutes & { readonly minutes: MinuteSpan }): Promise<RequestLogVerdict> => {
+    const comparison = compareRequests(hashed, findings);
+    const { first, last } = hashed.minutes;
+    const time = { from: first * minuteMs, to: (last + 1) * minuteMs, through };
+    for (let after: { readonly at: number; readonly sequence: number } | undefined; ; ) {
+      const startedAt = performance.now();
+      const page = await read.requests.hashesInTime(time, after, stepRecords);
+      for (const record of page) comparison.add(record);
+      if (page.length < stepRecords) return comparison.end();
+      after = page.at(-1);
+      await otherWork(performance.now() - startedAt);
     }
   };
-  const events = [...(await eventsOf('request-log.minute')), ...(await eventsOf('request-log.pruned'))];
-  return compareStored(read, { ...hashedMinutesOf(events), minutes });
+  const sum = { requests: 0, minutes: 0, late: 0, pruned: 0, dropped: 0, droppedUnsigned: 0, open: 0 };
+  const names = Object.keys(sum) as (keyof typeof sum)[];
+  /** The minutes up to `last`, from the first one that was not compared yet. */
+  let next = span.first;
+  const compareUpTo = async (last: number, { parts, dropped }: HashedMinutes): Promise<void> => {
+    const minutes = { first: next, last };
+    const isIn = ({ minute }: { readonly minute: number }): boolean => minute >= minutes.first && minute <= last;
+    const verdict = await compare({
+      parts: [...parts, ...late.parts.filter(isIn)],
+      dropped: [...dropped, ...late.dropped.filter(isIn)],
+      prunedThrough: late.prunedThrough,
+      newest,
+      minutes,
+    });
+    for (const name of names) sum[name] += verdict[name];
+    next = last + 1;
+  };
+  if (begin !== undefined)
+    for await (const events of hashedInOrder(read, begin)) {
+      const hashed = minutesOf(events);
+      const last = Math.min(
+        Math.max(...hashed.parts.map(({ minute }) => minute), ...hashed.dropped.map(({ minute }) => minute)),
+        span.last,
+      );
+      if (last >= next) await compareUpTo(last, hashed);
+      if (next > span.last) break;
+    }
+  if (next <= span.last) await compareUpTo(span.last, { parts: [], dropped: [], prunedThrough: late.prunedThrough });
+  return { ...sum, findings: findings.list() };
 };

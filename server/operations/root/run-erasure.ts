@@ -27,7 +27,10 @@ import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
 import type { RootSpread } from './spread-root.ts';
 
-export type RunPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion'> & {
+export type RunPorts = Pick<
+  Ports,
+  'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion' | 'fleet'
+> & {
   /** Of several nodes, how each gets the new root key and ends the old one. */
   readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'endOldRoot' | 'finish'>;
   readonly awaitCopies: AwaitCopies;

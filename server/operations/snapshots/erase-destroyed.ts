@@ -3,6 +3,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
+import { type FleetNode, runOf } from '../../domain/node.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -11,6 +12,8 @@ import { byId, each } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 
 type ErasePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'clock' | 'log'>;
+
+const isRunning = (state: FleetNode['state']): boolean => state === 'active' || state === 'draining';
 
 const erasedSetting = 'snapshots-erased-until';
 /** The clock may be set back between a destruction and the run. */
@@ -73,29 +76,41 @@ export const eraseUnits = async (
   return total;
 };
 
+/** Who makes a snapshot, next to its row: that run of that node alone continues it. */
+const makerOf = (id: string): string => `snapshot-maker:${id}`;
+/** In the unit of work that begins or ends it. */
+export const setMaker = (tx: Repositories, id: string, run: string | null): Promise<void> =>
+  tx.settings.set(makerOf(id), run);
+
 /**
- * Snapshots that are being made according to the store, and are not: the service ended, or the failure could not be recorded on a full disk.
- * To be called while none is made here. Those of other nodes are left alone for a day.
+ * Snapshots that are being made according to the store, and are not: the service ended, or the failure could not be recorded. To be called while none is
+ * made here. One of another run is left alone while that run sends heartbeats. A node that continues after that finds its row ended, and fails.
  */
 export const settleUnfinished = async ({
   store,
   archive,
-  clock,
-}: Pick<ErasePorts, 'store' | 'archive' | 'clock'>): Promise<void> => {
-  const alone = store.link === undefined;
-  for (const snapshot of await listSnapshots(store.read, ['creating'])) {
-    if (!alone && clock.now() - snapshot.createdAt < 86_400_000) continue;
-    archive.remove(snapshot.id);
+  fleet,
+}: Pick<Ports, 'store' | 'archive' | 'fleet'>): Promise<void> => {
+  const unfinished = await listSnapshots(store.read, ['creating']);
+  if (unfinished.length === 0) return;
+  const running = new Set(
+    (await fleet.nodes()).filter(({ self, state }) => !self && isRunning(state)).map((node) => runOf(node)),
+  );
+  for (const { id } of unfinished) {
+    const maker = await store.read.settings.get(makerOf(id));
+    if (maker !== undefined && running.has(maker)) continue;
+    if (archive.reached()) archive.remove(id);
     const failure = 'the service stopped while it was being created, or the disk was full';
     await store.write(async (tx) => {
-      const now = await tx.snapshots.get(snapshot.id);
+      const now = await tx.snapshots.get(id);
       if (now?.state === 'creating') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
+      await setMaker(tx, id, null);
     });
   }
 };
 
 /** What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done, and `missingFor` says so. */
-export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promise<void> => {
+export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'>, actor: Actor): Promise<void> => {
   const { store, archive, clock } = ports;
   const held = await listSnapshots(store.read, ['available', 'deleted']);
   if (!archive.reached()) {
@@ -109,8 +124,8 @@ export const eraseFromSnapshots = async (ports: ErasePorts, actor: Actor): Promi
       for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
       await store.write((tx) => tx.decisions.set(erasedSetting, String(until)));
     }
-    await settleUnfinished(ports);
   }
+  await settleUnfinished(ports);
   // A snapshot that another node is making may have read what was destroyed in the meantime.
   const making = await listSnapshots(store.read, ['creating']);
   if (making.length > 0)

@@ -19,10 +19,10 @@ import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../..
 import { auditOrigin } from '../audit/audit-origin.ts';
 import { findTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { settleUnfinished } from './erase-destroyed.ts';
+import { setMaker, settleUnfinished } from './erase-destroyed.ts';
 import { ownSigners } from './verify-snapshot.ts';
 
-export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log'>;
+export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log' | 'fleet'>;
 
 /** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
@@ -148,7 +148,7 @@ const carryTenant = async (
 export const makeSnapshot =
   (ports: MakePorts) =>
   async (actor: Actor, tenantId: string, origin: SnapshotOrigin): Promise<Snapshot> => {
-    const { store, ring, archive, exclusion, clock, log } = ports;
+    const { store, ring, archive, exclusion, clock, log, fleet } = ports;
     const tenant = await findTenant(store.read, tenantId);
     return exclusion.run(async () => {
       archive.require();
@@ -174,7 +174,10 @@ export const makeSnapshot =
       };
       await recipientsOf(store.read);
       await settleUnfinished(ports);
-      await store.write((tx) => tx.snapshots.insert(begun));
+      await store.write(async (tx) => {
+        await tx.snapshots.insert(begun);
+        await setMaker(tx, id, fleet.run());
+      });
       try {
         const made = await store.snapshot(async (from): Promise<Snapshot> => {
           const recipients = await recipientsOf(from);
@@ -219,6 +222,7 @@ export const makeSnapshot =
               hint: 'create another one',
             });
           await tx.snapshots.update(held);
+          await setMaker(tx, id, null);
           await recordEvent(tx, 'snapshot.created', actor, about('snapshot', { id, tenantId: tenant.id }), {
             origin,
             keys: closing.rows.keys ?? 0,
@@ -242,6 +246,7 @@ export const makeSnapshot =
           .write(async (tx) => {
             if ((await tx.snapshots.get(id))?.state !== 'creating') return;
             await tx.snapshots.update({ ...begun, state: 'failed', failure });
+            await setMaker(tx, id, null);
             await recordEvent(tx, 'snapshot.failed', actor, about('snapshot', { id, tenantId: tenant.id }), {
               origin,
               reason: failure,

@@ -18,7 +18,7 @@ import { findSnapshot } from './find-snapshot.ts';
 import { importSnapshot } from './import-snapshot.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 
-type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'deadlines' | 'log'>;
+type ManagePorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'deadlines' | 'log' | 'fleet'>;
 
 /** What is known of the whereabouts of a key in snapshots. */
 export interface KeySnapshots {

@@ -236,6 +236,33 @@ TEST(ABlockThatIsFreedTwiceOrForeignEndsTheProcess) {
                    SIGABRT);
 }
 
+TEST(AFailedCheckSaysWhereAndLeavesNoCoreDump) {
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit any{RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_CORE, &any);
+    signal(SIGABRT, SIG_DFL);
+    dup2(ends[1], STDERR_FILENO);
+    alignas(16) static uint8_t foreign[64] = {};
+    memset(foreign, 'S', sizeof foreign);
+    OPENSSL_free(foreign + 32);
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string said;
+  char text[256];
+  for (ssize_t got; (got = read(ends[0], text, sizeof text)) > 0;) said.append(text, static_cast<size_t>(got));
+  close(ends[0]);
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && !WCOREDUMP(status));
+  const std::string front = "dke: a check of the core failed, and the process ends: ";
+  assert_int_equal(said.rfind(front, 0), 0);
+  assert_true(said.find("base/secure_buffer.cc:") != std::string::npos && said.find("SS") == std::string::npos);
+}
+
 TEST(AFullArenaSaysSoAndComesBack) {
   const size_t before = KeyArenaStatus().used;
   for (const size_t size : {size_t{16}, size_t{40}, size_t{3000}, kLargest}) {

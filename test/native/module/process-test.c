@@ -94,6 +94,29 @@ TEST(what_the_host_opens_under_the_same_number_is_not_closed) {
   close(other);
 }
 
+TEST(a_process_has_ended_when_nobody_has_collected_its_status) {
+  int ends[2];
+  siginfo_t about;
+  pid_t child;
+
+  assert_int_equal(pipe(ends), 0);
+  child = fork();
+  if (child == 0) {
+    char byte;
+    close(ends[1]);
+    _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  assert_true(child > 0);
+  assert_false(process_has_ended(child));
+  close(ends[0]);
+  close(ends[1]);
+  assert_int_equal(waitid(P_PID, (id_t)child, &about, WEXITED | WNOWAIT), 0);
+  assert_true(process_has_ended(child));
+  check_child(child);
+  assert_true(process_has_ended(child));
+  assert_false(process_has_ended(getpid()));
+}
+
 static void *bar_forks_and_end(void *argument) {
   (void)argument;
   descriptor_bar_forks();

@@ -10,7 +10,7 @@
 
 #include "driver.h"
 
-enum { MOST_ATTRIBUTES = 24, MOST_ROLES = 4, MOST_HANDLES = 256 };
+enum { MOST_ATTRIBUTES = 24, MOST_ROLES = 4, MOST_HANDLES = 2048 };
 
 /* --- the profile ---------------------------------------------------------------------------------------------------------- */
 

@@ -1,9 +1,12 @@
 // The heartbeat of a database with many keys, which is an Init of each and nothing else (decision 34): one request proves all of them, and what
 // was disabled, destroyed or revoked is refused when an answer no longer counts. And the values of data objects. The test controls the time.
 import { describe, expect, test } from 'vitest';
+import { rememberingDoor } from '../../../provider/client/remembering-door.ts';
+import type { RouteName, ServiceAnswer, ServiceRequest } from '../../../provider/client/service.ts';
 import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { packHeldAnswers, unpackHeld } from '../../../server/fronts/contract/tde-held.ts';
 import { type InProcessAgent, mech, startInProcess } from '../../support/in-process-agent.ts';
 import { CKO } from '../../support/names.ts';
 import { type Row, template } from '../../support/template.ts';
@@ -125,6 +128,66 @@ describe('a heartbeat', () => {
         ),
       );
     expect(await requests(agent, all)).toEqual({ refresh: 1 });
+  });
+});
+
+describe('a service that needs longer for all keys than its answer counts', () => {
+  /** A service that needs time for each request, and for each key in it. */
+  const slow = (firstMs: number, keyMs: number) => {
+    let requestMs = firstMs;
+    let time = 1000;
+    const said = { requests: 0, keys: 0 };
+    const cache = new ServiceAnswerCache(countsMs, () => time);
+    const door = rememberingDoor(cache, async <R extends RouteName>({ route, raw }: ServiceRequest<R>) => {
+      const held = route === 'refresh' ? unpackHeld(Buffer.from(raw as Uint8Array)) : [null];
+      said.requests += 1;
+      said.keys += held.length;
+      time += requestMs + held.length * keyMs;
+      const answers = held.map((each) => ({ uses: each?.uses ?? [], same: true }));
+      const packed = route === 'refresh' ? packHeldAnswers(answers) : new Uint8Array(0);
+      return { answer: {}, raw: packed, epoch: 7 } as ServiceAnswer<R>;
+    });
+    const keys = Array.from({ length: 300 }, (_, at) => at + 1);
+    const beat = async (): Promise<typeof said> => {
+      const before = { ...said };
+      for (const handle of keys)
+        await door(
+          { route: 'checkUse', handle, head: { usage: 'encrypt' }, raw: null },
+          { requestId: '1', instance: '' },
+        );
+      time += 3000;
+      return { requests: said.requests - before.requests, keys: said.keys - before.keys };
+    };
+    return {
+      beat,
+      keys,
+      slowDown: (ms: number): void => {
+        requestMs = ms;
+      },
+    };
+  };
+
+  test.each([
+    ['each key takes long', 1, 10],
+    ['each request takes longer than an answer counts', 600, 0],
+  ])('is asked for about as many keys as there are, when %s', async (_, requestMs, keyMs) => {
+    const { beat, keys } = slow(requestMs, keyMs);
+    await beat();
+    for (let round = 0; round < 4; round++) await beat();
+    const { keys: asked, requests: sent } = await beat();
+    expect(asked).toBeLessThanOrEqual(3 * keys.length);
+    expect(sent).toBeLessThanOrEqual(keys.length);
+  });
+  test('and one that is fast again is asked once for all', async () => {
+    const { beat } = slow(1, 0);
+    await beat();
+    expect(await beat()).toEqual({ requests: 1, keys: 300 });
+  });
+  test('takes long and is asked once for all, if the answer then counts long enough for a round', async () => {
+    const { beat, slowDown } = slow(1, 0);
+    await beat();
+    slowDown(400);
+    for (let round = 0; round < 4; round++) expect(await beat()).toEqual({ requests: 1, keys: 300 });
   });
 });
 

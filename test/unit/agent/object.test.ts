@@ -100,6 +100,17 @@ describe.each(places)('%s objects', (_where, token) => {
     expect(await create('c6a13b')).toBe('CKR_OK');
   });
 
+  test('a data object may have an id, is found by it, and has none that was not given', async () => {
+    const { agent, session } = await start();
+    const id = Buffer.from('0123456789abcdef');
+    const object = await agent.create(session, [CKA.CLASS, CKO.DATA], label('named'), [CKA.ID, id], on);
+    const other = await agent.create(session, [CKA.CLASS, CKO.DATA], label('other'), on);
+    const { rv, values } = await agent.read(session, object, CKA.ID);
+    expect([rv, Buffer.from(values[0] as Uint8Array)]).toEqual([CKR.OK, id]);
+    expect((await agent.read(session, other, CKA.ID)).rv).toBe(CKR.ATTRIBUTE_TYPE_INVALID);
+    expect(await find(agent, session, [CKA.ID, id])).toEqual([object]);
+  });
+
   test('a data object gives its value back', async () => {
     const { agent, session } = await start();
     const object = await agent.create(

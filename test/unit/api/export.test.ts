@@ -1,6 +1,6 @@
 // The request log as a file: formulas that a spreadsheet must not run, special characters in CSV, and that it reads only as much as is
 // consumed.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { csvCell } from '../../../server/base/csv.ts';
 import { exportRequests } from '../../../server/fronts/api/export.ts';
 import type { LoggedRequest, RequestPages } from '../../../server/operations/index.ts';
@@ -85,5 +85,29 @@ describe('an export', () => {
     await reader.cancel();
     expect(ended).toBe(true);
     expect(read).toBe(2);
+  });
+
+  test('whose reader takes nothing is ended, and is no longer read', async () => {
+    vi.useFakeTimers();
+    try {
+      let isClosed = false;
+      async function* pages(): RequestPages {
+        try {
+          for (let at = 9; at > 0; at -= 1) yield [record(at)];
+        } finally {
+          isClosed = true;
+        }
+      }
+      const file = exportRequests(pages(), 'ndjson');
+      const ended = vi.fn();
+      file.whenEnded(ended);
+      const reader = file.body.getReader();
+      expect((await reader.read()).done).toBe(false);
+      await vi.advanceTimersByTimeAsync(3_600_000);
+      await expect(reader.read()).rejects.toThrow('takes nothing');
+      expect([ended.mock.calls.length, isClosed]).toEqual([1, true]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });

@@ -1,5 +1,6 @@
 // The console API's front alone: authentication, refusals, and the headers of every answer.
 import { describe, expect, test } from 'vitest';
+import { ServiceError } from '../../../server/base/errors.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
 import { adminToken, logged, openFront, otherToken, post, withToken } from './operations.ts';
@@ -507,5 +508,39 @@ describe('destruction', () => {
   test('is done with the name', async () => {
     const response = await open().request(path, withToken(post({ confirm: 'ORACLE.TDE.MK' })));
     expect(await response.json()).toMatchObject({ dryRun: false, key: { state: 'destroyed' } });
+  });
+});
+
+describe('exports and long requests', () => {
+  const most = 4;
+  async function* endless(): AsyncGenerator<readonly never[]> {
+    for (;;) yield [];
+  }
+  const openExports = () =>
+    openFront({ 'requests.export': () => endless(), 'requests.verify': () => new Promise(() => undefined) });
+
+  test('of one caller are few at a time; those of another one have their own places', async () => {
+    const { request } = openExports();
+    const held: Response[] = [];
+    for (let at = 0; at < most; at += 1) held.push(await request('/api/requests/export', withToken()));
+    expect(held.map(({ status }) => status)).toEqual(Array(most).fill(200));
+    const refused = await request('/api/requests/export', withToken());
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+    expect((await problemOf(refused)).code).toBe('rate-limited');
+    expect((await request('/api/requests/verification', withToken())).status).toBe(429);
+    expect((await request('/api/vaults', withToken())).status).toBe(200);
+    expect((await request('/api/requests/export', withToken({}, otherToken))).status).toBe(200);
+    await held[0]?.body?.cancel();
+    expect((await request('/api/requests/export', withToken())).status).toBe(200);
+    expect((await request('/api/requests/export', withToken())).status).toBe(429);
+  });
+
+  test('that fail take no place', async () => {
+    const { request } = openFront({
+      'requests.export': () => {
+        throw new ServiceError('unavailable', 'the store is away');
+      },
+    });
+    for (let at = 0; at <= most; at += 1) expect((await request('/api/requests/export', withToken())).status).toBe(503);
   });
 });

@@ -62,3 +62,14 @@ test('an answer names the first fifty wrong fields', async () => {
   expect(errors).toHaveLength(50);
   expect(errors?.[0]).toMatchObject({ path: 'list.0' });
 });
+
+test.each(['[', '{"a":', '{"a":["]}",'])('a body that is nested deeply is refused before it is read: %s', (open) => {
+  const schema = z.strictObject({ a: z.unknown() });
+  const body = Buffer.from(open.repeat(8_000));
+  expect(() => readJson(schema, 'application/json', body)).toThrow('nested deeper than 32 levels');
+});
+test('brackets in a text do not count as levels', () => {
+  const schema = z.strictObject({ a: z.string() });
+  const body = { a: `\\"${'[{'.repeat(100)}` };
+  expect(readJson(schema, 'application/json', Buffer.from(JSON.stringify(body)))).toEqual(body);
+});

@@ -15,6 +15,7 @@ import {
 import { inclusionProof, leafHash, nodeHash, type SubtreeHash } from '../../../server/base/merkle-tree.ts';
 import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
+import type { AuditEvent } from '../../../server/domain/audit-event.ts';
 import { verifyInclusion } from '../../support/inclusion.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
@@ -63,6 +64,40 @@ describe('a long log', () => {
     newest = parseCheckpoint(last.checkpoint) as Checkpoint;
   });
   afterAll(() => service.remove());
+
+  test('is searched by time in steps, although clocks were set back, as if it were read whole', async () => {
+    const { audit } = service.operations;
+    type Query = Parameters<typeof audit.list>[1];
+    const read = async (query: Query): Promise<AuditEvent[]> => {
+      const found: AuditEvent[] = [];
+      for (let after: string | undefined; ; ) {
+        const { items, next } = await audit.list(administrator, { ...query, limit: 700, ...(after && { after }) });
+        found.push(...items);
+        if (next === null) return found;
+        after = next;
+      }
+    };
+    const all = await read({ order: 'oldest' });
+    const times = [...new Set(all.map(({ at }) => at))].sort((a, b) => a - b);
+    const middle = times[Math.floor(times.length / 2)] ?? 0;
+    for (const span of [{ from: middle }, { to: middle }, { from: middle, to: middle + 1 }, { from: 0 }, { to: 0 }])
+      for (const order of ['newest', 'oldest'] as const)
+        for (const kind of ['vault.created', 'key.created'] as const) {
+          const { from = 0, to = Number.MAX_SAFE_INTEGER }: { readonly from?: number; readonly to?: number } = span;
+          const expected = all.filter((event) => event.at >= from && event.at < to && event.kind === kind);
+          if (order === 'newest') expected.reverse();
+          expect(await read({ ...span, order, kind })).toEqual(expected);
+        }
+    let rounds = 0;
+    const count = (): void => {
+      rounds += 1;
+      immediate = setImmediate(count);
+    };
+    let immediate = setImmediate(count);
+    await read({ to: 0, order: 'newest' });
+    clearImmediate(immediate);
+    expect(rounds).toBeGreaterThan(1);
+  });
 
   test('is exported completely, and verifies', async () => {
     const records = lines.filter(isRecord);

@@ -636,6 +636,14 @@ describe('what is checked', () => {
     expect(ownLog?.details).toMatchObject({ reason: 'ENOSPC: no space left on device, write', lost: 4 });
     expect(health).toMatchObject({ subject: { name: 'store' }, details: { store: 'the disk is full' } });
     expect([memory?.kind, requests?.details]).toEqual(['memory.unlocked', { dropped: 3 }]);
+    checks = [...checks.slice(0, 1), { name: 'root-key', healthy: false, detail: 'is gone', durationMs: 1 }];
+    // One that is acknowledged does not hide the next.
+    const failing = await look('health.failing');
+    expect(failing.map(({ subject: { name }, details }) => [name, details])).toEqual([
+      ['store', { store: 'the disk is full' }],
+      ['root-key', { 'root-key': 'is gone' }],
+    ]);
+    expect(new Set(failing.map(({ subject: { id } }) => id)).size).toBe(2);
     expect(node).toMatchObject({ subject: { kind: 'node', id: 'n2', name: 'two' }, harmAt: time - 5000 });
   });
 

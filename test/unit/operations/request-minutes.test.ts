@@ -212,6 +212,42 @@ describe('a minute', () => {
   });
 });
 
+test('a comparison of a long time has few minutes in memory at once, and answers as one of the whole', async () => {
+  const minutes = 2_500;
+  for (let first = 0; first < minutes; first += 100)
+    await write(...Array.from({ length: 100 }, (_, at) => start + (first + at) * minute));
+  now = start + (minutes + 2) * minute;
+  await open().run();
+  await store.write((tx) => tx.requests.addDropped([{ minute: start / minute + 3, signed: 2, unsigned: 0 }]));
+  await write(start + 5);
+  now += 2 * minute;
+  await open().run();
+  const spans: number[] = [];
+  const read: Store['read'] = {
+    ...store.read,
+    requests: {
+      ...store.read.requests,
+      hashesInTime: (span, ...rest) => {
+        spans.push((span.to - span.from) / minute);
+        return store.read.requests.hashesInTime(span, ...rest);
+      },
+    },
+  };
+  const verdict = await verifyRequests(read, { from: start, to: start + minutes * minute });
+  expect(verdict).toEqual({
+    requests: minutes + 1,
+    minutes,
+    late: 1,
+    pruned: 0,
+    dropped: 2,
+    droppedUnsigned: 0,
+    open: 0,
+    findings: [expect.stringMatching(/09:33Z: 2 signed/)],
+  });
+  expect(Math.max(...spans)).toBeLessThan(1_100);
+  expect(new Set(spans).size).toBeGreaterThan(1);
+});
+
 describe('a person who can write to the database', () => {
   const tamper = (sql: string): void => {
     const database = new DatabaseSync(join(folder, 'dke.db'));

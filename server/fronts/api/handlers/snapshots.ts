@@ -5,7 +5,7 @@ import type { SnapshotExport as Exported, Snapshot as Held } from '../../../doma
 import type { Operations } from '../../../operations/index.ts';
 import type { RuledRestore } from '../../../operations/snapshots/interface.ts';
 import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
-import { StreamedFile, streamOf } from '../export.ts';
+import { StreamedFile } from '../export.ts';
 import { representPage } from '../represent.ts';
 import type { Handlers } from './handler.ts';
 
@@ -75,11 +75,7 @@ export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshot
     delete: async ({ actor, path }) => show(await snapshots.delete(actor, path.id)),
     undelete: async ({ actor, path }) => show(await snapshots.undelete(actor, path.id)),
     export: async ({ actor, path }) =>
-      new StreamedFile(
-        'application/octet-stream',
-        `${path.id}.dkesnap`,
-        streamOf(await snapshots.export(actor, path.id)),
-      ),
+      new StreamedFile('application/octet-stream', `${path.id}.dkesnap`, await snapshots.export(actor, path.id)),
     import: async ({ actor, query, file }) => {
       const held = await snapshots.import(actor, file, query.signer);
       return { id: held.id, answer: await show(held) };
