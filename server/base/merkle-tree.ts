@@ -64,6 +64,20 @@ export const inclusionProof = async (subtree: SubtreeHash, index: number, size: 
   return path(0, size);
 };
 
+/** The root that a leaf and its inclusion proof lead to. */
+export const rootOfInclusion = (leaf: Uint8Array, index: number, size: number, path: readonly Buffer[]): Buffer => {
+  const climb = (start: number, end: number, above: number): Buffer => {
+    if (end - start === 1) return Buffer.from(leaf);
+    const middle = start + split(end - start);
+    const other = path[above];
+    if (other === undefined) throw new RangeError('the proof is too short');
+    return index < middle
+      ? nodeHash(climb(start, middle, above - 1), other)
+      : nodeHash(other, climb(middle, end, above - 1));
+  };
+  return climb(0, size, path.length - 1);
+};
+
 /** The perfect subtrees that together are the leaves from `start` up to `end`, in their order: as few as there can be. */
 export const coverRange = (
   start: number,

@@ -174,7 +174,8 @@ export const auditKinds = {
   'snapshot.created': {
     severity: 'info',
     activity: 'create',
-    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys'],
+    /** `digest`: of the file; an erasure does not change it. */
+    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest'],
   },
   'snapshot.failed': { severity: 'high', activity: 'create', fields: ['origin', 'reason'] },
   'snapshot.imported': { severity: 'high', activity: 'create', fields: ['signer', 'units', 'erased'] },

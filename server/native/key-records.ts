@@ -2,15 +2,21 @@
 
 import { CoreError } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
-import { idBytes } from '../base/ids.ts';
+import { idBytes, isId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
-import { OwnedRecord, RecordOwner, type RecordPlace, type StoredRecord } from '../ports/records.ts';
+import { OwnedRecord, RecordOwner, type RecordPlace, recordClasses, type StoredRecord } from '../ports/records.ts';
 import type { TenantKeks } from './tenant-keks.ts';
 
 export type KeyRecords = Pick<KeyRing, 'seal' | 'open' | 'opens' | 'reseal'>;
 
-const contextOf = (place: RecordPlace, epoch: number): RecordContext => ({
+/** A place may come from a row that was changed from outside: the service gives no record another one. */
+const isPlace = ({ tenantId, objectId, version, class: recordClass }: RecordPlace, epoch: number): boolean =>
+  [tenantId, objectId].every((id) => typeof id === 'string' && isId(id)) &&
+  [version, epoch].every((count) => Number.isInteger(count) && count >= 0 && count <= 0xffffffff) &&
+  recordClasses.includes(recordClass);
+
+const placed = (place: RecordPlace, epoch: number): RecordContext => ({
   tenant: idBytes(place.tenantId),
   object: idBytes(place.objectId),
   version: place.version,
@@ -18,6 +24,11 @@ const contextOf = (place: RecordPlace, epoch: number): RecordContext => ({
   class: place.class,
   attributes: Buffer.from(place.attributes, 'utf8'),
 });
+const contextOf = (place: RecordPlace, epoch: number): RecordContext => {
+  if (!isPlace(place, epoch))
+    throw new ServiceError('key-tampered', 'a stored key record is in a place where no record of the service is');
+  return placed(place, epoch);
+};
 
 /** Says which record is at fault where the core says only that it does not open. */
 const opening = <T>(work: () => T): T => {

@@ -116,8 +116,11 @@ export interface SnapshotArchive {
   inspect(id: string, trusted: TrustedSigners): Promise<SnapshotInspection>;
   /** Only the first bytes. */
   preface(id: string): Promise<SnapshotPreface>;
-  /** `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key. */
-  items(id: string, key: KeyRef, trusted: TrustedSigners): AsyncIterable<SnapshotItem>;
+  /**
+   * `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key, and when the
+   * file does not have the digest that is given.
+   */
+  items(id: string, key: KeyRef, trusted: TrustedSigners, digest?: string): AsyncIterable<SnapshotItem>;
   checkOf(key: KeyRef): string;
   /** Overwrites these units in place, durably. `found`: those that the file has, erased now or before; `total`: every erased one in the file. */
   erase(

@@ -124,6 +124,16 @@ export interface KeyListFilter {
   readonly neverUsed?: boolean | undefined;
 }
 
+/** The audit records that this process has written since the last checkpoint, as hashes of their content. */
+export interface WrittenRecords {
+  /** The hash of a record that this process has written; undefined: another one has, or it is covered by a checkpoint. */
+  hashOf(sequence: number): Buffer | undefined;
+  /** The oldest one that is kept. */
+  first(): number | undefined;
+  /** A checkpoint covers them. */
+  forget(through: number): void;
+}
+
 /** The set of all authenticated rows in one version, which grows with each change. */
 export interface RowSetHead {
   readonly version: number;
@@ -420,6 +430,7 @@ export interface Store {
   ): Promise<T>;
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
+  readonly written: WrittenRecords;
   /** The set of all authenticated rows: see `whole.compareRowSet`. */
   readonly rowSet: {
     /**

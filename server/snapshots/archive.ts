@@ -150,9 +150,10 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
       await handle.close();
       return preface;
     },
-    async *items(id, key, trusted) {
+    async *items(id, key, trusted, digest) {
       const { closing } = await inspectSnapshot(pathOf(id), trusted);
       if (closing.snapshotId !== id) throw damaged('it is the file of another snapshot');
+      if (digest !== undefined && closing.digest !== digest) throw damaged('it was replaced in the meantime');
       yield* readItems(core, pathOf(id), key);
     },
     checkOf: (key) => checkOf(core, key),

@@ -19,6 +19,9 @@ import { alsoInScope, inScope } from './tenants.ts';
 const tileLevels = 8;
 const tileWidth = 2 ** tileLevels;
 
+/** Hears of each record that is appended, before it is committed: its number, and the hash of its content. */
+export type OnAppend = (sequence: number, leaf: Buffer) => void;
+
 /** Records that a step of a search by time covers; the next ones are as long as makes them take about this time. */
 const firstStep = 1000;
 const shortestStep = 250;
@@ -81,7 +84,7 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
   };
 };
 
-const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
+const createAuditLog = (db: Kysely<Schema>, onAppend: OnAppend): AuditRepository => {
   /** The hashes of a kept level, from `first` on. */
   const hashes = async (level: number, first: number, count: number): Promise<readonly Buffer[]> => {
     const found =
@@ -113,12 +116,14 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
         .returning('size')
         .executeTakeFirstOrThrow();
       const record = { sequence, ...event };
+      const leaf = leafHash(Buffer.from(auditEntry(record), 'utf8'));
+      onAppend(sequence, leaf);
       await db
         .insertInto('audit_events')
         .values({
           ...auditEventMembers.toRow(record),
           details: canonicalJson(event.details),
-          leaf_hash: leafHash(Buffer.from(auditEntry(record), 'utf8')),
+          leaf_hash: leaf,
         })
         .execute();
       // Tiles that this record has filled, from the lowest up.
@@ -173,8 +178,8 @@ const createAuditLog = (db: Kysely<Schema>): AuditRepository => {
 };
 
 /** With the fields of each kind checked, and the time. */
-export const createAuditRepository = (db: Kysely<Schema>, clock: Clock): Repositories['audit'] => {
-  const auditLog = createAuditLog(db);
+export const createAuditRepository = (db: Kysely<Schema>, clock: Clock, onAppend: OnAppend): Repositories['audit'] => {
+  const auditLog = createAuditLog(db, onAppend);
   return {
     ...auditLog,
     append: async ({ kind, actor, tenantId, subject, details }) => {

@@ -7,7 +7,7 @@ import type { Repositories } from '../ports/store.ts';
 import { createTokens } from './api-tokens.ts';
 import { createAccessGuids, createApplications, createGroups, createInstances } from './applications.ts';
 import { createApprovalRepository } from './approvals.ts';
-import { createAuditRepository } from './audit-log.ts';
+import { createAuditRepository, type OnAppend } from './audit-log.ts';
 import { createDecisions } from './decisions.ts';
 import { createDiagnoses, createEndpoints } from './endpoints.ts';
 import { createExternalKeyStores } from './external-key-stores.ts';
@@ -35,7 +35,13 @@ import { createVaults } from './vaults.ts';
 import { createWhole } from './whole.ts';
 import { createLatency } from './xks-latency.ts';
 
-export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingAs, clock: Clock): Repositories => {
+export const createRepositories = (
+  db: Kysely<Schema>,
+  set: RowSet,
+  as: ReadingAs,
+  clock: Clock,
+  onAppend: OnAppend = () => undefined,
+): Repositories => {
   const policyRows = set.over(db, as);
   const terms = createTerms(db);
   const keyTags = createKeyTags(db);
@@ -58,7 +64,7 @@ export const createRepositories = (db: Kysely<Schema>, set: RowSet, as: ReadingA
     objects: createTokenObjects(db, policyRows),
     endpoints: createEndpoints(db, policyRows, terms),
     tokens: createTokens(db, policyRows, terms),
-    audit: createAuditRepository(db, clock),
+    audit: createAuditRepository(db, clock, onAppend),
     externalKeyStores: createExternalKeyStores(db, policyRows, terms),
     diagnoses: createDiagnoses(db),
     latency: createLatency(db),

@@ -91,7 +91,15 @@ const openOver = async (
   };
   const { shared } = engine;
   const set = createRowSet(authenticateRow, shared !== undefined);
-  const { writer, tx, mark } = createTransactions({ engine, db: writerDb, set, clock, errors, onKeks, onLate });
+  const { writer, tx, mark, written } = createTransactions({
+    engine,
+    db: writerDb,
+    set,
+    clock,
+    errors,
+    onKeks,
+    onLate,
+  });
   ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });
   const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
@@ -126,6 +134,7 @@ const openOver = async (
     },
     checkFile: async () => engine.file?.check(),
     schema: newestSchema,
+    written,
     snapshot: (work) => {
       // Before the state is fixed: what is committed from now on may be missing in it.
       const known = set.version();

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
-import type { Repositories } from '../ports/store.ts';
+import type { Repositories, WrittenRecords } from '../ports/store.ts';
 import { noteChanges } from './changes.ts';
 import type { Engine, HeadOfChanges } from './engine.ts';
 import { createRepositories } from './repositories.ts';
@@ -14,6 +14,7 @@ import type { RowSet } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import type { StoreErrors } from './store-errors.ts';
 import { createWriter, type Stalls, type Writer, type WriterConnection } from './writer.ts';
+import { createWrittenRecords } from './written-records.ts';
 
 /** How long the database may give no sign before who waits for it is answered. */
 const stalledAfterMs = 5_000;
@@ -53,6 +54,7 @@ export interface Transactions {
   readonly tx: Repositories;
   /** The newest change that this process knows. */
   mark(): ChangeMark;
+  readonly written: WrittenRecords;
 }
 
 export const createTransactions = ({
@@ -76,7 +78,8 @@ export const createTransactions = ({
   let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
   const { transaction } = set;
-  const plain = createRepositories(db, set, 'transaction', clock);
+  const memory = createWrittenRecords();
+  const plain = createRepositories(db, set, 'transaction', clock, memory.append);
   /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
   const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
   const audit: Repositories['audit'] = {
@@ -90,11 +93,13 @@ export const createTransactions = ({
   const endUnit = (): void => {
     transaction.releaseSavepoint();
     done.push(...unit);
+    memory.endUnit();
     records.done = records.unit ?? records.done;
   };
   const beginUnit = (): void => {
     unit = [];
     records.unit = undefined;
+    memory.beginUnit();
     transaction.savepoint();
   };
   let told: HeadOfChanges | undefined;
@@ -106,6 +111,7 @@ export const createTransactions = ({
       done = [];
       records.unit = undefined;
       records.done = undefined;
+      memory.begin();
       transaction.begin();
       const found = await engine.begin(run, durable);
       // A request that changes nothing has found the work of this change done.
@@ -123,6 +129,7 @@ export const createTransactions = ({
     commit: async () => {
       await engine.commit(run);
       transaction.committed();
+      memory.commit();
       records.committed = records.done ?? records.committed;
       if (lasting && records.committed !== undefined) engine.mark?.write(records.committed);
       if (told !== undefined) {
@@ -150,5 +157,5 @@ export const createTransactions = ({
     endOnlyUnit: endUnit,
   };
   const stalls = stallsOf(engine, clock, () => onLate?.(mergeChanges(done)));
-  return { writer: createWriter(connection, errors.ofWriting, stalls), tx, mark: () => mark };
+  return { writer: createWriter(connection, errors.ofWriting, stalls), tx, mark: () => mark, written: memory.written };
 };

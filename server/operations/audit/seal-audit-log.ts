@@ -21,6 +21,7 @@ import {
   restoredFinding,
   restoredSetting,
 } from './compare-log.ts';
+import { requireWritten } from './compare-written.ts';
 import { createCheckpoints } from './sign-checkpoint.ts';
 
 const everyRecords = 1_000;
@@ -133,7 +134,12 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     // Where nothing is signed, the log is compared all the same.
     if (!isNewer && now - comparedAt < everyMs) return;
     comparedAt = now;
-    await tellChanged(store.snapshot((state) => requireContinued(kept, state)));
+    await tellChanged(
+      store.snapshot(async (state) => {
+        await requireContinued(kept, state);
+        if (latest !== undefined) await requireWritten(store, state, latest.size);
+      }),
+    );
     if (!isNewer) return;
     await ring.refreshAuditKey(store.read);
     if (verifyLogNote(latest.note, await auditOrigin(store.read), ring.auditKeys()) === null) {
@@ -142,6 +148,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     }
     // This node may have signed a newer one in the meantime.
     if (!suspended && latest.size > sizeOfNote(root.anchor.read())) root.anchor.write(latest.note);
+    if (!suspended) store.written.forget(latest.size);
   };
   return {
     checkpoint: () => checkpoint(),

@@ -11,6 +11,7 @@ import type { StoredCheckpoint } from '../../ports/store.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { auditOrigin } from './audit-origin.ts';
 import { readKept, requireContinued } from './compare-log.ts';
+import { requireWritten } from './compare-written.ts';
 
 export interface Checkpoints {
   /** Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase. */
@@ -43,7 +44,10 @@ export const createCheckpoints = ({
       // Another node may have rotated it.
       await ring.refreshAuditKey(tx);
       const size = await tx.audit.size();
-      if (!accepted) await requireContinued(readKept(root), tx);
+      if (!accepted) {
+        await requireContinued(readKept(root), tx);
+        await requireWritten(store, tx, size);
+      }
       const latest = await tx.audit.latestCheckpoint();
       if (size === 0 || latest?.size === size) return { latest, fresh: false };
       const checkpoint = {
@@ -58,6 +62,7 @@ export const createCheckpoints = ({
       return { latest: stored, fresh: true };
     });
     if (made.fresh && made.latest !== undefined) anchor(made.latest.note);
+    if (made.latest !== undefined) store.written.forget(made.latest.size);
     sealedAt = clock.monotonic();
     return made.latest;
   };
@@ -71,6 +76,7 @@ export const createCheckpoints = ({
             hint: 'wait until dke root show reports no rotation, then try again',
           });
         await requireContinued(readKept(root), tx);
+        await requireWritten(store, tx, await tx.audit.size());
         const origin = await auditOrigin(tx);
         const former = ring.auditPublicKey();
         await tx.decisions.set(rotationSetting, 'root');
@@ -93,6 +99,7 @@ export const createCheckpoints = ({
         return made;
       });
       anchor(stored.note);
+      store.written.forget(stored.size);
       await ring.refreshAuditKey(store.read);
       return stored;
     } finally {

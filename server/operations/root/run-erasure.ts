@@ -40,6 +40,8 @@ export type RunPorts = Pick<
 
 /** Records resealed in one unit of work: a few milliseconds on either store. */
 const recordsAtOnce = 32;
+/** Passes over all records before those that are left hold the run. */
+const mostPasses = 5;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
 /** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
@@ -173,14 +175,18 @@ interface Halt {
 /** Reseals until nothing is under an old KEK, and removes the old KEKs. Answers how many records were resealed. */
 const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => boolean): Promise<number | Halt> => {
   const { ring } = ports;
-  for (let records = 0; ; ) {
+  let records = 0;
+  for (let passes = 1; ; passes += 1) {
     const { done, damaged } = await resealAll(ports, isStopping);
     records += done;
     let isOver = false;
+    const left: DamagedRecord[] = [];
     await writeKeks(ports, async (tx) => {
       isOver = false;
+      left.length = 0;
       for (const [tenantId, epoch] of ring.epochs())
-        if ((await tx.records.listOlder(tenantId, epoch, 1)).length > 0) return;
+        left.push(...(await tx.records.listOlder(tenantId, epoch, mostNamed)));
+      if (left.length > 0) return;
       // No other writer in between: nothing is under an old KEK.
       await ring.dropOldKeks(tx);
       await ring.prove(tx);
@@ -188,7 +194,9 @@ const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => bool
     });
     if (isOver) return records;
     // Nothing is sealed under an old KEK, so what is left does not open.
-    if (damaged.length > 0) return { outcome: await holdForRecords(ports, actor, damaged) };
+    // What another node has sealed in the meantime is sealed again in the next pass; what stays was not sealed by the service.
+    const stuck = damaged.length > 0 ? damaged : passes < mostPasses ? [] : left;
+    if (stuck.length > 0) return { outcome: await holdForRecords(ports, actor, stuck) };
   }
 };
 

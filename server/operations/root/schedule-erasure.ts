@@ -68,7 +68,7 @@ export const createErasureScheduler = (
           failure = null;
           lastMs = clock.monotonic() - began;
           // The next check, which costs next to nothing, finds what the operator did about the damaged records.
-          if (holding !== null) later(delays.heldMs);
+          if (holding !== null) later(Math.max(delays.heldMs, lastMs));
           else if (pauseMs > 0) later(pauseMs);
           // Destructions during the run need another one.
           else if (await isDue()) soon();

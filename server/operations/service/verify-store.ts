@@ -3,6 +3,7 @@
 
 import { verifyLogNote } from '../../base/checkpoint.ts';
 import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
+import type { RequestLogVerdict } from '../../base/request-minutes.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { toText } from '../../domain/difference.ts';
 import type { Key } from '../../domain/key.ts';
@@ -239,16 +240,37 @@ const checkAuditLog = async ({ store: { read, committed }, ring, root }: Needs, 
   return { size, checkpointed };
 };
 
+const noRequests: RequestLogVerdict = {
+  ...{ requests: 0, minutes: 0, late: 0, pruned: 0, dropped: 0, droppedUnsigned: 0, open: 0 },
+  findings: [],
+};
+
 export const verifyStore = async (needs: Needs): Promise<VerificationReport> => {
   const { read } = needs.store;
   const findings: Findings = [];
-  const { keks, tenants, purged } = await checkTenants(needs, findings);
-  const rows = await checkRows(read, findings);
-  const present = await checkRecords(needs, purged, findings);
-  const { keys, destroyedKeys } = await checkKeys(read, present, purged, findings);
-  const objects = await checkObjects(read, present, findings);
-  const { size, checkpointed } = await checkAuditLog(needs, findings);
-  const requests = await verifyRequests(read, { from: 0, to: 8.64e15 });
+  /** A value that no check expects is a finding, and the other checks follow. */
+  const checked = async <T>(what: string, otherwise: T, check: () => Promise<T>): Promise<T> => {
+    try {
+      return await check();
+    } catch (error) {
+      findings.push(`${what}: the check failed (${error instanceof Error ? error.message : 'unknown'})`);
+      return otherwise;
+    }
+  };
+  const { keks, tenants, purged } = await checked('tenants', { keks: 0, tenants: 0, purged: new Set<string>() }, () =>
+    checkTenants(needs, findings),
+  );
+  const rows = await checked('rows', 0, () => checkRows(read, findings));
+  const nothing: Present = { records: 0, any: () => false, has: () => false };
+  const present = await checked('records', nothing, () => checkRecords(needs, purged, findings));
+  const { keys, destroyedKeys } = await checked('keys', { keys: 0, destroyedKeys: 0 }, () =>
+    checkKeys(read, present, purged, findings),
+  );
+  const objects = await checked('objects', 0, () => checkObjects(read, present, findings));
+  const { size, checkpointed } = await checked('audit log', { size: 0, checkpointed: 0 }, () =>
+    checkAuditLog(needs, findings),
+  );
+  const requests = await checked('request log', noRequests, () => verifyRequests(read, { from: 0, to: 8.64e15 }));
   for (const finding of requests.findings) findings.push(`request log: ${finding}`);
   return {
     tenants,

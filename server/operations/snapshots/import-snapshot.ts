@@ -9,8 +9,9 @@ import type { Ports } from '../../ports/ports.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
+import { isOwnFile, requireTrusted } from './own-file.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
-import { ownSigners, requireTrusted } from './verify-snapshot.ts';
+import { ownSigners } from './verify-snapshot.ts';
 
 type ImportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
@@ -26,8 +27,13 @@ const signersOf = (
     throw new ServiceError('validation', 'signer is not a verifier key', {
       hint: 'use the verifierKey (NAME+ID+KEY) that dke audit log shows on the service that created the snapshot',
     });
+  // A signer that is not trusted is refused before the file is read.
   const own = ownSigners(ring);
-  requireTrusted(ring, trustedSigners, signer);
+  requireTrusted(
+    own.some((key) => key.equals(publicKeyOf(given))),
+    trustedSigners,
+    signer,
+  );
   return [...own, publicKeyOf(given)];
 };
 
@@ -92,6 +98,7 @@ export const importSnapshot =
       await archive.receive(arrived, body);
       try {
         const inspected = await archive.inspect(arrived, signers);
+        requireTrusted(await isOwnFile(ports, inspected.closing), trustedSigners, inspected.closing.signer);
         const id = inspected.preface.snapshotId;
         const before = await store.read.snapshots.get(id);
         if (

@@ -230,6 +230,7 @@ export const makeSnapshot =
             omitted: closing.omitted,
             size: made.size,
             recoveryKeys: made.recoveryKeyIds,
+            digest: closing.digest,
           });
         });
         return held;

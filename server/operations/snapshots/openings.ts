@@ -14,7 +14,8 @@ import type { StoredOpening } from '../../ports/snapshots.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { findSnapshot } from './find-snapshot.ts';
-import { inspectFile, isForeign } from './verify-snapshot.ts';
+import { isOwnFile } from './own-file.ts';
+import { inspectFile } from './verify-snapshot.ts';
 
 export interface Opening {
   readonly id: string;
@@ -73,7 +74,7 @@ export const createOpenings = (
   return {
     begin: async (actor, snapshotId, recoveryKeyId) => {
       const snapshot = await findSnapshot(store.read, snapshotId, ['available']);
-      await inspectFile(ports, actor, snapshot);
+      const closing = await inspectFile(ports, actor, snapshot);
       const { recipients } = await archive.preface(snapshotId);
       const recipient = recipients.find((each) => recoveryKeyId === undefined || each.recoveryKeyId === recoveryKeyId);
       if (recipient === undefined)
@@ -84,7 +85,7 @@ export const createOpenings = (
       const registered = (await store.read.recoveryKeys.list()).some(
         ({ id, removedAt, integrity }) => id === recipient.recoveryKeyId && removedAt === null && integrity === 'ok',
       );
-      if (isForeign(ring, snapshot) && !registered)
+      if (!registered && !(await isOwnFile(ports, closing)))
         throw new ServiceError('conflict', `the recovery key ${recipient.recoveryKeyId} is not registered here`, {
           hint: 'a snapshot of another service opens only with a registered recovery key: dke recovery-key register',
         });

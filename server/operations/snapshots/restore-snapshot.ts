@@ -21,10 +21,11 @@ import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../tenants/create-tenant.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
+import { isOwnFile, requireTrusted } from './own-file.ts';
 import { type RestoreOutcome, restoreRows } from './restore-rows.ts';
 import type { Activated, RestoreTarget } from './running-restore.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
-import { isForeign, requireTrusted, trustedFor } from './verify-snapshot.ts';
+import { trustedFor } from './verify-snapshot.ts';
 
 type RestorePorts = Pick<
   Ports,
@@ -47,6 +48,12 @@ const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: str
   if ((await from.tenants.stored(fromTenantId)) !== undefined) return fromTenantId;
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
 };
+
+/** The file of a snapshot, and its key. */
+interface Opened {
+  readonly key: KeyRef;
+  readonly file: RestoredFile;
+}
 
 /** What lets callers use keys that they could not use before. A rule governs its own change. */
 const widensUse = ({ kind, change }: Activated): boolean =>
@@ -81,6 +88,7 @@ const chooseTarget = async (
   tx: Repositories,
   actor: Actor,
   snapshot: Snapshot,
+  { isOwn }: RestoredFile,
   { tenantId, newTenant }: Pick<RestoreRequest, 'tenantId' | 'newTenant'>,
 ): Promise<RestoreTarget> => {
   const { tenantId: fromTenantId } = snapshot;
@@ -102,13 +110,13 @@ const chooseTarget = async (
       hint: 'restore the tenant first, or specify a new one',
     });
   if (
-    (id !== fromTenantId || isForeign(ring, snapshot)) &&
+    (id !== fromTenantId || !isOwn) &&
     (await tx.tenantRows.count('keys', id)) + (await tx.tenantRows.count('tde_groups', id)) > 0
   )
     throw new ServiceError('conflict', 'the tenant already has keys or groups', {
-      hint: isForeign(ring, snapshot)
-        ? 'restore a snapshot of another service to an empty tenant or a new one'
-        : 'restore to the tenant of the snapshot, an empty tenant or a new one',
+      hint: isOwn
+        ? 'restore to the tenant of the snapshot, an empty tenant or a new one'
+        : 'restore a snapshot that this service did not make to an empty tenant or a new one',
     });
   return { tenantId: id, newTenant: false, fromTenantId };
 };
@@ -127,15 +135,24 @@ type Wanted = {
   readonly activates: { readonly names: readonly string[]; readonly count: number; readonly digest: string } | null;
 };
 
-/** What the file of a snapshot is known by: an erasure does not change it. */
-const digestOf = async ({ ring, archive, store }: RestorePorts, id: string): Promise<string> => {
+/** What the file is known by: an erasure does not change it. */
+interface RestoredFile {
+  readonly digest: string;
+  readonly signer: string;
+  /** This service made it: what is in it was here before. */
+  readonly isOwn: boolean;
+}
+const readFile = async (ports: RestorePorts, id: string): Promise<RestoredFile> => {
+  const { ring, archive, store } = ports;
   const snapshot = await findSnapshot(store.read, id, ['available']);
-  return (await archive.inspect(id, trustedFor(ring, snapshot))).closing.digest;
+  const { closing } = await archive.inspect(id, trustedFor(ring, snapshot));
+  const isOwn = closing.snapshotId === id && (await isOwnFile(ports, closing));
+  return { digest: closing.digest, signer: closing.signer, isOwn };
 };
 
-/** Null: no second person is needed. */
-const planIn = async (ports: RestorePorts, id: string, found: RestoreOutcome): Promise<Wanted['activates']> =>
-  widening(found).length === 0 ? null : planOf(found, await digestOf(ports, id));
+/** Null: no second person is needed. All that a foreign file brings is new here. */
+const planIn = ({ digest, isOwn }: RestoredFile, found: RestoreOutcome): Wanted['activates'] =>
+  isOwn && widening(found).length === 0 ? null : planOf(found, digest);
 
 /** For the audit log. */
 const detailsOf = (found: RestoreOutcome) => {
@@ -161,12 +178,17 @@ export const restoreSnapshot = (
 ) => {
   const { store, ring, core, archive, clock, erasure, exclusion, usage, log } = ports;
 
-  const restoreIn = async (tx: Repositories, actor: Actor, key: KeyRef, wanted: Wanted): Promise<RestoreOutcome> => {
+  const restoreIn = async (
+    tx: Repositories,
+    actor: Actor,
+    { key, file }: Opened,
+    wanted: Wanted,
+  ): Promise<RestoreOutcome> => {
     const { snapshotId } = wanted;
     const snapshot = await findSnapshot(tx, snapshotId, ['available']);
-    requireTrusted(ring, trustedSigners, snapshot.signer);
-    const target = await chooseTarget(ports, tx, actor, snapshot, wanted);
-    return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot)), target);
+    requireTrusted(file.isOwn, trustedSigners, file.signer);
+    const target = await chooseTarget(ports, tx, actor, snapshot, file, wanted);
+    return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot), file.digest), target);
   };
 
   /**
@@ -187,7 +209,9 @@ export const restoreSnapshot = (
         subject: { kind: 'snapshot', id: snapshotId, name: at },
         vaults: [...source, ...there],
         ruled: new Set(there.map(({ id }) => id)),
-        second: widens ? 'restores that create credentials, end a block or set attributes back' : null,
+        second: widens
+          ? 'restores of foreign snapshots, and those that create credentials, end a block or set attributes back'
+          : null,
         impact: {
           into: newTenant ?? into,
           newTenant: newTenant !== null,
@@ -198,10 +222,10 @@ export const restoreSnapshot = (
         state: { at, activates: activates?.digest ?? null },
       };
     },
-    carryOut: async (tx, actor, wanted, key: KeyRef) => {
-      const found = await restoreIn(tx, actor, key, wanted);
+    carryOut: async (tx, actor, wanted, opened: Opened) => {
+      const found = await restoreIn(tx, actor, opened, wanted);
       // What is there may have changed since the second person was found not to be needed.
-      const planned = restoreSecondPerson ? await planIn(ports, wanted.snapshotId, found) : null;
+      const planned = restoreSecondPerson ? planIn(opened.file, found) : null;
       if (planned !== null && planned.digest !== wanted.activates?.digest)
         throw new ServiceError('conflict', 'what the restore would re-enable has changed in the meantime', {
           hint: 'repeat the restore: a second person must approve it',
@@ -218,10 +242,10 @@ export const restoreSnapshot = (
     const { dryRun, ...target } = request;
     const wanted: Wanted = { snapshotId: id, ...target, widensUse: false, activates: null };
     /** Does all of it, and takes it back. */
-    const tryOut = (): Promise<RestoreOutcome> =>
+    const tryOut = (opened: Opened): Promise<RestoreOutcome> =>
       store
         .write(async (tx): Promise<RestoreOutcome> => {
-          throw new TakenBack(await restoreIn(tx, actor, key, wanted));
+          throw new TakenBack(await restoreIn(tx, actor, opened, wanted));
         })
         .catch((error: unknown) => {
           if (error instanceof TakenBack) return error.outcome;
@@ -234,10 +258,11 @@ export const restoreSnapshot = (
       let rules: readonly ApprovalRule[] = [];
       const outcome = await exclusion
         .run(async () => {
-          const found = dryRun || restoreSecondPerson ? await tryOut() : undefined;
-          const activates = restoreSecondPerson && found !== undefined ? await planIn(ports, id, found) : null;
+          const opened: Opened = { key, file: await readFile(ports, id) };
+          const found = dryRun || restoreSecondPerson ? await tryOut(opened) : undefined;
+          const activates = restoreSecondPerson && found !== undefined ? planIn(opened.file, found) : null;
           const planned: Wanted = { ...wanted, widensUse: activates !== null, activates };
-          if (found === undefined || !dryRun) return governed.run(acting, planned, key);
+          if (found === undefined || !dryRun) return governed.run(acting, planned, opened);
           ({ rules } = await governed.plan(acting, planned));
           return found;
         })

@@ -35,26 +35,6 @@ export const trustedFor = (
   return other === null ? own : [...own, publicKeyOf(other)];
 };
 
-/** Throws 'forbidden' unless this service made what this key signed, or the configuration names the key. */
-export const requireTrusted = (ring: Ports['ring'], trustedSigners: readonly string[], signer: string | null): void => {
-  const keyOf = (text: string | null): Buffer | undefined => {
-    const verifier = text === null ? null : parseVerifierKey(text);
-    return verifier === null ? undefined : publicKeyOf(verifier);
-  };
-  const key = keyOf(signer);
-  const trusted = [...ownSigners(ring), ...trustedSigners.flatMap((text) => keyOf(text) ?? [])];
-  if (key !== undefined && trusted.some((each) => each.equals(key))) return;
-  throw new ServiceError('forbidden', 'this service does not trust the signer of the snapshot', {
-    hint: 'add the verifier key of the signer to snapshots.trusted_signers in dke.toml',
-  });
-};
-
-/** Whether another service made it: then only that service's word says what is in it, and to whom it is sealed. */
-export const isForeign = (ring: Ports['ring'], { signer }: Pick<Snapshot, 'signer'>): boolean => {
-  const verifier = signer === null ? null : parseVerifierKey(signer);
-  return verifier === null || !ownSigners(ring).some((key) => publicKeyOf(verifier).equals(key));
-};
-
 /**
  * What the file says of itself, after every destroyed key is erased from it. Those of a file that was away are still in it, and those of an older
  * copy that replaced the file, for example from a backup of the folder, are in it again. Not to be called within `exclusion`.

@@ -1,5 +1,6 @@
 // The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records block it (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
+import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import { DutyLost } from '../../../server/operations/nodes/node-duties.ts';
@@ -14,7 +15,7 @@ import {
   registerCaller,
   untilAudited,
 } from '../../support/open-service.ts';
-import { queryStored } from '../../support/test-store.ts';
+import { onSqlite, queryStored } from '../../support/test-store.ts';
 
 const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7) } as const;
 const plain = Buffer.alloc(32, 0x5a);
@@ -233,4 +234,37 @@ test('work of a duty that was lost and came back is too late, and the run begins
   });
   await again;
   expect(runs).toBe(2);
+});
+
+test.runIf(onSqlite('values of other types than the columns have')).each([
+  ['an identifier that is none', { object_id: 'not an identifier' }],
+  ['an identifier of another type', { object_id: Buffer.from('00000000-0000-7000-8000-000000000001') }],
+  ['a version between two', { version: 1.5 }],
+  ['a version below all', { version: -1 }],
+  ['a class that does not exist', { class: 'vault-copies' }],
+  ['an epoch below all', { epoch: -7 }],
+])('a junk record blocks the run by its name, and the offline check names it too: %s', async (_, junk) => {
+  const { caller, doomed, live } = await start();
+  await opened.stop();
+  const [record] = await queryStored(opened.folder, 'select * from key_records where object_id = ? limit 1', live.id);
+  const row = { ...record, object_id: '00000000-0000-7000-8000-000000000001', ...junk };
+  const names = Object.keys(row);
+  await queryStored(
+    opened.folder,
+    `insert into key_records (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
+    ...(Object.values(row) as (string | number | Uint8Array)[]),
+  );
+  const { findings } = await verifyOffline(opened.config, () => Promise.resolve(undefined));
+  expect(findings).toContainEqual(expect.stringContaining('the record cannot be opened'));
+
+  opened = await openTestService({ folder: opened.folder });
+  await opened.operations.tde.destroyObject(caller, doomed.handle);
+  const { details } = await untilAudited(opened, 'erasure.blocked');
+  expect(details).toMatchObject({ records: 1 });
+  await untilHeld();
+  await tamper(
+    "delete from key_records where object_id = ? or class = 'vault-copies' or version in (-1, 1.5) or epoch = -7",
+    row.object_id,
+  );
+  await untilAudited(opened, 'key.unrecoverable', doomed.id);
 });

@@ -1,12 +1,13 @@
 // A recovery officer who acts alone forges a snapshot: with their own service they create a file for another tenant, with an
 // access_guid that they have, sealed to their own recovery key and signed by their own service.
-import { readFileSync } from 'node:fs';
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import type { RestoreRequest } from '../../../server/operations/snapshots/interface.ts';
+import { folderOfTest } from '../../support/folders.ts';
 import {
   administrator,
   masterKey,
@@ -16,6 +17,7 @@ import {
 } from '../../support/open-service.ts';
 import { errorOf } from '../../support/people.ts';
 import { answerOpening, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { onSqlite } from '../../support/test-store.ts';
 
 const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
 async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
@@ -81,9 +83,9 @@ test('its signer is not trusted only because the importing user names it', async
   expect(await errorOf(login(victim))).toBe('unauthenticated');
 });
 
-const trusting = async (more: string): Promise<OpenedService> => {
+const trusting = async (more: string, signer = forged.signer): Promise<OpenedService> => {
   await victim.stop();
-  return open(`${settings}[snapshots]\ntrusted_signers = ["${forged.signer}"]\n${more}`, victim.folder);
+  return open(`${settings}[snapshots]\ntrusted_signers = ["${signer}"]\n${more}`, victim.folder);
 };
 const restore = async ({ operations: { snapshots } }: OpenedService, request: Partial<RestoreRequest> = {}) =>
   snapshots.restore(
@@ -132,7 +134,10 @@ test('a restore that creates credentials names them and waits for a second perso
     ]),
   );
   expect(planned.rules).toMatchObject([
-    { vaultName: 'restores that create credentials, end a block or set attributes back', required: 1 },
+    {
+      vaultName: 'restores of foreign snapshots, and those that create credentials, end a block or set attributes back',
+      required: 1,
+    },
   ]);
   await expect(restore(service, { newTenant: 'moved' })).rejects.toBeInstanceOf(ApprovalNeeded);
   expect(await errorOf(login(service))).toBe('unauthenticated');
@@ -173,3 +178,54 @@ test('what was disabled while a restore was tried out is not brought back withou
     await applications.enable(actor, caller.application.id);
   }
 });
+
+test.runIf(onSqlite('a copy of the folder'))(
+  'a key that signed the log before signs no snapshot of this service, and one that the log names is its own for ever',
+  async () => {
+    const { snapshots, audit } = victim.operations;
+    const genuine = (await snapshots.create(administrator, tenantId)).id;
+    const genuineFile = fileOf(victim, genuine);
+    const former = (await audit.log()).verifierKey;
+    await victim.stop();
+    const copied = join(folderOfTest(), 'old');
+    cpSync(victim.folder, copied, { recursive: true });
+    for (const folder of readdirSync(copied, { recursive: true, withFileTypes: true }))
+      if (folder.isDirectory()) chmodSync(join(folder.parentPath, folder.name), 0o700);
+    let service = await open(settings, victim.folder);
+    await service.operations.audit.rotateKey(administrator);
+
+    // Of a holder of the old database with its root key.
+    const old = await open(settings, copied);
+    const { accessGuid } = await old.operations.applications.rotateAccessGuid(
+      { ...administrator, tenantId },
+      caller.application.id,
+    );
+    const theirs = (await old.operations.snapshots.create(administrator, tenantId)).id;
+    forged = { ...forged, id: theirs, file: fileOf(old, theirs), accessGuid };
+    const take = (from: OpenedService, file: Buffer) =>
+      from.operations.snapshots.import(administrator, pieces(file), former);
+    expect(await errorOf(take(service, forged.file))).toBe('forbidden');
+    expect(await errorOf(login(service))).toBe('unauthenticated');
+
+    // Its own is in the log, whichever key has signed it.
+    await service.stop();
+    rmSync(join(service.config.snapshots.directory, `${genuine}.dkesnap`));
+    service = await open(`${settings}[snapshots]\nrestore_second_person = false\n`, victim.folder);
+    expect((await take(service, genuineFile)).id).toBe(genuine);
+    const answer = answerOpening(
+      await service.operations.snapshots.beginOpening(administrator, genuine, recovery.id),
+      recovery.key,
+    );
+    const into = { tenantId: null, newTenant: null, dryRun: true };
+    expect(await service.operations.snapshots.restore(administrator, genuine, answer, into)).toMatchObject({
+      tenantId,
+    });
+
+    // Where dke.toml names the former key, the file is another service's all the same.
+    await service.stop();
+    service = await trusting('restore_second_person = false\n', former);
+    await take(service, forged.file);
+    expect(await errorOf(restore(service))).toBe('conflict');
+    expect(await errorOf(login(service))).toBe('unauthenticated');
+  },
+);
