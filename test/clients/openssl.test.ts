@@ -91,7 +91,8 @@ describe.runIf(present).each(presentTokens)('the OpenSSL engine with %s', (name)
       },
     );
     expect(out + complaints).toContain('self-signature verify OK');
-    expect(out).toContain('CN = asks');
+    // Versions before 3.2 have spaces there.
+    expect(out).toMatch(/CN ?= ?asks/);
   });
   test.each(['rsa', 'ec'])('makes a certificate for the %s key, and s_server serves with it', async (label) => {
     const certificate = path(`${label}.crt`);

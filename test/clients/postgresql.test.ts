@@ -34,7 +34,21 @@ describe.runIf(present)('psql', () => {
   beforeAll(async () => {
     port = await freePort();
     const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-    openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.crt', '-subj', '/CN=authority', '-days', '2');
+    openssl(
+      'req',
+      '-x509',
+      ...newKey,
+      '-keyout',
+      'ca.key',
+      '-out',
+      'ca.crt',
+      '-subj',
+      '/CN=authority',
+      '-days',
+      '2',
+      '-addext',
+      'basicConstraints=critical,CA:TRUE',
+    );
     openssl('req', '-new', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
     writeFileSync(path('names'), 'subjectAltName = DNS:localhost\n');
     openssl('x509', '-req', '-in', 'server.csr', ...authority, '-extfile', 'names', '-out', 'server.crt');

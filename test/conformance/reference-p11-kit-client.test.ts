@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
-import { client } from '../support/p11-kit.ts';
+import { client, whyNoComparison } from '../support/p11-kit.ts';
 import { startOwnToken, type Token } from '../support/token.ts';
 import { type Bench, openBench } from './reference/bench.ts';
 import { lookAt, rules } from './reference/rules.ts';
@@ -12,7 +12,9 @@ import { wires, wronglySeen } from './reference/wires.ts';
 
 const wire = 'p11-kit-client.so on our agent';
 
-describe.runIf(client !== undefined)(wire, () => {
+const why = client === undefined ? 'p11-kit-client.so is not installed' : whyNoComparison();
+
+describe.runIf(why === undefined)(wire, () => {
   let token: Token;
   let agent: AgentProcess;
   let bench: Bench;
@@ -36,4 +38,4 @@ describe.runIf(client !== undefined)(wire, () => {
   });
 });
 
-if (client === undefined) console.log('skipped: p11-kit-client.so is not installed');
+if (why !== undefined) console.log(`skipped: ${why}`);

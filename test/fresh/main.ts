@@ -82,6 +82,8 @@ const inRoot = async (
     mkdir -p etc/ssl/certs source
     [ ! -e "$SSL_CERT_FILE" ] || cp -L --remove-destination "$SSL_CERT_FILE" etc/ssl/certs/ca-certificates.crt
     [ -z "$3" ] || mount --bind -o ro "$3" source
+    # A program that enters these namespaces sees this root, and not the one outside.
+    mkdir -p .outside; pivot_root . .outside; umount -l .outside; rmdir .outside
     exec chroot . su "$4" -s /bin/bash -c "export LANG=C.UTF-8 NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt; cd; $5"`;
   const registry = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).stdout.trim();
   const child = spawn(

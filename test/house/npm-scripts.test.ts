@@ -6,6 +6,7 @@ import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, symlinkSync, writ
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { folderOfTest } from '../support/folders.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { read, root } from '../support/sources.ts';
 
 const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Readonly<Record<string, string>> };
@@ -104,7 +105,7 @@ describe('setup.sh', () => {
     expect(statSync(join(folder, 'node_modules/.dke/lock')).mode & 0o777).toBe(0o600);
   });
 
-  test.runIf(process.getuid?.() === 0)('tells a user who may not write there what to do', () => {
+  test.runIf(whyNoOtherUsers === undefined)('tells a user who may not write there what to do', () => {
     const folder = emptyCheckout();
     chmodSync(join(folder, '..'), 0o755);
     symlinkSync(process.execPath, join(folder, 'node_modules/.bin/node'));

@@ -25,17 +25,20 @@ import type { RegisteredApplication } from '../../server/fronts/contract/api/tde
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { installed } from '../support/tools.ts';
 
-const canRun = process.getuid?.() === 0 && installed('setpriv', 'systemd-socket-activate');
-if (!canRun) console.log('skipped: it takes root, setpriv and systemd-socket-activate to be several users');
+const why = installed('setpriv', 'systemd-socket-activate')
+  ? whyNoOtherUsers
+  : 'it takes setpriv and systemd-socket-activate to be several users';
+if (why !== undefined) console.log(`skipped: ${why}`);
 const [agentUser, owner, attacker] = [54_400, 54_321, 65_534];
 const mostConfigurations = limits.configurations.most;
 const pin = 'any';
 const zeroIv = '00'.repeat(16);
 
-describe.runIf(canRun)('an agent for all users', () => {
+describe.runIf(why === undefined)('an agent for all users', () => {
   const folder = `/run/dke-pkcs11/users-${process.pid}`;
   const guests: ChildProcess[] = [];
   let site: Site;

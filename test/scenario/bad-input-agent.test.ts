@@ -26,10 +26,11 @@ import { startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';
 import { processesWith, until } from '../support/host.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 const isRoot = process.getuid?.() === 0;
-if (!isRoot) console.log('skipped: other users need the right to become them');
+if (whyNoOtherUsers !== undefined) console.log(`skipped: ${whyNoOtherUsers}`);
 const nobody = 65_534;
 
 const zeroIv = '00'.repeat(16);
@@ -340,7 +341,7 @@ describe.runIf(isRoot)('a process of another user', () => {
   });
 });
 
-describe.runIf(isRoot)('the folder of the socket, prepared by another user', () => {
+describe.runIf(whyNoOtherUsers === undefined)('the folder of the socket, prepared by another user', () => {
   const uid = 47_111;
   const folder = `/tmp/dke-pkcs11-${uid}`;
   const spares = () => readdirSync('/tmp').filter((name) => name.startsWith(`dke-pkcs11-${uid}-`));

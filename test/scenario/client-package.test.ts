@@ -26,7 +26,9 @@ afterAll(async () => {
 });
 
 const succeed = async (command: string, args: readonly string[], more: Parameters<typeof run>[2] = {}) => {
-  const { code, out, complaints } = await run(command, args, { folder, ...more });
+  // Old versions of npm use what newer versions of Node warn of.
+  const environment = { ...process.env, ...(command === 'npm' ? { NODE_OPTIONS: '--no-deprecation' } : {}) };
+  const { code, out, complaints } = await run(command, args, { folder, environment, ...more });
   expect(complaints + (code === 0 ? '' : out)).toBe('');
   return out;
 };

@@ -76,7 +76,11 @@ export const startLinuxHost = async (folder: string, servicePort: number): Promi
   const [command = '', ...rest] = [...enter, process.execPath, '-e', relayProgram, String(servicePort), path];
   const relay: ChildProcess = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
   endWithTest(relay);
-  if (relay.stdout !== null) await once(relay.stdout, 'data');
+  const ended = once(relay, 'exit').then(([code]) => {
+    throw new Error(`the relay of the host ended with ${String(code)}`);
+  });
+  if (relay.stdout !== null) await Promise.race([once(relay.stdout, 'data'), ended]);
+  ended.catch(() => undefined);
 
   const space = readlinkSync(`/proc/${holder.pid}/ns/mnt`);
   const inside = (): readonly number[] =>
