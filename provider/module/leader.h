@@ -6,10 +6,10 @@
 #include "wire.h"
 
 /** Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
-bool leader_hand_out(struct pending *leader, bool *own);
+bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own);
 /** The same for what waits in the lane. False also when nothing waits, and then `broken` stays. */
-bool leader_fetch(struct lane *lane, struct pending *leader, bool *own, bool *broken);
+bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, bool *own, bool *broken);
 /** Waits for the reply of a call that was sent, and reads for all while it leads. */
-enum outcome leader_await(struct pending *call, uint32_t epoch, int64_t deadline);
+enum outcome leader_await(struct wire *wire, struct pending *call, uint32_t epoch, int64_t deadline);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The state of the connection in use, the calls that wait for their replies, and the end of a connection. Only transport.c and leader.c
+ * The state of a connection, the calls that wait for their replies, and the end of a connection. Only transport.c and leader.c
  * include this.
  *
  * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
@@ -60,28 +60,29 @@ struct wire {
   size_t input_to;
   struct spinning spinning;
 };
-extern struct wire wire;
+/** The one of this process (transport.c), for who looks at it from outside. */
+struct wire *transport_wire(void);
 
 /* The list of waiting calls: under `lock`. */
-void wire_link(struct pending *call);
-void wire_unlink(struct pending *call);
+void wire_link(struct wire *wire, struct pending *call);
+void wire_unlink(struct wire *wire, struct pending *call);
 /** Tells a waiting call its state and wakes its thread. */
 void wire_settle(struct pending *call, uint32_t state);
 /** Makes the call that has waited longest the leader. */
-void wire_pass_on(void);
+void wire_pass_on(struct wire *wire);
 /** Makes a call the leader if there is none. Its own thread does this. */
-void wire_lead_if_needed(struct pending *call);
+void wire_lead_if_needed(struct wire *wire, struct pending *call);
 /** Keeps a reply that comes after its caller's deadline, if it is required. */
-void wire_keep_late(uint32_t code, const unsigned char *body, size_t length);
-void wire_forget_late(void);
+void wire_keep_late(struct wire *wire, uint32_t code, const unsigned char *body, size_t length);
+void wire_forget_late(struct wire *wire);
 /** Takes a call off the list that has not been answered. False when it has been in the meantime. Takes `lock` itself. */
-bool wire_withdraw(struct pending *call, bool sent);
+bool wire_withdraw(struct wire *wire, struct pending *call, bool sent);
 
 /** Makes every reader and writer of the connection see its end, without closing the descriptor while they use it. */
-void wire_cut(uint32_t epoch);
+void wire_cut(struct wire *wire, uint32_t epoch);
 /** Gives up the connection's descriptor, lane and input. Under both locks, and no other thread leads. */
-void wire_release(void);
+void wire_release(struct wire *wire);
 /** Closes the connection and tells all who wait. False when another thread leads. */
-bool wire_lose(uint32_t epoch, bool leads);
+bool wire_lose(struct wire *wire, uint32_t epoch, bool leads);
 
 #endif

@@ -247,18 +247,19 @@ static void *call_and_lead(void *data) {
 }
 
 /** Takes both locks when the call leads: a thread that is interrupted then has neither of them. */
-static void lock_when_led(void) {
+static void lock_when_led(struct wire *wire) {
   for (;;) {
-    process_lock(&wire.write_lock);
-    process_lock(&wire.lock);
-    if (wire.led) return;
-    process_unlock(&wire.lock);
-    process_unlock(&wire.write_lock);
+    process_lock(&wire->write_lock);
+    process_lock(&wire->lock);
+    if (wire->led) return;
+    process_unlock(&wire->lock);
+    process_unlock(&wire->write_lock);
     sched_yield();
   }
 }
 
 WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
+  struct wire *const wire = transport_wire();
   enum outcome outcome = EXCHANGED;
   pthread_t thread;
   int pair[2];
@@ -270,11 +271,11 @@ WITH(a_leader_that_gets_no_cpu_keeps_what_it_reads_with) {
   agent.paused = true;
   assert_int_equal(pthread_create(&thread, NULL, call_and_lead, &outcome), 0);
   while (waiting == 0) ioctl(agent.socket, FIONREAD, &waiting); /* the call has been sent */
-  lock_when_led();
+  lock_when_led(wire);
   pthread_kill(thread, SIGUSR1);
   while (!held) sched_yield();
-  process_unlock(&wire.lock);
-  process_unlock(&wire.write_lock);
+  process_unlock(&wire->lock);
+  process_unlock(&wire->write_lock);
   transport_close();
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   adopted = descriptor_keep(pair[0]);
