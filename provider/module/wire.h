@@ -60,7 +60,7 @@ struct wire {
   size_t input_to;
   struct spinning spinning;
 };
-/** The one of this process (transport.c), for who looks at it from outside. */
+/** The one of this process (transport.c), for tests of its locks. */
 struct wire *transport_wire(void);
 
 /* The list of waiting calls: under `lock`. */
