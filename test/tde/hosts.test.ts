@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { library as built } from '../support/pkcs11-host.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { Instance } from './instance.ts';
@@ -18,6 +19,7 @@ import { configure, createPayments, insertRow, rowsOf, statusOf, words } from '.
 import { canary, libraryOf } from './world.ts';
 
 const why = whyNoHost();
+if (whyNoOtherUsers !== undefined) console.log(`skipped: ${whyNoOtherUsers}`);
 if (why !== undefined) console.log(`skipped: ${why}`);
 const profile = readProfile('12c-19c');
 const row = (which: string): string => `${canary} ${which}`;
@@ -152,7 +154,7 @@ describe.runIf(why === undefined)('a host of its own', () => {
     expect(names).toEqual(expect.arrayContaining(['ora_fg0_RAC', 'ora_gen0_RAC', 'ora_fg0_RAC2', 'ora_gen0_RAC2']));
   });
 
-  describe('with Grid Infrastructure', () => {
+  describe.runIf(whyNoOtherUsers === undefined)('with Grid Infrastructure', () => {
     const oracle = { uid: 54_321, gid: 54_321 };
     const asmadmin = 54_322;
     const person = { uid: 54_323, gid: 54_323 };
