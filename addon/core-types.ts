@@ -1,6 +1,7 @@
 // What goes to the core and comes back: keys, parameters and metadata. No key bytes: a key is an opaque number.
 
 declare const keyRefBrand: unique symbol;
+declare const kekRefBrand: unique symbol;
 declare const operationRefBrand: unique symbol;
 
 /**
@@ -8,6 +9,16 @@ declare const operationRefBrand: unique symbol;
  * released goes with the thread (the Node environment) that made it.
  */
 export type KeyRef = number & { readonly [keyRefBrand]: true };
+/**
+ * The same of a key of the service: it seals records, states and other keys, and is the start of
+ * derived ones. What runs a caller's key takes no such reference, and what seals takes no other.
+ * The core checks the kind of each key it is given; this shows a mix-up before anything runs.
+ */
+export type KekRef = number & { readonly [kekRefBrand]: true };
+/** What the key table holds. */
+export type AnyKeyRef = KeyRef | KekRef;
+/** The reference to a key of this kind. */
+export type RefOf<Kind extends 'aes' | 'generic' | 'kek'> = Kind extends 'kek' ? KekRef : KeyRef;
 /** A running multi-part operation inside the addon, known to the thread that began it. Ends by its final call or `operationCancel`. */
 export type OperationRef = number & { readonly [operationRefBrand]: true };
 
@@ -80,7 +91,7 @@ export interface MessagePart {
  */
 export interface SealedPart extends MessagePart {
   /** A key encryption key. */
-  readonly kek: KeyRef;
+  readonly kek: KekRef;
   /** Whose message it is. */
   readonly owner: Uint8Array;
 }
@@ -227,7 +238,7 @@ export interface MemoryStatus {
 export interface RootFile {
   readonly epoch: number;
   /** The root key: a KEK, usable with `sealRecord` and `openRecord`. */
-  readonly key: KeyRef;
+  readonly key: KekRef;
 }
 
 /** Reply of an XKS body function: bytes to send, made inside the addon so that no plaintext becomes a JavaScript string. */

@@ -10,12 +10,14 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type {
+  AnyKeyRef,
   CipherParameters,
   Curve,
   DeriveParameters,
   Digest,
   Direction,
   EcdhOptions,
+  KekRef,
   KeyDescription,
   KeyRef,
   KeyWrapParameters,
@@ -23,6 +25,7 @@ import type {
   MemoryStatus,
   OperationRef,
   RecordContext,
+  RefOf,
   RootFile,
   RsaEncryptionParameters,
   SealedPart,
@@ -96,14 +99,14 @@ export interface Core {
   generateAes(bits: 128 | 192 | 256): KeyRef;
   generateGeneric(bytes: number): KeyRef;
   /** A key encryption key: it seals and opens records and is the start of derived keys; it ciphers, wraps and signs nothing. */
-  generateKek(): KeyRef;
+  generateKek(): KekRef;
   generateRsa(bits: number): KeyRef;
   // What ends in "Later" runs on a thread of its own (binding/jobs.h), for callers whose own thread must not stand still. Arguments are
   // read before it returns; it throws or rejects with `CoreError`. Callers bound how many run (server/base/fair-queue.ts).
   generateRsaLater(bits: number): Promise<KeyRef>;
   generateEc(curve: Curve): KeyRef;
   /** Copies the bytes into the arena. The caller wipes its own buffer. */
-  importSecret(kind: 'aes' | 'generic' | 'kek', value: Uint8Array): KeyRef;
+  importSecret<Kind extends 'aes' | 'generic' | 'kek'>(kind: Kind, value: Uint8Array): RefOf<Kind>;
   /** DER: PKCS#8 for private keys, SubjectPublicKeyInfo for public ones. */
   importPrivateKey(pkcs8: Uint8Array): KeyRef;
   importPrivateKeyLater(pkcs8: Uint8Array): Promise<KeyRef>;
@@ -125,31 +128,31 @@ export interface Core {
   exportPrivateKey(key: KeyRef): Buffer;
   /** SubjectPublicKeyInfo of a public key or of a private key's public half. */
   exportPublicKey(key: KeyRef): Buffer;
-  describe(key: KeyRef): KeyDescription;
+  describe(key: AnyKeyRef): KeyDescription;
   /** PKCS#11 check value: first 3 bytes of ECB over zeros (AES), of SHA-1 over the value (generic). */
   checkValue(key: KeyRef): Buffer;
   /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
-  release(key: KeyRef): void;
+  release(key: AnyKeyRef): void;
   /**
    * HKDF (RFC 5869) from a secret key into a new one; only `extract` gives as many bytes as the digest has. The salt may be the
    * value of another secret key.
    */
-  hkdf(
-    key: KeyRef,
+  hkdf<Kind extends 'aes' | 'generic' | 'kek'>(
+    key: AnyKeyRef,
     digest: Digest,
     salt: Uint8Array | KeyRef,
     info: Uint8Array,
-    kind: 'aes' | 'generic' | 'kek',
+    kind: Kind,
     bytes: number,
     steps?: 'both' | 'extract' | 'expand',
-  ): KeyRef;
+  ): RefOf<Kind>;
 
   /**
    * A KEK from a passphrase by scrypt (RFC 7914), N = 2^cost. Takes 128 * r * N bytes for the time (at most 1 GiB) and stands this
    * thread still. The caller wipes the passphrase.
    */
-  scryptKek(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): KeyRef;
-  scryptKekLater(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): Promise<KeyRef>;
+  scryptKek(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): KekRef;
+  scryptKekLater(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): Promise<KekRef>;
 
   /** The KDF of SP 800-108 in counter mode, or with `previousAt` in feedback mode. */
   sp800108(
@@ -293,8 +296,8 @@ export interface Core {
     kind: UnwrappedKind,
   ): Promise<KeyRef>;
   /** The same for a KEK, which nothing else lets out: a root key for another node. The caller answers for the recipient. */
-  hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KeyRef): Buffer;
-  hpkeOpenKek(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array): KeyRef;
+  hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KekRef): Buffer;
+  hpkeOpenKek(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array): KekRef;
 
   /**
    * Logs a user in to a PKCS#11 token of a library that this process has loaded otherwise; `session` is the library's handle as
@@ -304,25 +307,29 @@ export interface Core {
 
   // --- records and roots ------------------------------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
-  sealRecord(kek: KeyRef, context: RecordContext, key: KeyRef): Buffer;
-  /** Opens a record. Throws authentication-failed when any bound field differs, format when it is not a record. */
-  openRecord(kek: KeyRef, context: RecordContext, record: Uint8Array): KeyRef;
+  sealRecord(kek: KekRef, context: RecordContext, key: AnyKeyRef): Buffer;
+  /**
+   * Opens a record: of a caller's key, or with `<KekRef>` of another KEK; the context, which the seal
+   * binds, says which. Throws authentication-failed when any bound field differs, format when it is
+   * not a record.
+   */
+  openRecord<Ref extends AnyKeyRef = KeyRef>(kek: KekRef, context: RecordContext, record: Uint8Array): Ref;
   /**
    * Opens a record and seals its content under another KEK or another context. The key is not imported. Throws as `openRecord`.
    */
-  resealRecord(from: KeyRef, was: RecordContext, record: Uint8Array, to: KeyRef, becomes: RecordContext): Buffer;
+  resealRecord(from: KekRef, was: RecordContext, record: Uint8Array, to: KekRef, becomes: RecordContext): Buffer;
   /** The epoch and version written in a record's header, without opening it. */
   peekRecord(record: Uint8Array): { readonly epoch: number; readonly version: number };
   /** Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if the file exists. */
   createRootFile(path: string): RootFile;
   /** The same with the root key of a backup, of this epoch; answers a reference of its own. */
-  restoreRootFile(path: string, epoch: number, key: KeyRef): RootFile;
+  restoreRootFile(path: string, epoch: number, key: KekRef): RootFile;
   /** Opens it: checks owner, mode and layout. `slots` is the number of slots that contain a key (2 = an unfinished rotation). */
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
   /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
   addRootEpoch(path: string): RootFile;
   /** The same with the KEK given, which is another node's root key of this epoch; answers a reference of its own. */
-  takeRootEpoch(path: string, epoch: number, key: KeyRef): RootFile;
+  takeRootEpoch(path: string, epoch: number, key: KekRef): RootFile;
   /** Writes the current slot again and syncs it: after a failed sync, the data may be only in the cache. */
   settleRootFile(path: string): void;
   /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */

@@ -2,7 +2,7 @@
 // passphrase gives (scrypt). It is made and opened in the addon: here are references, never bytes of the private half.
 
 import { createHash } from 'node:crypto';
-import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
+import { type Core, CoreError, type KekRef, type KeyRef } from '../../addon/core.ts';
 import { formatRecoveryKey, recoveryKeyId } from '../base/recovery-key.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile, reserveSecretFile } from './files.ts';
@@ -96,7 +96,7 @@ export const openRecoveryKeyFile = async (
     const head = readHead(path, bytes);
     const [cost = 0, r = 0, p = 0, wrapped = 0] = head.subarray(12, 16);
     const passphrase = wrapped === 0 ? Buffer.alloc(0) : await ask();
-    let kek: KeyRef;
+    let kek: KekRef;
     try {
       kek = core.scryptKek(passphrase, head.subarray(16, 48), cost, r, p);
     } finally {

@@ -4,14 +4,14 @@
 import { CoreError } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
 import { idBytes } from '../base/ids.ts';
-import type { CryptoCore, KeyRef, RecordContext } from '../ports/crypto-core.ts';
+import type { CryptoCore, KekRef, RecordContext } from '../ports/crypto-core.ts';
 import { RootKeyError } from '../ports/key-ring.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
 import type { StoredKek } from '../ports/store.ts';
 
 export interface OpenKek {
   readonly epoch: number;
-  readonly key: KeyRef;
+  readonly key: KekRef;
 }
 
 const kekContext = (tenantId: string, kekEpoch: number, rootEpoch: number): RecordContext => ({
@@ -28,7 +28,7 @@ const rootFor = (provider: RootProvider, epoch: number): RootKey | undefined => 
   return provider.previous?.epoch === epoch ? provider.previous : undefined;
 };
 
-export const openKek = (core: CryptoCore, provider: RootProvider, stored: StoredKek): KeyRef => {
+export const openKek = (core: CryptoCore, provider: RootProvider, stored: StoredKek): KekRef => {
   const from = rootFor(provider, stored.rootEpoch);
   if (from === undefined)
     throw new RootKeyError(
@@ -39,7 +39,11 @@ export const openKek = (core: CryptoCore, provider: RootProvider, stored: Stored
       }, or start with an empty service and restore a snapshot (docs/snapshots.md)`,
     );
   try {
-    return core.openRecord(from.key, kekContext(stored.tenantId, stored.epoch, stored.rootEpoch), stored.record);
+    return core.openRecord<KekRef>(
+      from.key,
+      kekContext(stored.tenantId, stored.epoch, stored.rootEpoch),
+      stored.record,
+    );
   } catch (error) {
     if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
       throw new RootKeyError('the root key cannot open a key encryption key: restore both from one backup', {

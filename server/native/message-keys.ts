@@ -3,7 +3,7 @@
 // each destruction of a key would end the messages in parts of the whole tenant. It opens states only, no key.
 
 import { labelBytes } from '../../addon/labels.ts';
-import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
+import type { CryptoCore, KekRef } from '../ports/crypto-core.ts';
 import type { OpenKek } from './kek-records.ts';
 
 /** In memory: of one tenant, and of all. A message whose key has gone begins again. */
@@ -15,7 +15,7 @@ const noSalt = new Uint8Array(0);
 interface MessageKey {
   readonly tenantId: string;
   readonly epoch: number;
-  readonly key: KeyRef;
+  readonly key: KekRef;
 }
 
 export const createMessageKeys = (core: CryptoCore) => {
@@ -28,7 +28,7 @@ export const createMessageKeys = (core: CryptoCore) => {
   return {
     drop,
     /** `kek`: of this epoch, as long as there is one. */
-    of: (tenantId: string, epoch: number, kek: OpenKek | undefined): KeyRef | undefined => {
+    of: (tenantId: string, epoch: number, kek: OpenKek | undefined): KekRef | undefined => {
       const known = keys.find((each) => each.epoch === epoch && each.tenantId === tenantId);
       if (known !== undefined || kek === undefined) return known?.key;
       const own = keys.filter((each) => each.tenantId === tenantId);

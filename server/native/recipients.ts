@@ -3,7 +3,7 @@
 import { CoreError } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { ServiceError } from '../base/errors.ts';
-import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
+import type { CryptoCore, KekRef, KeyRef } from '../ports/crypto-core.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { TenantKeks } from './tenant-keks.ts';
 
@@ -15,7 +15,7 @@ export const createRecipients = (
   keks: Pick<TenantKeks, 'find' | 'current'>,
 ): Pick<KeyRing, 'recipient' | 'openSealed'> => {
   /** The caller releases it. */
-  const pairOf = (kek: KeyRef): KeyRef => {
+  const pairOf = (kek: KekRef): KeyRef => {
     const secret = core.hkdf(kek, 'sha256', nothing, recipientLabel, 'generic', 32);
     try {
       return core.deriveHpkeKey(secret);

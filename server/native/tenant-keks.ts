@@ -1,7 +1,7 @@
 // The root key and the opened key encryption keys (KEKs) of tenants in memory. Their bytes stay in the addon; here are their references.
 
 import { ServiceError } from '../base/errors.ts';
-import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
+import type { CryptoCore, KekRef } from '../ports/crypto-core.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Repositories, StoredKek } from '../ports/store.ts';
 import { makeKek, type OpenKek, openKek } from './kek-records.ts';
@@ -58,7 +58,7 @@ export const createTenantKeks = (core: CryptoCore) => {
     current,
     messageKey: (tenantId: string, epoch: number) => messageKeys.of(tenantId, epoch, find(tenantId, epoch)),
     /** The KEK of a stored record. */
-    of: (tenantId: string, epoch: number): KeyRef => {
+    of: (tenantId: string, epoch: number): KekRef => {
       const found = find(tenantId, epoch);
       if (found === undefined) throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
       return found.key;

@@ -4,9 +4,11 @@ import type { Core } from '../../addon/core.ts';
 
 export type {
   AeadParameters,
+  AnyKeyRef,
   CipherParameters,
   Curve,
   DeriveParameters,
+  KekRef,
   KeyDescription,
   KeyRef,
   MacParameters,

@@ -1,11 +1,11 @@
 // The source of the root key. A root has epochs; during an erasure run two are open, the older as `previous`.
 
-import type { KeyRef } from './crypto-core.ts';
+import type { KekRef } from './crypto-core.ts';
 
 export interface RootKey {
   readonly epoch: number;
   /** A KEK in the addon. */
-  readonly key: KeyRef;
+  readonly key: KekRef;
 }
 
 /** One of the ways to open the root: each one is sufficient. */

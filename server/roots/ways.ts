@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
+import { type Core, CoreError, type KekRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { readGivenSecret } from './files.ts';
 import { askHardware, type HardwarePlace } from './hardware.ts';
@@ -70,7 +70,7 @@ const withoutLineEnd = (bytes: Buffer): Buffer => {
 };
 
 /** On a thread of its own: a service that is running answers others in the meantime. */
-const deriveKey = async (core: WayCore, passphrase: Buffer, parameters: WayParameters): Promise<KeyRef> => {
+const deriveKey = async (core: WayCore, passphrase: Buffer, parameters: WayParameters): Promise<KekRef> => {
   const { salt, cost, r, p } = parameters;
   const bytes = withoutLineEnd(passphrase);
   if (bytes.length === 0 || bytes.length > longestPassphrase)
@@ -109,18 +109,18 @@ const hardwareInfo = labelBytes('dke root provider 1');
 
 export interface Ways {
   /** The key of a way that is in the file. Throws WayClosed. Whether it is the right key shows when it opens the file. */
-  open(way: DeclaredWay, parameters: WayParameters, ask: AskPassphrase): Promise<KeyRef>;
+  open(way: DeclaredWay, parameters: WayParameters, ask: AskPassphrase): Promise<KekRef>;
   /** A key for a new way. */
-  make(way: DeclaredWay, ask: AskPassphrase): Promise<{ readonly key: KeyRef; readonly parameters: WayParameters }>;
+  make(way: DeclaredWay, ask: AskPassphrase): Promise<{ readonly key: KekRef; readonly parameters: WayParameters }>;
   /** The key of an entered passphrase. */
-  fromPassphrase(passphrase: Buffer, parameters: WayParameters): Promise<KeyRef>;
+  fromPassphrase(passphrase: Buffer, parameters: WayParameters): Promise<KekRef>;
 }
 
 export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) => Buffer): Ways => {
   const hardware = async (
     way: Extract<DeclaredWay, { readonly type: 'pkcs11' }>,
     sealed: { readonly iv: string; readonly wrapped: string } | undefined,
-  ): Promise<{ readonly key: KeyRef; readonly parameters: WayParameters }> => {
+  ): Promise<{ readonly key: KekRef; readonly parameters: WayParameters }> => {
     const own = core.generateHpkeKey();
     try {
       const answer = await askHardware(way, core.hpkePublicKey(own), hardwareInfo, sealed);
@@ -137,7 +137,7 @@ export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) =
       core.release(own);
     }
   };
-  const keyFile = (path: string): KeyRef => {
+  const keyFile = (path: string): KekRef => {
     const { current, previous } = core.openRootFile(path);
     if (previous !== undefined) core.release(previous.key);
     return current.key;

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Core, CoreError, type KeyRef, type RecordContext } from '../../addon/core.ts';
+import { type Core, CoreError, type KekRef, type RecordContext } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';
 import { putInPlace, removeDurably, replaceFile, syncFolder, writeDurably } from '../base/durable-files.ts';
 import type { RootKey, RootWay } from '../ports/root-provider.ts';
@@ -202,7 +202,7 @@ export const changeContext = ({ file, unlockEpoch }: Pick<Head, 'file' | 'unlock
 
 /** A file whose root keys are open. */
 export interface OpenWrapped extends WrappedFile {
-  readonly unlock: KeyRef;
+  readonly unlock: KekRef;
   /** The newest first. */
   readonly roots: readonly RootKey[];
   /** The provider that opened it. */
@@ -210,12 +210,12 @@ export interface OpenWrapped extends WrappedFile {
 }
 
 /** Opens it with a provider's key. Throws CoreError 'authentication-failed' when that is not the one. */
-export const unlockWrapped = (core: WrappingCore, file: WrappedFile, entry: Entry, key: KeyRef): OpenWrapped => {
-  const unlock = core.openRecord(key, unlockContext(file.head, entry.id), Buffer.from(entry.unlock, 'base64'));
+export const unlockWrapped = (core: WrappingCore, file: WrappedFile, entry: Entry, key: KekRef): OpenWrapped => {
+  const unlock = core.openRecord<KekRef>(key, unlockContext(file.head, entry.id), Buffer.from(entry.unlock, 'base64'));
   const roots: RootKey[] = [];
   try {
     for (const { epoch, record } of file.slots)
-      roots.push({ epoch, key: core.openRecord(unlock, rootContext(file.head, epoch), record) });
+      roots.push({ epoch, key: core.openRecord<KekRef>(unlock, rootContext(file.head, epoch), record) });
   } catch (error) {
     for (const each of roots) core.release(each.key);
     core.release(unlock);
@@ -228,7 +228,7 @@ export const unlockWrapped = (core: WrappingCore, file: WrappedFile, entry: Entr
 
 /** A provider to be: its key, and what makes it again. */
 export interface NewWay extends Pick<RootWay, 'name' | 'type'> {
-  readonly key: KeyRef;
+  readonly key: KekRef;
   readonly parameters: WayParameters;
   readonly createdAt: number;
 }
@@ -317,7 +317,7 @@ export const changeWays = (
   try {
     for (const { id, name, type, createdAt, parameters, back } of head.providers) {
       if (without.includes(name)) continue;
-      const key = core.openRecord(unlock, backContext(head, id), Buffer.from(back, 'base64'));
+      const key = core.openRecord<KekRef>(unlock, backContext(head, id), Buffer.from(back, 'base64'));
       kept.push({ id, name, type, createdAt, parameters, key });
     }
     const added = add.map((way) => ({ ...way, id: randomHex(core) }));

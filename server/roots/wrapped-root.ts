@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { CoreError, type KeyRef } from '../../addon/core.ts';
+import { CoreError, type KekRef } from '../../addon/core.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
 import { anchorBeside, backupBeside, erase, overwrite, readOwnFile } from './files.ts';
 import {
@@ -26,7 +26,7 @@ import {
 /** What the process has of the file. */
 interface OpenRoot extends Pick<OpenWrapped, 'path' | 'by'> {
   head: OpenWrapped['head'];
-  unlock: KeyRef;
+  unlock: KekRef;
   current: RootKey;
   previous: RootKey | undefined;
 }
@@ -37,7 +37,7 @@ const rewrap = (
   { name, type, createdAt, parameters, key: sealed }: ChangeRequest,
 ): void => {
   const { path, head, unlock, current, previous } = state;
-  const key = core.openRecord(unlock, changeContext(head), Buffer.from(sealed, 'base64'));
+  const key = core.openRecord<KekRef>(unlock, changeContext(head), Buffer.from(sealed, 'base64'));
   try {
     const roots = previous === undefined ? [current] : [current, previous];
     const present = { ...readWrapped(core, path), head, unlock, roots, by: state.by };
@@ -72,7 +72,7 @@ const addEpoch = (core: WrappingCore, state: OpenRoot, given: RootKey | undefine
     return;
   }
   const key = given?.key ?? core.generateKek();
-  let kept: KeyRef;
+  let kept: KekRef;
   try {
     const record = core.sealRecord(unlock, rootContext(head, epoch), key);
     overwrite(path, free, [packSlot({ epoch, record })]);

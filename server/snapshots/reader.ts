@@ -3,7 +3,7 @@
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
+import { type Core, CoreError, type KekRef, type KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { parseVerifierKey } from '../base/checkpoint.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -250,7 +250,7 @@ export async function* readItems(core: ReadCore, path: string, key: KeyRef): Asy
           : toDamaged(error, `segment ${index}`);
       }
       const bodies = new Map(slotsOf(slots).map(({ id, body }) => [id, body]));
-      let open: { readonly id: string; readonly key: KeyRef } | undefined;
+      let open: { readonly id: string; readonly key: KekRef } | undefined;
       try {
         for (const text of plain.toString('utf8').split('\n')) {
           if (text === '') continue;

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
-import type { Core, KeyRef } from '../../addon/core.ts';
+import type { Core, KekRef, KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';
 import { putInPlaceSoon } from '../base/durable-files.ts';
@@ -48,7 +48,7 @@ export const deriveKeys = (
   core: Pick<Core, 'hkdf'>,
   key: KeyRef,
   prefaceBytes: Uint8Array,
-): { readonly rows: KeyRef; readonly units: KeyRef } => {
+): { readonly rows: KeyRef; readonly units: KekRef } => {
   const salt = sha256(prefaceBytes);
   return {
     rows: core.hkdf(key, 'sha256', salt, labelBytes('dke snapshot 1 rows'), 'aes', 32),

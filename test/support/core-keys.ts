@@ -2,6 +2,7 @@
 // that the product keeps inside the addon, because it brought them.
 
 import {
+  type AnyKeyRef,
   type CipherParameters,
   core,
   type Digest,
@@ -17,7 +18,7 @@ core.initialize({ allowUnlocked: true });
 export { core };
 
 /** Uses a key and always releases it. */
-export const withKey = <T>(key: KeyRef, use: (key: KeyRef) => T): T => {
+export const withKey = <T, Ref extends AnyKeyRef>(key: Ref, use: (key: Ref) => T): T => {
   try {
     return use(key);
   } finally {
@@ -52,3 +53,6 @@ export const runMac = (key: KeyRef, parameters: MacParameters, input: Uint8Array
   const out = Buffer.alloc(macLength(parameters));
   return out.subarray(0, core.mac(key, parameters, input, out));
 };
+
+/** A KEK where its type does not let one: for tests that the core refuses it as well. */
+export const misplacedKek = (): KeyRef => core.generateKek() as unknown as KeyRef;

@@ -4,7 +4,7 @@
 import { labelBytes } from '../../../addon/labels.ts';
 import { canonicalJson } from '../../base/bytes.ts';
 import { idBytes, serviceTenantId } from '../../base/ids.ts';
-import type { CryptoCore, KeyRef, RecordContext } from '../../ports/crypto-core.ts';
+import type { CryptoCore, KekRef, KeyRef, RecordContext } from '../../ports/crypto-core.ts';
 import type { RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import type { NodeRootKeys } from '../nodes/running-fleet.ts';
@@ -80,7 +80,7 @@ export const openParcel = (
   core: CryptoCore,
   own: { readonly id: string; readonly key: KeyRef; readonly current: RootKey },
   { epoch, sealed: whole }: Pick<RootParcel, 'epoch' | 'sealed'>,
-): KeyRef | undefined => {
+): KekRef | undefined => {
   const length = whole.length < headLength ? 0 : whole.readUInt16BE(0);
   const sealed = whole.subarray(headLength, headLength + length);
   const proof = whole.subarray(headLength + length);

@@ -21,7 +21,7 @@ import {
   type RootRun,
   rootRunOf,
 } from '../../domain/root-run.ts';
-import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { KekRef } from '../../ports/crypto-core.ts';
 import type { NodeLink, RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
@@ -89,7 +89,7 @@ const createOwnRoot = ({ core, root, fleet, events }: Pick<SpreadPorts, 'core' |
     /** Whether a node has the root keys that its row names. */
     isProved: (node: SeenNode): boolean =>
       isProofOf(core, keyOf(node.rootEpoch), node.id, keyAttributes(node), node.proof),
-    open: (parcel: RootParcel): KeyRef | undefined =>
+    open: (parcel: RootParcel): KekRef | undefined =>
       openParcel(core, { id: fleet.id, key: own, current: root.current }, parcel),
     eraseOldRoot: (): void => {
       const isRotated = root.previous !== undefined;

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { KeyRef, RecordContext } from '../../../addon/core.ts';
+import type { KekRef, RecordContext } from '../../../addon/core.ts';
 import { readWrapped, unlockWrapped } from '../../../server/roots/wrapped-file.ts';
 import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
 import { core, genericKey, withKey } from '../../support/core-keys.ts';
@@ -157,7 +157,7 @@ describe('key record, format 1', () => {
 });
 
 describe('root key file, format 1', () => {
-  const opened = (file: Buffer): { readonly epoch: number; readonly key: KeyRef } => {
+  const opened = (file: Buffer): { readonly epoch: number; readonly key: KekRef } => {
     const folder = folderOfTest();
     const path = join(folder, 'root.key');
     writeFileSync(path, file);
@@ -333,7 +333,7 @@ describe('root key on its way to another node', () => {
     const info = Buffer.from(vector.text('info'));
     withKey(core.importPrivateKey(pkcs8), (node) => {
       expect(core.hpkePublicKey(node)).toEqual(vector.bytes('node'));
-      const open = (aad: string): KeyRef => core.hpkeOpenKek(node, info, Buffer.from(aad), vector.bytes('sealed'));
+      const open = (aad: string): KekRef => core.hpkeOpenKek(node, info, Buffer.from(aad), vector.bytes('sealed'));
       expect(vector.text('aad')).toBe(`${vector.text('nodeId')} ${vector.number('epoch')}`);
       expect(() => open(`${vector.text('nodeId')} 6`)).toThrow(
         expect.objectContaining({ code: 'authentication-failed' }),

@@ -16,7 +16,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { KeyRef, UnwrappedKind } from '../../../addon/core.ts';
-import { aesKey, core, genericKey, withKey } from '../../support/core-keys.ts';
+import { aesKey, core, genericKey, misplacedKek, withKey } from '../../support/core-keys.ts';
 import { codeOf } from '../../support/outcomes.ts';
 import { hex } from '../../support/vectors.ts';
 
@@ -175,7 +175,7 @@ describe('a sealed key', () => {
   test('is refused for a KEK, and for a key that is not X25519', () => {
     withKey(core.generateHpkeKey(), (own) => {
       const recipient = core.hpkePublicKey(own);
-      withKey(core.generateKek(), (kek) =>
+      withKey(misplacedKek(), (kek) =>
         expect(codeOf(() => core.hpkeSealKey(recipient, info, aad, kek))).toBe('key-type'),
       );
       withKey(core.generateAes(256), (key) => {

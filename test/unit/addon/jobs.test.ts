@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
-import type { KeyRef } from '../../../addon/core.ts';
+import type { AnyKeyRef } from '../../../addon/core.ts';
 import { core } from '../../support/core-keys.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 });
@@ -39,7 +39,7 @@ describe('a thread answers others while a job runs', () => {
   const iv = Buffer.alloc(16, 1);
   const kwp = { way: 'key-wrap', padded: true } as const;
   const cbc = { way: 'cipher', cipher: { algorithm: 'aes-cbc-pad', iv } } as const;
-  const release = async (made: Promise<KeyRef>): Promise<void> => core.release(await made);
+  const release = async (made: Promise<AnyKeyRef>): Promise<void> => core.release(await made);
   test.each([
     ['a search for primes', () => release(core.generateRsaLater(2048))],
     ['an import', () => release(core.importPrivateKeyLater(pkcs8))],

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { core, type KeyRef } from '../../../addon/core.ts';
+import { core, type KekRef } from '../../../addon/core.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
 import { rootFilesBeside } from '../../../server/roots/files.ts';
 import { openRoot } from '../../../server/roots/open.ts';
@@ -101,11 +101,11 @@ const context = {
   ...{ tenant: Buffer.alloc(16), object: Buffer.alloc(16), version: 1, epoch: 1, class: 'probe' },
   attributes: Buffer.alloc(0),
 };
-const same = (key: KeyRef): boolean => {
+const same = (key: KekRef): boolean => {
   core.release(core.openRecord(key, context, probe));
   return true;
 };
-const keepProbe = (key: KeyRef): void => {
+const keepProbe = (key: KekRef): void => {
   probe = core.sealRecord(key, context, core.generateAes(256));
 };
 

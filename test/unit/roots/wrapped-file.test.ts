@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { CoreError, core, type KeyRef } from '../../../addon/core.ts';
+import { CoreError, core, type KekRef } from '../../../addon/core.ts';
 import {
   changeWays,
   createWrapped,
@@ -37,7 +37,7 @@ const openBy = ({ name, key }: NewWay): OpenWrapped => {
   return unlockWrapped(core, file, entry, key);
 };
 /** Both seal and open the same: what one sealed the other opens. */
-const same = (a: KeyRef, b: KeyRef): boolean => {
+const same = (a: KekRef, b: KekRef): boolean => {
   const context = {
     tenant: Buffer.alloc(16),
     object: Buffer.alloc(16),
@@ -54,7 +54,7 @@ const same = (a: KeyRef, b: KeyRef): boolean => {
     return false;
   }
 };
-const current = (opened: OpenWrapped): KeyRef => wrappedRoot(core, opened).current.key;
+const current = (opened: OpenWrapped): KekRef => wrappedRoot(core, opened).current.key;
 
 test('each provider opens the same root key, and another key opens none', () => {
   const [a, b] = [way('a'), way('b')];
@@ -104,7 +104,7 @@ test('a provider that was removed no longer opens the new file; those that stay 
   const opened = openBy(a);
   changeWays(core, opened, { without: ['b'], add: [c] });
   expect(readWrapped(core, path).head.providers.map(({ name }) => name)).toEqual(['a', 'c']);
-  expect(same(current(openBy(c)), opened.roots[0]?.key ?? (0 as KeyRef))).toBe(true);
+  expect(same(current(openBy(c)), opened.roots[0]?.key ?? (0 as KekRef))).toBe(true);
   const [entry] = readWrapped(core, path).head.providers;
   if (entry === undefined) throw new Error('no provider is there');
   expect(() => unlockWrapped(core, readWrapped(core, path), entry, b.key)).toThrow(CoreError);
