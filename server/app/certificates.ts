@@ -66,7 +66,7 @@ export const openCertificates = (
       // Of a certificate that was lost. A backup of that one needs it again.
       if (existsSync(keyPath)) putInPlace(keyPath, `${keyPath}.former`);
       const pem = core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays });
-      replaceFile(path, pem, 0o644);
+      replaceFile(path, pem);
       made = summaryOf(pem);
       log.info('a self-signed certificate was created', { certificatePath: path, ...made });
     },
