@@ -41,8 +41,11 @@ export const createTenantKeks = (core: CryptoCore) => {
       const rest = open.filter((kek) => !goes(tenantId, kek.epoch));
       for (const kek of open) {
         if (rest.includes(kek)) continue;
-        if (rest.length > 0) messageKeys.of(tenantId, kek.epoch, kek);
-        core.release(kek.key);
+        try {
+          if (rest.length > 0) messageKeys.of(tenantId, kek.epoch, kek);
+        } finally {
+          core.release(kek.key);
+        }
       }
       if (rest.length > 0) keks.set(tenantId, rest);
       else {

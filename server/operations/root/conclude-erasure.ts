@@ -78,8 +78,8 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
   // They waited for copies in other tenants.
   const material = await findMaterial(from);
   if (material.unknown.length > 0) return false;
-  return (
-    earlier.some((key) => !material.usable.has(originalOf(key))) ||
-    (await erasedTenants(from, ever, material)).length > 0
-  );
+  // As the run marks them: a copy that only looks as if it had no value left still counts.
+  for (const key of earlier)
+    if (!material.usable.has(originalOf(key)) && (await from.keys.usableCopies(key)).length === 0) return true;
+  return (await erasedTenants(from, ever, material)).length > 0;
 };

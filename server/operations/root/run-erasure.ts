@@ -153,6 +153,7 @@ const addKeks = async (ports: RunPorts, { actor, tenantId, epochBefore }: Task):
         newest = Math.max(newest, destroyedAt ?? 0);
         if ((destroyedAt ?? 0) >= covered) keys += 1;
       }
+      for (const { purgedAt } of await listPurged(tx, ever)) newest = Math.max(newest, purgedAt ?? 0);
       const startedAt = newest + 1;
       await tx.decisions.set('erasure-started', String(startedAt));
       await ring.addKekEpoch(tx);

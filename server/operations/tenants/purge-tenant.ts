@@ -13,7 +13,7 @@ import { purgeSteps } from '../../ports/purge.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
-import { findTenant } from '../shared/find.ts';
+import { findTenant, showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { planForTenant, stateAfter } from './change-tenant.ts';
 import type { TenantOperations } from './interface.ts';
@@ -38,7 +38,8 @@ const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): P
   await store.write(async (tx) => {
     if (!(await isCleared(tx, tenantId)))
       await recordEvent(tx, 'tenant.cleared', actor, about('tenant', { id: tenantId, tenantId }), {
-        name: (await findTenant(tx, tenantId)).name,
+        // Its row may have been changed from outside: what was purged is cleared all the same.
+        name: (await showTenant(tx, tenantId)).name,
       });
   });
   erasure.schedule();

@@ -135,7 +135,7 @@ export const openFront = (
       access: createAccess({
         // What a unit of work reads is tested with the real store.
         store: {
-          read: { tenants: { get: async (id: string) => tenants.find((each) => each.id === id) } },
+          read: { tenants: { stored: async (id: string) => tenants.find((each) => each.id === id) } },
         } as unknown as Pick<Store, 'read'>,
         directory: {
           tenant: (name) => tenants.find(({ id, name: own }) => id === name || own === name),
