@@ -4,7 +4,6 @@ import type { Core } from '../../addon/core.ts';
 
 export type {
   AeadParameters,
-  AnyKeyRef,
   CipherParameters,
   Curve,
   DeriveParameters,
