@@ -37,16 +37,17 @@ export const callOutside = async <T>(
   const end = (message: string): void => ended.abort(new Error(message));
   const timer = setTimeout(() => end(`${place} did not answer completely within ${totalMs / 1000} s`), totalMs);
   const stop = (): void => end('the service is stopping');
+  const { signal } = ended;
   if (stopping?.aborted === true) stop();
   stopping?.addEventListener('abort', stop);
-  const { signal } = ended;
   const late = new Promise<never>((_, reject) => {
     const give = (): void => reject(signal.reason as Error);
     if (signal.aborted) give();
     else signal.addEventListener('abort', give);
   });
   try {
-    return await Promise.race([work(signal), late]);
+    // Nothing begins after the stop.
+    return await (signal.aborted ? late : Promise.race([work(signal), late]));
   } catch (error) {
     // Of a call that was ended, the reason is why.
     throw signal.aborted ? signal.reason : error;

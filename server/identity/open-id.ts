@@ -177,13 +177,13 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
 
     finish: async (returned, data) => {
       const [openid] = await libraries;
+      const { verifier, state, nonce } = JSON.parse(data) as Kept;
       const release = signIns.take('', '');
       if (release === undefined)
         throw new ServiceError('unavailable', 'too many sign-ins wait for the OpenID provider', {
           hint: 'start again at the sign-in page in a minute',
           retryAfterSeconds: answerSeconds,
         });
-      const { verifier, state, nonce } = JSON.parse(data) as Kept;
       try {
         const configuration = await lookUp();
         const tokens = await openid.authorizationCodeGrant(configuration, returned, {

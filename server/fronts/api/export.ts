@@ -65,7 +65,8 @@ export class StreamedFile {
     clearTimeout(this.#stalled);
     if (this.#isEnded) return;
     this.#isEnded = true;
-    void this.#iterator.return?.();
+    // Nobody waits for it: that a file or a page could not be closed ends nothing else.
+    void this.#iterator.return?.().catch(() => undefined);
     for (const done of this.#ended) done();
   }
 

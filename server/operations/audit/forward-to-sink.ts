@@ -75,6 +75,8 @@ export const forwardToSink = async (
   const { sink } = target;
   /** Undefined while another node forwards: it moves what is stored. */
   let cursor: Cursor | undefined;
+  /** Set aside while nothing could be written. */
+  let uncounted = 0;
   let pauseMs = shortestPauseMs;
   const sendNext = async (): Promise<Cursor | 'nothing'> => {
     if (quarantine.doubtsLog()) return 'nothing';
@@ -93,11 +95,14 @@ export const forwardToSink = async (
         record: item.sequence,
       });
     // In quarantine nothing is written: until it ends, only this process knows how far the sink is.
-    if (quarantine.closed() === undefined)
+    uncounted += refused.length;
+    if (quarantine.closed() === undefined) {
       await store.write(async (tx) => {
         await tx.settings.set(settingOf(target), `${next.record} ${next.checkpoint} ${next.log}`);
-        if (refused.length > 0) await addLost(tx, target, refused.length, clock.now());
+        if (uncounted > 0) await addLost(tx, target, uncounted, clock.now());
       });
+      uncounted = 0;
+    }
     return next;
   };
   while (!ended()) {

@@ -16,6 +16,7 @@ import type { NotificationEvent } from '../../ports/store.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 
 const batch = 50;
+const mostWidth = 400;
 const pollMs = 1_000;
 const shortestPauseMs = 1_000;
 const longestPauseMs = 300_000;
@@ -131,10 +132,11 @@ export const createNotificationDelivery = (
 
   const deliver = async (target: NotificationTarget): Promise<void> => {
     let pauseMs = shortestPauseMs;
+    let width = batch;
     /** Answers how many there were. */
     const sendNext = async (): Promise<number> => {
       const cursor = await cursorOf(target.name);
-      const events = await store.read.notifications.listEvents(cursor, batch);
+      const events = await store.read.notifications.listEvents(cursor, width);
       const refused = await sendEvents({ store, log }, target, events, {
         isStopping: () => stopping.signal.aborted,
         accepted: () => succeeded(target),
@@ -142,6 +144,8 @@ export const createNotificationDelivery = (
           pauseMs = shortestPauseMs;
         },
       });
+      // Further, until one comes that the target takes: then those that it refuses are set aside.
+      width = refused === undefined ? batch : Math.min(width * 2, mostWidth);
       if (refused !== undefined && !stopping.signal.aborted) throw refused;
       return events.length;
     };
