@@ -65,7 +65,7 @@ export class StreamedFile {
     clearTimeout(this.#stalled);
     if (this.#isEnded) return;
     this.#isEnded = true;
-    // Nobody waits for it: that a file or a page could not be closed ends nothing else.
+    // Its answer is not awaited: a file or a page that could not be closed ends nothing else.
     void this.#iterator.return?.().catch(() => undefined);
     for (const done of this.#ended) done();
   }
