@@ -42,6 +42,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
   'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
   'test/unit/operations/{authorization-rules,base,endpoint-checks}.test.ts': noService,
+  'test/unit/operations/compare-written.test.ts': 'records that only the embedded store compares',
   'test/unit/operations/request-minutes.test.ts': 'runs on both stores on its own, or reads the embedded one',
   'test/unit/snapshots/{file,format}.test.ts': noService,
   'test/unit/store/**': 'parts of the embedded store, and of both',

@@ -1,5 +1,6 @@
 // Before a checkpoint is signed, or kept next to the root key: the records that this process has written since the last one must be in the log as it
-// wrote them. Where no other process writes, there must be no others either. A writer of the database has no time before the first signature.
+// wrote them, and there must be no others. A writer of the database has no time before the first signature. Only of the embedded store: a failover of
+// PostgreSQL, which an operator accepts, replaces records that a running process remembers.
 
 import { coverRange, foldHashes, leafHash } from '../../base/merkle-tree.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
@@ -15,7 +16,7 @@ export const requireWritten = async (
   { audit }: Pick<Repositories, 'audit'>,
   size: number,
 ): Promise<void> => {
-  const first = written.first();
+  const first = link === undefined ? written.first() : undefined;
   if (first === undefined || first > size) return;
   const fault = (what: string, found: string, expected: string): ChangedDatabase =>
     new ChangedDatabase({
@@ -33,8 +34,7 @@ export const requireWritten = async (
     for (const event of page) {
       const leaf = leafHash(Buffer.from(auditEntry(event), 'utf8'));
       const known = written.hashOf(event.sequence);
-      const isOurs = known === undefined ? link !== undefined : known.equals(leaf);
-      if (event.sequence !== next || !isOurs)
+      if (event.sequence !== next || known?.equals(leaf) !== true)
         throw fault(`hash of audit record ${next}`, leaf.toString('hex'), known?.toString('hex') ?? 'no such record');
       leaves.push(leaf);
       next += 1;
