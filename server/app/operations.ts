@@ -16,6 +16,7 @@ import type { Approvals } from '../operations/approvals/governed-operation.ts';
 import type { LogForwarding } from '../operations/audit/forward-logs.ts';
 import { readAudit } from '../operations/audit/read-audit.ts';
 import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
+import { manageCopies } from '../operations/copies/manage-copies.ts';
 import { diagnoseEndpoint } from '../operations/endpoints/diagnose-endpoint.ts';
 import { externalKeyStores } from '../operations/endpoints/external-key-stores.ts';
 import { createEndpointOperations } from '../operations/endpoints/index.ts';
@@ -78,6 +79,7 @@ export const createOperations = (ports: Ports, parts: OperationParts): Operation
     diagnostics: diagnoseEndpoint(ports, ports.diagnosis),
     requests: readRequests(ports),
     runbooks: followRunbook(ports, readRunbooks()),
+    copies: manageCopies(ports),
     recoveryKeys: recoveryKeys(ports, rules.snapshots),
     audit: readAudit(ports, sealer, forwarding),
     approvals: approvals.operations,

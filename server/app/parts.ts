@@ -15,14 +15,12 @@ import { createNotificationWatch } from '../operations/notifications/watch.ts';
 import { createRequestMinutes } from '../operations/requests/request-minutes.ts';
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
 import { createProviderChanges } from '../operations/root/change-provider.ts';
-import { createRootBackups } from '../operations/root/root-backup.ts';
 import { checkHealth } from '../operations/service/check-health.ts';
 import { createHousekeeping } from '../operations/service/housekeeping.ts';
 import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
-import { createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
@@ -35,7 +33,6 @@ import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import type { Observed } from './observation.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
-import { readBackupReceipt } from './service-backup.ts';
 import { openSink, openTarget } from './sinks.ts';
 
 /** The snapshots may be in a network folder that hangs: they come last. */
@@ -130,8 +127,6 @@ export const createParts = (
     telemetryState,
   });
   const providerChanges = createProviderChanges(ports);
-  const rootBackups = createRootBackups(ports);
-  const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
   const jobs: Jobs = {
@@ -147,8 +142,7 @@ export const createParts = (
       async () => {
         await sealer.run();
         await providerChanges.run();
-        await rootBackups.run();
-        await serviceBackups.run();
+        await opened.receipts.run();
       },
       (all) => latency.flush(all),
       forwarding.requestsRemoved,

@@ -11,6 +11,7 @@ import { createOpenId } from '../identity/open-id.ts';
 import { createPasskeys } from '../identity/passkeys.ts';
 import { createPasswordHashes } from '../native/password-hashes.ts';
 import { readHostUptime } from '../native/process-facts.ts';
+import { type CopyReceipts, createCopyReceipts } from '../operations/copies/take-receipts.ts';
 import { createDirectory } from '../operations/data-path/directory.ts';
 import { createMeter } from '../operations/data-path/meter.ts';
 import { createUsageLog } from '../operations/data-path/usage-log.ts';
@@ -28,6 +29,7 @@ import type { ServiceEvents } from './events.ts';
 import { readAuthorities, readOpenId } from './identity.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Nodes } from './nodes.ts';
+import { readBackupReceipts } from './service-backup.ts';
 import { readPem } from './tls-files.ts';
 
 export interface OpenedPorts {
@@ -38,6 +40,7 @@ export interface OpenedPorts {
   readonly folder: SnapshotFolder;
   readonly spread: RootSpread;
   readonly erasure: ErasureScheduler;
+  readonly receipts: CopyReceipts;
   readonly marks: ProbeMarks;
   readonly trustedAuthorities: readonly string[];
 }
@@ -78,11 +81,16 @@ export const createPorts = (
   const exclusion = createExclusion();
   const spread = createRootSpread({ core, root, ring, store, clock, log, fleet, events });
   const { gatherMs, missingSnapshots } = config.erasure;
+  const receipts = createCopyReceipts(
+    { store: ownStore, clock },
+    { 'service-backup': () => readBackupReceipts(config.dataDirectory), 'root-backup': root.backups },
+  );
   const erasure = createErasureScheduler(
     {
       ...{ store, core, ring, root, clock, log, archive, exclusion, fleet },
       spread,
       missingSnapshots,
+      takeReceipts: () => receipts.run('now'),
       awaitCopies: createAwaitCopies({ store, root, clock }, config.postgresql?.replicaLagMs ?? 0),
     },
     { gatherMs, ...erasureRetry },
@@ -143,5 +151,5 @@ export const createPorts = (
       { crypto: raw, marks, node: listening, trust: [...rootCertificates, ...trustedAuthorities] },
     ),
   };
-  return { ports, idempotency, preconditions, deadlines, folder, spread, erasure, marks, trustedAuthorities };
+  return { ports, idempotency, preconditions, deadlines, folder, spread, erasure, receipts, marks, trustedAuthorities };
 };

@@ -8,12 +8,13 @@ import { dirname, join } from 'node:path';
 import type { Core, KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
-import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
+import { putInPlace, writeDurably } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
+import { addReceipt, readReceipts } from '../base/receipts.ts';
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
-import type { ServiceBackup } from '../domain/service-backup.ts';
+import { type BackupReceipt, parseBackupReceipt } from '../domain/backup-receipt.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { restoredSetting } from '../operations/audit/compare-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
@@ -21,7 +22,7 @@ import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
 import { openRootBackup, restoreRoot } from '../roots/backup.ts';
 import { openFileRoot } from '../roots/file.ts';
-import { anchorBeside, backupBeside } from '../roots/files.ts';
+import { anchorBeside, backupBeside, backupReceiptPath } from '../roots/files.ts';
 import { openWrappedFile } from '../roots/open.ts';
 import { type AskPassphrase, WayClosed } from '../roots/ways.ts';
 import { formatOf, type OpenWrapped } from '../roots/wrapped-file.ts';
@@ -82,17 +83,14 @@ const explain = (error: unknown, config: Config): unknown => {
 const draftName = 'dke.db.backup';
 const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'backup-receipt');
 
-/** What the newest backup left; a receipt that cannot be read is none. */
-export const readBackupReceipt = (dataDirectory: string): ServiceBackup | undefined => {
-  try {
-    const receipt = JSON.parse(readFileSync(receiptPath(dataDirectory), 'utf8')) as ServiceBackup;
-    const { backupId, at, bytes } = receipt;
-    const isReceipt = typeof backupId === 'string' && Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
-    return isReceipt ? { backupId: backupId.slice(0, 64), at, bytes } : undefined;
-  } catch {
-    return undefined;
-  }
-};
+/** What the backups of this service left, the oldest first. */
+export const readBackupReceipts = (dataDirectory: string): readonly BackupReceipt[] =>
+  readReceipts(receiptPath(dataDirectory), parseBackupReceipt);
+
+/** Of a receipt: what a backup has. */
+const madeOf = ({ records, rootEpochs }: { readonly records: number; readonly rootEpochs: readonly number[] }) => ({
+  ...{ state: 'made', records, rootEpoch: Math.max(...rootEpochs), oldestRootEpoch: Math.min(...rootEpochs) },
+});
 
 /** Writes a backup into a new file. The service may run. Throws StartError. */
 export const createBackup = async (config: Config, version: string, out: string): Promise<BackupReport> => {
@@ -100,6 +98,8 @@ export const createBackup = async (config: Config, version: string, out: string)
   const path = join(config.dataDirectory, 'dke.db');
   let lock: DirectoryLock | undefined;
   const draft = join(config.dataDirectory, draftName);
+  const receipts = receiptPath(config.dataDirectory);
+  let begun: { readonly id: string; readonly state: 'begun'; readonly at: number } | undefined;
   try {
     const owner = statSync(path, { throwIfNoEntry: false })?.uid;
     if (owner === undefined)
@@ -112,7 +112,12 @@ export const createBackup = async (config: Config, version: string, out: string)
     for (const file of filesOf(draft)) rmSync(file, { force: true });
     // Read first: the database never knows less than what is kept next to the root key.
     const checkpoint = anchorBeside(config.root.path).read();
-    const at = toRfc3339(systemClock.now());
+    const now = systemClock.now();
+    const at = toRfc3339(now);
+    const backupId = newId(now);
+    // Before the database is read: an erasure run that ends in the meantime knows that there is a backup.
+    begun = { id: backupId, state: 'begun', at: now };
+    addReceipt(receipts, begun);
     const { recoveryKeys, ...facts } = copyDatabase(path, draft);
     const keys = recoveryKeys.map(({ id, publicKey }) => ({
       id,
@@ -130,11 +135,9 @@ export const createBackup = async (config: Config, version: string, out: string)
       { name: 'database', from: { path: draft } },
     ];
     const { core } = rootOptionsOf(config, () => Promise.resolve(undefined));
-    const backupId = newId(systemClock.now());
     const bytes = await writeBackup(core, out, { backupId, at, version, ...facts }, keys, parts);
-    // The service reads it, and reminds people when the next one is due.
-    replaceFile(receiptPath(config.dataDirectory), JSON.stringify({ backupId, at: Date.parse(at), bytes }));
     const rootEpoch = Math.max(...facts.rootEpochs);
+    addReceipt(receipts, { ...begun, ...madeOf(facts), until: systemClock.now(), bytes });
     const receipt = backupBeside(config.root.path);
     return {
       file: out,
@@ -147,6 +150,7 @@ export const createBackup = async (config: Config, version: string, out: string)
       rootKeyBackup: receipt === undefined ? 'none' : receipt.epoch === rootEpoch ? 'current' : 'outdated',
     };
   } catch (error) {
+    if (begun !== undefined) addReceipt(receipts, { ...begun, state: 'failed' });
     throw explain(error, config);
   } finally {
     for (const file of filesOf(draft)) rmSync(file, { force: true });
@@ -415,6 +419,15 @@ export const restoreBackup = async (
       mkdirSync(dirname(configPath), { recursive: true });
       undo.push(() => rmSync(configPath, { force: true }));
       writeDurably(configPath, write);
+    }
+    // It is in no backup of itself, and the service has to know of both files.
+    const at = Date.parse(preface.at);
+    addReceipt(receiptPath(dataDirectory), { id: preface.backupId, at, until: at, ...madeOf(preface) });
+    if (rootBackup !== undefined) {
+      undo.push(() => rmSync(backupReceiptPath(declared.path), { force: true }));
+      const now = systemClock.now();
+      const { state, rootEpoch, oldestRootEpoch } = madeOf(preface);
+      addReceipt(backupReceiptPath(declared.path), { id: newId(now), at: now, state, rootEpoch, oldestRootEpoch });
     }
     putInPlace(draft, database);
     return {

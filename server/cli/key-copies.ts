@@ -1,24 +1,31 @@
-// The copies of a key in other tenants, in words.
+// The copies of a key, in the words of the service, and the command that ends each.
 
 import type { KeyCopies } from '../fronts/contract/api/keys.ts';
 
+type Copy = KeyCopies['items'][number];
+
 export const describeCopies = ({ count, items }: KeyCopies): string => {
   if (count === 0) return 'none';
-  const named = items.map(({ tenantName }) => tenantName);
+  const named = [...new Set(items.filter(({ waits }) => waits).map(({ tenantName, place }) => tenantName ?? place))];
   return `${count}${named.length === 0 ? '' : ` (${named.join(', ')})`}`;
 };
 
+const endOf = ({ place, id, tenantId, applicationId }: Copy): string | undefined => {
+  if (place === 'other-tenant')
+    return applicationId === null ? undefined : `dke tde key destroy ${id} --tenant ${tenantId}`;
+  return place === 'snapshot' ? `dke snapshot delete ${id}` : `dke copy confirm-destroyed ${id}`;
+};
+
 /** Lines for people who are about to destroy the key, or have. */
-export const copyLines = (copies: KeyCopies): readonly string[] => {
-  if (copies.count === 0) return [];
-  const hidden = copies.count - copies.items.length;
+export const copyLines = ({ count, items }: KeyCopies): readonly string[] => {
+  if (count === 0 && items.length === 0) return [];
+  const hidden = count - items.filter(({ waits }) => waits).length;
   return [
-    `copies in other tenants: ${describeCopies(copies)}. They stay usable, and the key is not unrecoverable until they are destroyed:`,
-    ...copies.items.map(({ keyId, tenantId, tenantName, applicationId }) =>
-      applicationId === null
-        ? `  ${keyId} of ${tenantName}: a general-purpose key is destroyed when its tenant is purged`
-        : `  dke tde key destroy ${keyId} --tenant ${tenantId}`,
-    ),
-    ...(hidden === 0 ? [] : [`  ${hidden} in tenants that you cannot see: ask an administrator of the platform`]),
+    `copies: ${describeCopies({ count, items })}. The key is not unrecoverable while there is one of them:`,
+    ...items.flatMap((copy) => {
+      const end = endOf(copy);
+      return [`  ${copy.text}`, ...(end === undefined ? [] : [`    ${end}`])];
+    }),
+    ...(hidden <= 0 ? [] : [`  ${hidden} that you cannot see: ask an administrator of the platform`]),
   ];
 };

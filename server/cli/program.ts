@@ -44,6 +44,7 @@ const nouns: Readonly<Record<string, readonly [summary: string, load: () => Prom
   ],
   approval: ['requests that need approval (dual control)', async () => (await import('./approval.ts')).addApproval],
   snapshot: ['backup and restore of a tenant', async () => (await import('./snapshot.ts')).addSnapshot],
+  copy: ['files that left the service with its keys', async () => (await import('./copy.ts')).addCopy],
   'recovery-key': [
     'keys that open snapshots, stored away from the service',
     async () => (await import('./recovery-key.ts')).addRecoveryKey,

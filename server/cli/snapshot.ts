@@ -298,12 +298,10 @@ export const addSnapshot = (program: Command): void => {
   noun.row(
     routes.ofKey,
     'of-key <key>',
-    'Lists where a key may still be: exported snapshots that contain it, even if it was destroyed since, and copies of it ' +
-      'in other tenants.',
+    'Lists where a key may still be, even if it was destroyed since: in other tenants, in exported snapshots and in backups.',
     {
-      value: ({ exported: items, copies }) => ({ items, copies }),
-      text: (output, { exported: items, copies }) => {
-        output.list({ items }, { SNAPSHOT: 'snapshotId', OF: 'snapshotAt', EXPORTED: 'at', BY: 'actorName' });
+      text: (output, copies) => {
+        output.list(copies, { PLACE: 'place', ID: 'id', AT: 'at', WAITS: ({ waits }) => (waits ? 'yes' : 'no') });
         for (const line of copyLines(copies)) output.say(line);
       },
     },

@@ -230,7 +230,7 @@ const blastRadiusRows = (radius: BlastRadius) => ({
 });
 const describeRadius = ({ groupApplications, hosts, lastUsedAt, copies }: BlastRadius): string =>
   `last used ${lastUsedAt ?? 'never'}; hosts: ${hosts.join(', ') || 'none'}; other applications of the group: ` +
-  `${groupApplications.map(({ name }) => name).join(', ') || 'none'}; copies in other tenants: ${describeCopies(copies)}`;
+  `${groupApplications.map(({ name }) => name).join(', ') || 'none'}; copies: ${describeCopies(copies)}`;
 
 const addMasterKey = (tde: Noun): void => {
   const noun = tde.noun('key', 'master keys, and other secret and private keys of databases');

@@ -39,9 +39,9 @@ export const addTenant = (program: Command): void => {
     noun.row(routes[verb], `${verb} <tenant>`, description, {
       plan: {
         name: ({ tenant }) => tenant.name,
-        say: ({ tenant, impact: { endpoints, applications, keys, tokens, exportedCopies } }) =>
+        say: ({ tenant, impact: { endpoints, applications, keys, tokens, copies } }) =>
           `Tenant ${tenant.name} ${consequence}: ${endpoints} endpoints, ${applications} applications of databases, ${keys} keys, ${tokens} tokens.${
-            exportedCopies === 0 ? '' : ` ${exportedCopies} exported snapshot copies are not erased.`
+            copies === 0 ? '' : ` ${copies} exported snapshots and backups are not erased: dke copy list.`
           }`,
       },
     });

@@ -29,7 +29,7 @@ interface AuditRow {
 
 const approvalFields = ['operation', 'subjectKind', 'subjectId', 'name', 'requestedBy'] as const;
 /** What there was in a tenant when it stopped. */
-const tenantContents = ['vaults', 'keys', 'endpoints', 'applications', 'tokens', 'exportedCopies'] as const;
+const tenantContents = ['vaults', 'keys', 'endpoints', 'applications', 'tokens', 'copies'] as const;
 
 export const auditKinds = {
   'service.started': {
@@ -70,7 +70,7 @@ export const auditKinds = {
   'tenant.unrecoverable': {
     severity: 'high',
     activity: 'delete',
-    fields: ['name', 'purgedAt', 'unrecoverableAt', 'erasure', 'except'],
+    fields: ['name', 'purgedAt', 'unrecoverableAt', 'erasure', 'except', 'rootBackups'],
   },
   'vault.created': { severity: 'info', activity: 'create', fields: ['name', 'kind'] },
   'vault.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
@@ -113,7 +113,7 @@ export const auditKinds = {
   'key.unrecoverable': {
     severity: 'high',
     activity: 'delete',
-    fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure', 'except'],
+    fields: ['name', 'destroyedAt', 'unrecoverableAt', 'erasure', 'except', 'rootBackups'],
   },
   /** A copy of the key's record did not open, and was restored from the other one. */
   'key.repaired': { severity: 'high', activity: 'update', fields: ['name', 'version', 'copy', 'from'] },
@@ -185,6 +185,8 @@ export const auditKinds = {
   'snapshot.purged': { severity: 'medium', activity: 'delete', fields: ['origin'] },
   /** A copy left the service: from here on a destroyed key may be in it. */
   'snapshot.exported': { severity: 'high', activity: 'read', fields: ['size'] },
+  /** An operator has confirmed it of a file that left the service, or the command that made it failed. */
+  'copy.destroyed': { severity: 'high', activity: 'delete', fields: ['copyKind', 'at', 'snapshotId', 'reason'] },
   /** Destroyed keys were erased from a snapshot that the service stores. */
   'snapshot.keys-erased': { severity: 'info', activity: 'delete', fields: ['keys'] },
   /** The service was given the key of one snapshot, for one use of it. */
@@ -405,6 +407,7 @@ export const subjectKinds = [
   'endpoint',
   'external-key-store',
   'snapshot',
+  'copy',
   'recovery-key',
   'token',
   'approval',

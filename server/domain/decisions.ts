@@ -9,6 +9,7 @@ export const decisionNames = [
   'erasure-copies', // without a name a copy of the database is not waited for
   'snapshots-erased-until', // a later time leaves destroyed keys in snapshots
   'snapshot-folder', // another mark takes an empty folder for the one with the snapshots
+  'copies-adopted', // without it, what earlier versions knew of copies is read again
   'default-tenant', // requests without a tenant reach another one
   'audit-origin', // checkpoints are of a log of another name
   'restored', // without it a restored backup is served before it is confirmed

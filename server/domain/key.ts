@@ -1,5 +1,6 @@
 // Keys: general-purpose ones and TDE master keys share one row type. Material is elsewhere and sealed; nothing here is secret.
 
+import type { KeyCopies } from './copies.ts';
 import type { EndpointState } from './endpoint.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
@@ -41,7 +42,7 @@ export interface Key {
   /** The time of the last re-import after the soft deletion; null when there was none. */
   readonly reimportedAt: number | null;
   readonly destroyedAt: number | null;
-  /** End of the erasure run: from here old pages, logs and backups of the database cannot be opened. */
+  /** The service knows no copy that opens the key any more (copies.ts). */
   readonly unrecoverableAt: number | null;
   /** Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the end. Never changes. */
   readonly copyOf: string | null;
@@ -87,18 +88,6 @@ export interface KeyVersion {
   readonly createdAt: number;
   /** Whether the shared vault contains a copy now. False after soft deletion (until re-import) and after destruction. */
   readonly vaultCopy: boolean;
-}
-
-/** Copies of a key in other tenants that are not destroyed: a snapshot was restored as another tenant. */
-export interface KeyCopies {
-  readonly count: number;
-  /** Those in tenants that the actor may see. */
-  readonly items: readonly {
-    readonly keyId: string;
-    readonly tenantId: string;
-    readonly tenantName: string;
-    readonly applicationId: string | null;
-  }[];
 }
 
 /** Who uses a key. */

@@ -283,7 +283,12 @@ export const metrics = {
   },
   dke_erasure_pending_keys: {
     type: 'gauge',
-    help: 'Destroyed keys that are not yet unrecoverable from old pages and backups of the store.',
+    help: 'Destroyed keys that no erasure run has covered yet.',
+    labels: [],
+  },
+  dke_erasure_waiting_keys: {
+    type: 'gauge',
+    help: 'Destroyed keys that are not unrecoverable because of copies that the service knows (dke copy list --left).',
     labels: [],
   },
   dke_erasure_state: {

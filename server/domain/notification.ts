@@ -324,6 +324,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'erasure.copies-left': {
+    text: 'destroyed keys can still be recovered, because the service knows copies that open them: {name}',
+    fix: 'run dke copy list --left; destroy the files that you do not need, and run dke copy confirm-destroyed; dke snapshot of-key shows the copies of one key',
+    action: 'View copies',
+    page: '/snapshots',
+    leadDays: [],
+    severities: ['medium'],
+  },
   'health.failing': {
     text: 'the service failed its own check: {name}',
     fix: "run dke status to see what failed; the server's log names the reason",

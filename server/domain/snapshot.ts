@@ -54,16 +54,6 @@ export interface Snapshot {
   readonly integrity: Integrity;
 }
 
-/** A copy that left the service: anyone who has it and a recovery key has every key in it. */
-export interface SnapshotExport {
-  readonly id: string;
-  readonly snapshotId: string;
-  readonly at: number;
-  readonly actorId: string;
-  readonly actorName: string;
-  readonly createdAt: number;
-}
-
 export interface RecoveryKey {
   /** 16 hexadecimal digits. */
   readonly id: string;

@@ -1,7 +1,8 @@
 // What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
-import type { Key, KeyAlgorithm, KeyCopies, KeyUsage, ObjectClass } from './key.ts';
+import type { KeyCopies } from './copies.ts';
+import type { Key, KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';
 import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';

@@ -44,7 +44,7 @@ export interface Tenant {
   /** Until then a deleted tenant can be restored; from then on it is purged. */
   readonly purgeAt: number | null;
   readonly purgedAt: number | null;
-  /** End of the erasure run that followed the purge: from here old pages, logs and backups of the database cannot be opened. */
+  /** After the purge: the service knows no copy that opens one of its keys (copies.ts). */
   readonly unrecoverableAt: number | null;
   /** 'tampered': a stored column was changed from outside; everything in the tenant is stopped and an alarm was recorded. */
   readonly integrity: Integrity;

@@ -11,6 +11,7 @@ import type { AccessOperations, AuthenticationOperations, TokenOperations } from
 import type { ApplicationOperations, TdeGroupOperations } from './applications/interface.ts';
 import type { ApprovalOperations, DualControlOperations } from './approvals/interface.ts';
 import type { AuditOperations } from './audit/interface.ts';
+import type { CopyOperations } from './copies/interface.ts';
 import type { DiagnosticsOperations, EndpointOperations, ExternalKeyStoreOperations } from './endpoints/interface.ts';
 import type { KeyOperations, MasterKeyOperations } from './keys/interface.ts';
 import type { NodeOperations } from './nodes/interface.ts';
@@ -76,6 +77,7 @@ export interface Operations extends PeopleOperations, AuthenticationOperations, 
   readonly requests: RequestOperations;
   readonly externalKeyStores: ExternalKeyStoreOperations;
   readonly snapshots: SnapshotOperations;
+  readonly copies: CopyOperations;
   readonly recoveryKeys: RecoveryKeyOperations;
   readonly audit: AuditOperations;
   readonly approvals: ApprovalOperations;

@@ -1,5 +1,6 @@
 // The source of the root key. A root has epochs; during an erasure run two are open, the older as `previous`.
 
+import type { BackupReceipt } from '../domain/backup-receipt.ts';
 import type { KekRef } from './crypto-core.ts';
 
 export interface RootKey {
@@ -65,8 +66,8 @@ export interface RootProvider {
   };
   /** A new key for a provider, which `dke root rewrap` has left while the service runs. */
   pendingChange(): ProviderChange | undefined;
-  /** The newest backup that was made on this host. */
-  backup(): RootBackup | undefined;
+  /** Receipts of the backups that were made on this host, the oldest first. */
+  backups(): readonly BackupReceipt[];
   /** Checks the root's file again: throws when it can no longer be read. Cheap: used by the health check. */
   check(): void;
   /** Gives its keys back. */

@@ -1,6 +1,6 @@
 // What the store keeps of snapshots and recovery keys; the snapshots themselves are files (snapshot-archive.ts).
 
-import type { RecoveryKey, Snapshot, SnapshotExport } from '../domain/snapshot.ts';
+import type { RecoveryKey, Snapshot } from '../domain/snapshot.ts';
 import type { Window } from './window.ts';
 
 export interface SnapshotFilter {
@@ -14,11 +14,6 @@ export interface SnapshotRepository {
   list(filter: SnapshotFilter, window: Window): Promise<readonly Snapshot[]>;
   insert(snapshot: Snapshot): Promise<void>;
   update(snapshot: Snapshot): Promise<void>;
-  /** Newest first. */
-  exports(snapshotId: string): Promise<readonly SnapshotExport[]>;
-  insertExport(made: SnapshotExport): Promise<void>;
-  /** Exports of snapshots of a tenant whose state is between two records of the audit log. */
-  exportsBetween(tenantId: string, fromSize: number, toSize: number): Promise<readonly SnapshotExport[]>;
 }
 
 export interface RecoveryKeyRepository {

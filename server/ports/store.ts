@@ -23,6 +23,7 @@ import type { Tenant, TenantScope } from '../domain/tenant.ts';
 import type { Sound, Vault } from '../domain/vault.ts';
 import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
+import type { OutsideCopyRepository } from './outside-copies.ts';
 import type { PeopleRepositories } from './people.ts';
 import type { PurgeRepository } from './purge.ts';
 import type {
@@ -88,8 +89,8 @@ export interface TenantContents {
   readonly endpoints: number;
   readonly applications: number;
   readonly tokens: number;
-  /** Exports of its snapshots: copies that no erasure reaches. */
-  readonly exportedCopies: number;
+  /** Files that left the service with its keys, which no erasure reaches. */
+  readonly copies: number;
 }
 
 /** What happened to a notification, as it was then. */
@@ -205,7 +206,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     insert(tenant: Tenant): Promise<void>;
     update(tenant: Tenant): Promise<void>;
     /** What is in it and would stop with it. */
-    contents(id: string): Promise<TenantContents>;
+    contents(id: string): Promise<Omit<TenantContents, 'copies'>>;
   };
   /** What the purge of a tenant removes. */
   readonly purge: PurgeRepository;
@@ -264,8 +265,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
-    /** For people: how many keys are destroyed before this time, not unrecoverable, and without a usable copy in another tenant. */
-    erasable(before: number): Promise<number>;
+    /** For people: how many keys are destroyed and not unrecoverable; `pending`: those since this time, which no erasure run has covered. */
+    erasable(covered: number): Promise<{ readonly pending: number; readonly waiting: number }>;
     /** Those that are destroyed before this time and not yet unrecoverable, by destruction; those behind `after`. */
     listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
     /** Whose key material is stored, by tenant and object, with the key of that id; those behind `after`. */
@@ -277,8 +278,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     listByIds(ids: readonly string[]): Promise<readonly Key[]>;
     /** Whether the tenant has a key that is not unrecoverable. */
     hasRecoverable(tenantId: string): Promise<boolean>;
-    /** In all tenants: the copies of a key that are not destroyed, and what it is a copy of. */
-    usableCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
+    /** In all tenants: the copies of a key, and what it is a copy of; in any state. */
+    otherCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
     insertVersion(version: StoredVersion): Promise<void>;
   };
@@ -377,6 +378,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     >;
   };
   readonly snapshots: SnapshotRepository;
+  readonly outsideCopies: OutsideCopyRepository;
   readonly openings: OpeningRepository;
   readonly recoveryKeys: RecoveryKeyRepository;
   readonly keyBindings: KeyBindingRepository;

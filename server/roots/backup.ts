@@ -3,8 +3,10 @@
 
 import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';
-import { replaceFile } from '../base/durable-files.ts';
+import { newId } from '../base/ids.ts';
+import { addReceipt } from '../base/receipts.ts';
 import type { RootBackup, RootKey } from '../ports/root-provider.ts';
+import { backupReceiptPath } from './files.ts';
 import { openWrappedFile, type RootOptions } from './open.ts';
 import { type AskPassphrase, createWays, WayClosed } from './ways.ts';
 import {
@@ -108,8 +110,13 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
     typed = given && Buffer.from(given);
     return given;
   };
-  const source = await openRoots(options);
+  const receipts = backupReceiptPath(root.path);
+  const begun = { id: newId(now), state: 'begun', at: now };
+  let source: Awaited<ReturnType<typeof openRoots>> | undefined;
+  // Before the root key is read: a run that erases it in the meantime knows that there is a backup.
+  addReceipt(receipts, begun);
   try {
+    source = await openRoots(options);
     const way = { name, type: 'passphrase', credential: undefined, file: undefined, descriptor: undefined } as const;
     const made = await createWays(core, options.readDescriptor).make(way, keep);
     try {
@@ -124,15 +131,17 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
     } finally {
       releaseWrapped(core, opened);
     }
-    const receipt: RootBackup = { epoch: Math.max(...source.roots.map(({ epoch }) => epoch)), at: now };
-    replaceFile(`${root.path}.backup`, `${JSON.stringify(receipt)}\n`);
-    return receipt;
+    const epochs = source.roots.map(({ epoch }) => epoch);
+    const rootEpoch = Math.max(...epochs);
+    addReceipt(receipts, { ...begun, state: 'made', rootEpoch, oldestRootEpoch: Math.min(...epochs) });
+    return { epoch: rootEpoch, at: now };
   } catch (error) {
     rmSync(out, { force: true });
+    addReceipt(receipts, { ...begun, state: 'failed' });
     throw error;
   } finally {
     typed?.fill(0);
-    source.release();
+    source?.release();
   }
 };
 

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
-import { anchorBeside, backupBeside } from './files.ts';
+import { anchorBeside, backupReceipts } from './files.ts';
 
 type RootCore = Pick<
   Core,
@@ -69,7 +69,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
     },
     pendingChange: () => undefined,
     anchor: anchorBeside(path),
-    backup: () => backupBeside(path),
+    backups: () => backupReceipts(path),
     check: () => {
       const seen = core.openRootFile(path);
       core.release(seen.current.key);

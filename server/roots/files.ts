@@ -19,7 +19,9 @@ import { basename, dirname, join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { replaceFile } from '../base/durable-files.ts';
+import { readReceipts } from '../base/receipts.ts';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
+import { type BackupReceipt, parseBackupReceipt } from '../domain/backup-receipt.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
 
 const said = (work: string, path: string, error: unknown): CoreError =>
@@ -135,14 +137,17 @@ export const rootFilesBeside = (path: string): readonly string[] => {
   }
 };
 
-/** The receipt of the newest backup; one that cannot be read is none. */
+/** Where the receipts of backups of the root key are. */
+export const backupReceiptPath = (path: string): string => `${path}.backup`;
+export const backupReceipts = (path: string): readonly BackupReceipt[] =>
+  readReceipts(backupReceiptPath(path), parseBackupReceipt);
+
+/** The newest backup that was made on this host. */
 export const backupBeside = (path: string): RootBackup | undefined => {
-  try {
-    const { epoch, at } = JSON.parse(readFileSync(`${path}.backup`, 'utf8')) as RootBackup;
-    return Number.isSafeInteger(epoch) && Number.isSafeInteger(at) ? { epoch, at } : undefined;
-  } catch {
-    return undefined;
-  }
+  const made = backupReceipts(path).flatMap(({ state, rootEpoch, at }) =>
+    state === 'made' && rootEpoch !== null ? [{ epoch: rootEpoch, at }] : [],
+  );
+  return made.toSorted((one, other) => one.epoch - other.epoch || one.at - other.at).at(-1);
 };
 
 /** The checkpoint of the audit log that is kept next to the root key. */

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { CoreError, type KekRef } from '../../addon/core.ts';
 import type { RootKey, RootProvider } from '../ports/root-provider.ts';
-import { anchorBeside, backupBeside, erase, overwrite, readOwnFile } from './files.ts';
+import { anchorBeside, backupReceipts, erase, overwrite, readOwnFile } from './files.ts';
 import {
   type ChangeRequest,
   changeContext,
@@ -157,7 +157,7 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
     erasePrevious: () => erasePrevious(core, state),
     pendingChange: () => pendingChange(core, state),
     anchor: anchorBeside(path),
-    backup: () => backupBeside(path),
+    backups: () => backupReceipts(path),
     check: () => {
       const { slots, head: seen } = readWrapped(core, path);
       const { head: own, current } = state;

@@ -1,18 +1,11 @@
 // Destroyed keys that are not unrecoverable yet, the copies of a key that restores have made in other tenants, and whose key material there is. SQL
 // narrows: each row tells by its integrity whether it counts.
 
-import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { Key } from '../domain/key.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { keysTables } from './tables/keys.ts';
-
-/** A key and its copies have this in common. */
-const original = sql`coalesce(keys.copy_of, keys.id)`;
-/** Two queries, because each has an index of its own. */
-const hasUsableCopy = sql<boolean>`(
-  exists (select 1 from keys as one where one.id = ${original} and one.id != keys.id and one.state != 'destroyed')
-  or exists (select 1 from keys as one where one.copy_of = ${original} and one.id != keys.id and one.state != 'destroyed'))`;
 
 const atOnce = 200;
 
@@ -21,7 +14,7 @@ export const createErasableKeys = (
   toKey: (row: Selectable<Schema['keys']>) => Key,
 ): Pick<
   Repositories['keys'],
-  'erasable' | 'listErasable' | 'hasRecoverable' | 'usableCopies' | 'materialOwners' | 'listByIds'
+  'erasable' | 'listErasable' | 'hasRecoverable' | 'otherCopies' | 'materialOwners' | 'listByIds'
 > => {
   const destroyed = (before: number) =>
     db.selectFrom('keys').where('destroyed_at', '<', before).where('unrecoverable_at', 'is', null);
@@ -34,12 +27,15 @@ export const createErasableKeys = (
     return all;
   };
   return {
-    erasable: async (before) => {
-      const found = await destroyed(before)
-        .where(sql<boolean>`not ${hasUsableCopy}`)
-        .select((e) => e.fn.countAll<number>().as('count'))
+    erasable: async (covered) => {
+      const found = await destroyed(Number.MAX_SAFE_INTEGER)
+        .select((e) => [
+          e.fn.countAll<number>().as('all'),
+          e.fn.count<number>(e.case().when('destroyed_at', '>=', covered).then(1).end()).as('pending'),
+        ])
         .executeTakeFirst();
-      return Number(found?.count ?? 0);
+      const pending = Number(found?.pending ?? 0);
+      return { pending, waiting: Number(found?.all ?? 0) - pending };
     },
     listErasable: async (before, limit, after) => {
       let query = destroyed(before).selectAll().orderBy('destroyed_at').orderBy('id').limit(limit);
@@ -57,14 +53,13 @@ export const createErasableKeys = (
         .executeTakeFirst();
       return found !== undefined;
     },
-    usableCopies: async ({ id, copyOf }) => {
+    otherCopies: async ({ id, copyOf }) => {
       const first = copyOf ?? id;
       const found = await db
         .selectFrom('keys')
         .selectAll()
         .where((e) => e.or([e('id', '=', first), e('copy_of', '=', first)]))
         .where('id', '!=', id)
-        .where('state', '!=', 'destroyed')
         .orderBy('id')
         .execute();
       return found.map(toKey);

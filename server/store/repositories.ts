@@ -17,6 +17,7 @@ import { createKeyTags } from './key-tags.ts';
 import { createKeys } from './keys.ts';
 import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
+import { createOutsideCopies } from './outside-copies.ts';
 import { createPeople } from './people.ts';
 import { createPurge } from './purge.ts';
 import { createRequestLog } from './request-log.ts';
@@ -74,6 +75,7 @@ export const createRepositories = (
     requests: createRequestLog(db),
     search: createSearch(db),
     snapshots: createSnapshots(db, policyRows),
+    outsideCopies: createOutsideCopies(db, policyRows),
     openings: createOpenings(db),
     recoveryKeys: createRecoveryKeys(db, policyRows),
     keyBindings: createKeyBindings(db),

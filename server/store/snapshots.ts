@@ -2,7 +2,7 @@
 
 import type { Kysely, Selectable } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
-import type { RecoveryKey, Snapshot, SnapshotCounts, SnapshotExport, Verification } from '../domain/snapshot.ts';
+import type { RecoveryKey, Snapshot, SnapshotCounts, Verification } from '../domain/snapshot.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type {
   KeyBindingRepository,
@@ -38,25 +38,12 @@ const toSnapshot = (row: Selectable<Schema['snapshots']>, integrity: Integrity):
   integrity,
 });
 
-const exportMembers = membersOf<SnapshotExport>()(snapshotsTables.snapshot_exports);
-const toExport = (row: Selectable<Schema['snapshot_exports']> & { readonly created_at: number }): SnapshotExport => ({
-  ...exportMembers.fromRow(row),
-  createdAt: row.created_at,
-});
-
 const recoveryKeyMembers = membersOf<RecoveryKey>()(snapshotsTables.recovery_keys);
 const openingMembers = membersOf<StoredOpening>()(snapshotsTables.snapshot_openings);
 
 export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): SnapshotRepository => {
   const load = (row: Selectable<Schema['snapshots']>): Snapshot =>
     toSnapshot(row, policyRows.integrity('snapshots', row));
-  const exported = () =>
-    db
-      .selectFrom('snapshot_exports')
-      .innerJoin('snapshots', 'snapshots.id', 'snapshot_exports.snapshot_id')
-      .selectAll('snapshot_exports')
-      .select('snapshots.created_at')
-      .orderBy('snapshot_exports.id', 'desc');
   return {
     get: async (id) => {
       const row = await db.selectFrom('snapshots').selectAll().where('id', '=', id).executeTakeFirst();
@@ -76,24 +63,6 @@ export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): Sna
       refuseTampered(snapshot);
       await policyRows.update('snapshots', snapshotRow(snapshot));
     },
-    exports: async (snapshotId) =>
-      (await exported().where('snapshot_exports.snapshot_id', '=', snapshotId).execute()).map(toExport),
-    insertExport: async (made) => {
-      await db.insertInto('snapshot_exports').values(exportMembers.toRow(made)).execute();
-    },
-    exportsBetween: async (tenantId, fromSize, toSize) =>
-      (
-        await exported()
-          .where('snapshots.tenant_id', '=', tenantId)
-          .where((e) =>
-            e.or([
-              // An imported one is of another log: its place in this one is not known.
-              e('snapshots.origin', '=', 'imported'),
-              e.and([e('snapshots.audit_size', '>=', fromSize), e('snapshots.audit_size', '<', toSize)]),
-            ]),
-          )
-          .execute()
-      ).map(toExport),
   };
 };
 

@@ -63,15 +63,6 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       .executeTakeFirstOrThrow();
     return Number(row.count);
   };
-  const countExports = async (id: string): Promise<number> => {
-    const row = await db
-      .selectFrom('snapshot_exports')
-      .innerJoin('snapshots', 'snapshots.id', 'snapshot_exports.snapshot_id')
-      .select((e) => e.fn.countAll<number | string>().as('count'))
-      .where('snapshots.tenant_id', '=', id)
-      .executeTakeFirstOrThrow();
-    return Number(row.count);
-  };
   const stored: Repositories['tenants']['stored'] = async (id) => {
     const row = await all().where('id', '=', id).executeTakeFirst();
     return row && checked(row);
@@ -83,7 +74,6 @@ export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock:
       endpoints: await count('endpoints', id, '=', 'enabled'),
       applications: await count('tde_applications', id, '=', 'enabled'),
       tokens: await countTokens(id),
-      exportedCopies: await countExports(id),
     }),
     list: async () => (await all().orderBy('id').execute()).map(checked),
     get: soundOnly(stored, 'tenant', ({ name }) => name),

@@ -137,7 +137,16 @@ const tables: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     [
       ...['vaults', 'tde_groups', 'tde_applications', 'keys', 'tde_objects', 'endpoints', 'external_key_stores'],
-      ...['approvals', 'snapshots', 'runbook_runs', 'users', 'sessions', 'api_tokens', 'notifications'],
+      ...[
+        'approvals',
+        'snapshots',
+        'outside_copies',
+        'runbook_runs',
+        'users',
+        'sessions',
+        'api_tokens',
+        'notifications',
+      ],
     ].map((table) => [table, 'tenant_id = ?']),
   ),
   access_guids: 'application_id in (select id from tde_applications where tenant_id = ?)',
@@ -146,7 +155,6 @@ const tables: Readonly<Record<string, string>> = {
   key_records: 'record is not null and tenant_id = ?',
   user_factors: 'user_id in (select id from users where tenant_id = ?)',
   runbook_ticks: 'run_id in (select id from runbook_runs where tenant_id = ?)',
-  snapshot_exports: 'snapshot_id in (select id from snapshots where tenant_id = ?)',
 };
 /** Codes, secrets and values that are sealed again each time; marks of use; and the service's own changes. */
 const ignoredColumns =

@@ -10,6 +10,7 @@ import { systemClock } from '../../server/base/clock.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
+import { newOutsideCopy, type OutsideCopy } from '../../server/domain/copies.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
@@ -266,6 +267,12 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
     },
     { change: { write: (tx, entity) => tx.snapshots.update(entity), to: { state: 'missing' } } },
   ),
+  outside_copies: sample<OutsideCopy>(
+    (tx, entity) => tx.outsideCopies.insert(entity),
+    (read) => read.outsideCopies.get(idOf('outside_copies')),
+    newOutsideCopy({ id: idOf('outside_copies'), kind: 'root-backup', at: 2, stateFrom: 2, stateUntil: 2 }),
+    { change: { write: (tx, entity) => tx.outsideCopies.update(entity), to: { destroyedAt: 4 } } },
+  ),
   approvals: sample<Approval>(
     (tx, entity) => tx.approvals.insert(entity),
     (read) => read.approvals.get(tenant.id, idOf('approvals')),
@@ -380,6 +387,7 @@ const order: readonly Table[] = [
   'decisions',
   ...(['tenants', 'vaults', 'keys', 'tde_groups', 'tde_applications', 'access_guids', 'tde_objects'] as const),
   ...(['endpoints', 'endpoint_credentials', 'external_key_stores', 'recovery_keys', 'snapshots'] as const),
+  'outside_copies',
   ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys'] as const),
 ];
 

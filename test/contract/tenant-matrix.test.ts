@@ -37,6 +37,7 @@ type Thing =
   | 'token'
   | 'user'
   | 'snapshot'
+  | 'copy'
   | 'auditRecord';
 
 /** Of one route. */
@@ -214,6 +215,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     ofKey: of('key'),
   },
   packages: { list: own, download: own },
+  copies: { list: list('copy'), get: of('copy'), confirmDestroyed: of('copy', () => ({})) },
   recoveryKeys: { register: platform, list: platform, remove: platform },
   audit: {
     log: own,
@@ -363,6 +365,8 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     grants: [{ role: 'auditor', scope: null }],
   });
   const snapshot = await make('/snapshots');
+  for await (const _ of await opened.operations.snapshots.export(administrator, snapshot.id));
+  const [copy] = (await opened.operations.copies.list(administrator, { tenantId, limit: 1 })).items;
   const events = await must<{ items: { sequence: number }[] }>(token, 'get', '/api/audit?limit=1');
   return {
     name,
@@ -387,6 +391,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
       token: helper.record.id,
       user: user.id,
       snapshot: snapshot.id,
+      copy: copy?.id ?? '',
       auditRecord: String(events.items[0]?.sequence ?? ''),
     },
     ...(record.tenantId === tenantId ? {} : { name: 'a token of another tenant' }),

@@ -131,7 +131,7 @@ test('one is suspended, deleted, restored under load; the other does not miss an
 
   const planned = await site.api.call<ChangedTenant>('POST', `/api/tenants/${acme.id}/suspend?dryRun=true`);
   expect(planned).toMatchObject({ dryRun: true, tenant: { state: 'active' } });
-  expect(planned.impact).toEqual({ vaults: 2, keys: 2, endpoints: 1, applications: 1, tokens: 1, exportedCopies: 0 });
+  expect(planned.impact).toEqual({ vaults: 2, keys: 2, endpoints: 1, applications: 1, tokens: 1, copies: 0 });
   expect((await change(acme, 'suspend')).tenant.state).toBe('suspended');
   // From the answer on, not one more. The calls that were under way have ended with the loads that stop here.
   const [toldCloud = [], toldDatabase = []] = await Promise.all(asking.map((each) => each.stop()));

@@ -226,6 +226,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     verifyOpened: leftOut('as verify, with a key that opens once'),
     restore: leftOut('one unit of work, which reads all that it changes; with a key that opens once'),
   },
+  copies: { confirmDestroyed: leftOut('sets the time of destruction, in the unit of work that reads it') },
   recoveryKeys: {
     register: leftOut('adds one; of two alike the store takes one'),
     remove: leftOut('sets the time of removal, in the unit of work that reads it'),

@@ -117,8 +117,10 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
 
   for (const { id, tenant_id, state } of await read('snapshots', 'id, tenant_id, state'))
     if (state === 'available') add(`snapshot ${id}`, tenant_id, ['snapshot', 'restore'], ['snapshot']);
-  const exported = `snapshot_id in (select id from snapshots where ${own})`;
-  for (const { id } of await read('snapshot_exports', 'id', exported)) add(`export ${id}`, tenants[0], ['export']);
+  for (const { id, destroyed_at } of await read('outside_copies', 'id, destroyed_at')) {
+    add(`export ${id}`, tenants[0], ['export']);
+    if (destroyed_at !== null) add(`export ${id} is destroyed`, tenants[0], ['snapshot']);
+  }
   for (const { id } of await query('select id from recovery_keys where removed_at is null'))
     add(`recovery key ${id}`, null, ['recovery-key']);
   for (const { id, tenant_id, document } of await read('approvals', 'id, tenant_id, document')) {

@@ -262,6 +262,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     restore: waits('restore'),
     ofKey: sees('see-resources'),
   },
+  copies: { list: sees('see-snapshots'), get: sees('see-snapshots'), confirmDestroyed: does('snapshot') },
   recoveryKeys: { register: does('recovery-key'), list: sees('see-snapshots'), remove: does('recovery-key') },
   audit: {
     log: sees('see-audit'),

@@ -125,6 +125,23 @@ const deleted = async ({ opened, governed }: World, id: string): Promise<void> =
   await approvals.approve({ ...actorIn(id), id: approver }, request?.id ?? '', null);
 };
 
+/** A file that left the service, past dual control. */
+const exportedCopy = async ({ opened, governed, hand, tenantId }: World): Promise<string> => {
+  const { snapshots, approvals, copies } = opened.operations;
+  const { requester = '', approver = '' } = pairs.get(opened) ?? {};
+  const id = await hand.make(tenantId);
+  const take = async (): Promise<void> => {
+    for await (const _ of await snapshots.export({ ...administrator, id: requester }, id));
+  };
+  if (governed) {
+    await take().catch(() => undefined);
+    const [request] = (await approvals.list(actorIn(tenantId), { subjectId: id, limit: 1 })).items;
+    await approvals.approve({ ...actorIn(tenantId), id: approver }, request?.id ?? '', null);
+  }
+  await take();
+  return (await copies.list(administrator, { tenantId, limit: 1 })).items[0]?.id ?? none;
+};
+
 /** A snapshot of a tenant of its own that the caller begins to open. */
 const withOpening: Prepare = ({ ids, ...given }) =>
   at(ids.snapshot, {
@@ -313,6 +330,8 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'snapshots.verify': ({ ids }) => at(ids.snapshot, { body: {} }),
   'snapshots.verifyOpened': withOpening,
   'snapshots.restore': withOpening,
+  'copies.get': async (given) => at(await exportedCopy(given)),
+  'copies.confirmDestroyed': async (given) => at(await exportedCopy(given), { body: {}, ...changes }),
   'snapshots.ofKey': scopeless(({ key }) => key),
   'recoveryKeys.register': () => ({ body: { name: fresh('recovery'), publicKey: newRecoveryKey() }, ...changes }),
   'recoveryKeys.remove': async ({ opened }) => {

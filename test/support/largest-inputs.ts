@@ -202,6 +202,7 @@ export const rows: Table = {
     },
     ofKey: { path: { id: 'key' } },
   },
+  copies: { list: listed, get: absent, confirmDestroyed: { ...absent, body: () => ({}) } },
   recoveryKeys: {
     register: { refused: true, body: () => ({ name, publicKey: long(200) }) },
     list: plain,

@@ -11,7 +11,7 @@ export type Tenant = {
   /** Until then, the deleted tenant can be restored. */
   readonly purgeAt: string | null;
   readonly purgedAt: string | null;
-  /** From this time on, old pages, logs and backups of the database cannot open its keys. */
+  /** For its keys: From this time on, the service knows no copy that opens the key: not in the database, its old pages and logs, its snapshots and their exports, its backups, or another tenant. */
   readonly unrecoverableAt: string | null;
   /** tampered: the stored row was changed from outside; every use is refused */
   readonly integrity: 'ok' | 'tampered';
@@ -48,8 +48,8 @@ export type TenantImpact = {
   readonly applications: number;
   /** API tokens that are neither revoked nor expired. */
   readonly tokens: number;
-  /** Exports of its snapshots. A purge does not reach these copies: a recovery key still opens them. */
-  readonly exportedCopies: number;
+  /** Files that left the service with its keys (`GET /api/copies`): exported snapshots and backups. A purge does not reach them. */
+  readonly copies: number;
 };
 
 export type Approval = {
@@ -173,7 +173,7 @@ export type Key = {
   readonly reimportedAt: string | null;
   /** From this time on, every use fails on every node. */
   readonly destroyedAt: string | null;
-  /** From this time on, old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key (`copies` of `GET /api/keys/{id}/use`). */
+  /** From this time on, the service knows no copy that opens the key: not in the database, its old pages and logs, its snapshots and their exports, its backups, or another tenant. Null while it knows one (`copies` of `GET /api/keys/{id}/use`). */
   readonly unrecoverableAt: string | null;
   readonly applicationId: string | null;
   /** Sorted. */
@@ -224,15 +224,23 @@ export type KeyUse = {
   readonly application: { readonly id: string; readonly name: string; readonly groupId: string; readonly groupName: string } | null;
 };
 
-/** Copies of the key that are not destroyed, in other tenants to which a snapshot was restored. While there is one, a destroyed key can still be recovered. */
+/** Copies that the service knows: of the key in other tenants, and in files that left the service or are missing. While there is one that waits, a destroyed key can still be recovered. */
 export type KeyCopies = {
+  /** How many `unrecoverableAt` waits for. */
   readonly count: number;
-  /** Only those in tenants that you may see. */
+  /** Up to 100, and only those that you may see. */
   readonly items: readonly {
-    readonly keyId: string;
-    readonly tenantId: string;
-    readonly tenantName: string;
+    readonly place: 'database' | 'root-key' | 'snapshot' | 'other-tenant' | 'exported-snapshot' | 'service-backup' | 'root-backup';
+    /** Of the key in the other tenant, of the snapshot, or of the file (`GET /api/copies/{id}`). */
+    readonly id: string;
+    readonly tenantId: string | null;
+    readonly tenantName: string | null;
     readonly applicationId: string | null;
+    readonly at: string;
+    /** true: `unrecoverableAt` stays empty while it is there. */
+    readonly waits: boolean;
+    /** What it is, and what ends it. */
+    readonly text: string;
   }[];
 };
 
@@ -411,7 +419,7 @@ export type MasterKey = {
   readonly reimportedAt: string | null;
   /** From this time on, every use fails on every node. */
   readonly destroyedAt: string | null;
-  /** From this time on, old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key (`copies` of `GET /api/keys/{id}/use`). */
+  /** From this time on, the service knows no copy that opens the key: not in the database, its old pages and logs, its snapshots and their exports, its backups, or another tenant. Null while it knows one (`copies` of `GET /api/keys/{id}/use`). */
   readonly unrecoverableAt: string | null;
   readonly applicationId: string;
   /** Sorted. */
@@ -844,13 +852,25 @@ export type SnapshotSchedule = {
   readonly undeleteDays: number;
 };
 
-export type SnapshotExport = {
+export type Copy = {
   readonly id: string;
-  readonly snapshotId: string;
-  readonly snapshotAt: string;
+  readonly kind: 'exported-snapshot' | 'service-backup' | 'root-backup';
+  /** null: of the whole service */
+  readonly tenantId: string | null;
+  /** Of an exported snapshot. */
+  readonly snapshotId: string | null;
+  /** When the file was made. */
   readonly at: string;
   readonly actorId: string;
   readonly actorName: string;
+  /** The time of the state in it; null: not known. */
+  readonly stateAt: string | null;
+  /** Of backups: the root key that is in it, or that opens it. */
+  readonly rootEpoch: number | null;
+  /** When it was confirmed that the file is destroyed. */
+  readonly destroyedAt: string | null;
+  /** The stored row was changed from outside. The copy counts as one that has every key. */
+  readonly tampered: boolean;
 };
 
 export type SnapshotOpening = {
@@ -876,7 +896,10 @@ export type SnapshotRestoreRequest = {
   readonly newTenant?: string | undefined;
 };
 
-export type KeySnapshots = { readonly keyId: string; readonly exported: readonly SnapshotExport[]; readonly copies: KeyCopies };
+export type CopyConfirmation = {
+  /** Also all older files of this kind and tenant. */
+  readonly andOlder?: boolean | undefined;
+};
 
 export type RecoveryKey = {
   readonly id: string;
@@ -1001,13 +1024,13 @@ export type AuditRecord = {
   /** Defines the order of the records. Times are only for people. */
   readonly sequence: number;
   readonly at: string;
-  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
+  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
   readonly actorKind: 'user' | 'administrator' | 'application' | 'service';
   readonly actorId: string;
   readonly actorName: string;
   readonly peer: string | null;
   readonly tenantId: string;
-  readonly subjectKind: 'service' | 'tenant' | 'vault' | 'key' | 'group' | 'application' | 'object' | 'endpoint' | 'external-key-store' | 'snapshot' | 'recovery-key' | 'token' | 'approval' | 'user' | 'session' | 'notification';
+  readonly subjectKind: 'service' | 'tenant' | 'vault' | 'key' | 'group' | 'application' | 'object' | 'endpoint' | 'external-key-store' | 'snapshot' | 'copy' | 'recovery-key' | 'token' | 'approval' | 'user' | 'session' | 'notification';
   readonly subjectId: string;
   readonly requestId: string;
   readonly details: { readonly [name: string]: unknown };
@@ -1290,7 +1313,10 @@ export type Status = {
     readonly fileSystem: string;
     /** false: the file system keeps copies; erasure is best effort */
     readonly overwritesInPlace: boolean;
+    /** Destroyed keys that the next erasure run covers. */
     readonly pendingKeys: number;
+    /** Destroyed keys that are not unrecoverable because of copies that the service knows. */
+    readonly waitingKeys: number;
     /** blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried. */
     readonly state: 'idle' | 'waiting' | 'running' | 'blocked' | 'failed';
     readonly failure: string | null;

@@ -27,6 +27,7 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
   externalKeyStores: ['External key stores', 'Custom key stores of the cloud, and the state of their connection.'],
   approvals: ['Approvals', 'Requests under dual control.'],
   snapshots: ['Snapshots', 'Sealed copies of a tenant: create, verify, export, import, restore.'],
+  copies: ['Copies', 'Files that left the service with its keys, and the confirmation that they are destroyed.'],
   recoveryKeys: ['Snapshots'],
   notifications: ['Notifications', 'Alerts that need action.'],
   audit: ['Audit', 'The audit log, its checkpoints and its sinks.'],

@@ -7,6 +7,7 @@ import type { CheckResult } from '../../base/checks.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
+import type { KeyCopies } from '../../domain/copies.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
@@ -137,11 +138,16 @@ export const representKey = (key: Key): keys.Key => ({
   integrity: key.integrity,
 });
 
+export const representCopies = ({ count, items }: KeyCopies): keys.KeyCopies => ({
+  count,
+  items: items.map((copy) => ({ ...copy, at: toRfc3339(copy.at) })),
+});
+
 export const representKeyUse = (use: KeyUse): keys.KeyUse => ({
   keyId: use.keyId,
   firstUsedAt: momentOrNull(use.firstUsedAt),
   lastUsedAt: momentOrNull(use.lastUsedAt),
-  copies: use.copies,
+  copies: representCopies(use.copies),
   endpoints: use.endpoints.map(({ id, name, state, lastUsedAt, lastRequestAt }) => ({
     ...{ id, name, state },
     lastUsedAt: momentOrNull(lastUsedAt),
@@ -256,7 +262,7 @@ export const representBlastRadius = (radius: BlastRadius): masterKeys.BlastRadiu
   appIds: radius.appIds,
   hosts: radius.hosts,
   lastUsedAt: momentOrNull(radius.lastUsedAt),
-  copies: radius.copies,
+  copies: representCopies(radius.copies),
 });
 
 const representCredential = (credential: EndpointCredential): endpoints.EndpointCredential => ({
@@ -438,6 +444,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     fileSystem: service.erasure.fileSystem,
     overwritesInPlace: service.erasure.overwritesInPlace,
     pendingKeys: service.erasure.pendingKeys,
+    waitingKeys: service.erasure.waitingKeys,
     state: service.erasure.state,
     failure: service.erasure.failure,
     blockers:

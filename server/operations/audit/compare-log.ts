@@ -7,6 +7,7 @@ import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
+import { adoptCopies, adoptedSetting } from '../copies/adopt-copies.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
 /** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
@@ -142,6 +143,7 @@ const ofOtherName = (
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   // Before the rows are loaded: one that was removed while the service was stopped is missing in their sum all the same.
   if (!(await store.read.decisions.areAdopted())) await store.write((tx) => tx.decisions.adopt());
+  if ((await store.read.decisions.get(adoptedSetting)) === undefined) await store.write(adoptCopies);
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;

@@ -6,12 +6,12 @@ import type { BlastRadius, Instance, TdeApplication } from '../../domain/tde.ts'
 import type { TenantScope } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { membersOf } from '../applications/move-application.ts';
-import { findCopies } from './key-copies.ts';
+import { copiesOf } from '../copies/copies-of.ts';
 
 export const findBlastRadius = async (
-  from: Pick<Repositories, 'applications' | 'instances' | 'keys' | 'tenants'>,
+  from: Pick<Repositories, 'applications' | 'instances' | 'keys' | 'tenants' | 'outsideCopies' | 'audit' | 'snapshots'>,
   application: TdeApplication,
-  key: Pick<Key, 'id' | 'copyOf'>,
+  key: Key,
   /** Of the person who asks: which tenants are named. */
   reach: TenantScope,
 ): Promise<BlastRadius> => {
@@ -33,7 +33,7 @@ export const findBlastRadius = async (
       (latest, instance) => (latest === null || instance.lastUsedAt > latest ? instance.lastUsedAt : latest),
       null,
     ),
-    copies: await findCopies(from, key, reach),
+    copies: await copiesOf(from, key, reach),
   };
 };
 

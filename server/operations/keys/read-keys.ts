@@ -6,11 +6,12 @@ import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/window.ts';
+import { copiesOf } from '../copies/copies-of.ts';
 import { showKey } from '../shared/find.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
-import { findCopies } from './key-copies.ts';
+
 import { findKeyUse } from './key-use.ts';
 
 /** Of the list in the order of the last uses. */
@@ -58,6 +59,6 @@ export const readKeys = ({
   use: async ({ tenantId, reach }, id) => {
     await usage.flush(false);
     const key = await showKey(store.read, tenantId, id);
-    return { ...(await findKeyUse(store.read, key)), copies: await findCopies(store.read, key, reach) };
+    return { ...(await findKeyUse(store.read, key)), copies: await copiesOf(store.read, key, reach) };
   },
 });

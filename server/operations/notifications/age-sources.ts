@@ -7,7 +7,8 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { HashKey } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { keySince } from '../audit/audit-origin.ts';
-import { readServiceBackup } from '../service/service-backup.ts';
+import { newestBackup } from '../copies/take-receipts.ts';
+
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -58,7 +59,7 @@ export const ageSources = (
 
   const backup = async (): Promise<readonly Condition[]> => {
     if (backupDays === 0) return [];
-    const last = await readServiceBackup(read);
+    const last = await newestBackup(read, 'service-backup');
     const [first] = await read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     if (last === null && first === undefined) return [];
     const harmAt = last === null ? (first?.at ?? 0) + firstBackupDays * dayMs : last.at + backupDays * dayMs;
@@ -70,7 +71,7 @@ export const ageSources = (
         tenantId: serviceTenantId,
         subject: { ...service, name },
         harmAt,
-        details: { backupId: last?.backupId ?? null, at: last === null ? null : toRfc3339(last.at) },
+        details: { backupId: last?.id ?? null, at: last === null ? null : toRfc3339(last.at) },
       },
     ];
   };

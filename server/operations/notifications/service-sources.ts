@@ -7,6 +7,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
+import { coveredUntil } from '../root/conclude-erasure.ts';
 import type { StatusOperations } from '../service/interface.ts';
 import { hasOldRootCopy } from '../service/setup-steps.ts';
 import type { NotificationSource } from './watch.ts';
@@ -91,6 +92,15 @@ const platform = async (
         snapshots: blockers.snapshots,
       },
     });
+  const { waiting } = await read.keys.erasable(await coveredUntil(read));
+  if (waiting > 0)
+    found.push({
+      kind: 'erasure.copies-left',
+      tenantId: serviceTenantId,
+      subject: { ...service, name: `${waiting} keys` },
+      harmAt: null,
+      details: { keys: waiting },
+    });
   return found;
 };
 
@@ -157,6 +167,7 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
       'root.backup-old',
       'erasure.blocked',
       'erasure.failed',
+      'erasure.copies-left',
     ],
     every: 'minute',
     look: () => platform(ports, views),

@@ -2,14 +2,16 @@
 // material that is stored leads to its row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is concluded
 // before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
 
+import type { OutsideCopy } from '../../domain/copies.ts';
 import { type Key, originalOf } from '../../domain/key.ts';
-import type { Tenant } from '../../domain/tenant.ts';
+import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { copiesOf, copiesOfTenant, filesLeft } from '../copies/copies-of.ts';
 import { destroyedKeys, ever } from '../keys/destruction-time.ts';
 import { listUnerased } from '../tenants/purge-tenant.ts';
 import type { DamagedRecord } from './reseal-records.ts';
 
-type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions' | 'audit'>;
+type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions' | 'audit' | 'outsideCopies' | 'snapshots'>;
 
 const inPage = 500;
 
@@ -60,26 +62,38 @@ export const erasedTenants = async (
   { tenants }: Pick<StoredMaterial, 'tenants'>,
 ): Promise<readonly Tenant[]> => {
   const erased: Tenant[] = [];
+  const files = await filesLeft(from);
   for (const tenant of await listUnerased(from, before))
-    if (!tenants.has(tenant.id) && !(await from.keys.hasRecoverable(tenant.id))) erased.push(tenant);
+    if (!tenants.has(tenant.id) && !(await from.keys.hasRecoverable(tenant.id)))
+      if ((await copiesOfTenant(from, tenant, files)) === 0) erased.push(tenant);
   return erased;
 };
+
+/** Whether nothing that the service knows can bring back a destroyed key. A copy that only looks as if it had no value left still counts. */
+export const isErased = async (
+  from: Reads,
+  key: Key,
+  { usable }: Pick<StoredMaterial, 'usable'>,
+  files: readonly OutsideCopy[],
+): Promise<boolean> => !usable.has(originalOf(key)) && (await copiesOf(from, key, everyTenant, files)).count === 0;
 
 /** Whether something was destroyed that old copies of the store could still reveal, and that a run would end. */
 export const isRunDue = async (from: Reads): Promise<boolean> => {
   const covered = await coveredUntil(from);
+  for await (const { destroyedAt } of destroyedKeys(from)) if ((destroyedAt ?? 0) >= covered) return true;
+  return (await listUnerased(from, ever)).some(({ purgedAt }) => (purgedAt ?? 0) >= covered);
+};
+
+/** Whether what a run has covered waited for copies, and those are gone: it is concluded without another run. */
+export const isConclusionDue = async (from: Reads): Promise<boolean> => {
+  const covered = await coveredUntil(from);
   const earlier: Key[] = [];
-  for await (const key of destroyedKeys(from))
-    if ((key.destroyedAt ?? 0) >= covered) return true;
-    else earlier.push(key);
-  const purged = await listUnerased(from, ever);
-  if (purged.some(({ purgedAt }) => (purgedAt ?? 0) >= covered)) return true;
-  if (earlier.length === 0 && purged.length === 0) return false;
-  // They waited for copies in other tenants.
+  for await (const key of destroyedKeys(from, covered)) earlier.push(key);
+  const purged = (await listUnerased(from, covered)).length;
+  if (earlier.length === 0 && purged === 0) return false;
   const material = await findMaterial(from);
   if (material.unknown.length > 0) return false;
-  // As the run marks them: a copy that only looks as if it had no value left still counts.
-  for (const key of earlier)
-    if (!material.usable.has(originalOf(key)) && (await from.keys.usableCopies(key)).length === 0) return true;
-  return (await erasedTenants(from, ever, material)).length > 0;
+  const files = await filesLeft(from);
+  for (const key of earlier) if (await isErased(from, key, material, files)) return true;
+  return (await erasedTenants(from, covered, material)).length > 0;
 };

@@ -5,9 +5,9 @@ import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { newestBackup } from '../copies/take-receipts.ts';
 import { releaseCopy } from './await-copies.ts';
 import type { RootOperations } from './interface.ts';
-import { readRootBackup } from './root-backup.ts';
 
 export const manageRoot = ({
   store,
@@ -18,11 +18,12 @@ export const manageRoot = ({
   const read = async (): ReturnType<RootOperations['get']> => {
     const asked = await store.read.decisions.get(rotationSetting);
     const { blockers } = erasure.state();
+    const newest = await newestBackup(store.read, 'root-backup');
     return {
       epoch: root.current.epoch,
       previousEpoch: root.previous?.epoch ?? null,
       rotating: asked !== undefined || root.previous !== undefined,
-      backup: await readRootBackup(store.read),
+      backup: newest === null ? null : { epoch: newest.rootEpoch ?? 0, at: newest.at },
       waitsFor: blockers === null ? [] : [...blockers.nodes.map((name) => `node ${name}`), ...blockers.standbys],
       providers: root.ways,
       ...root.erasure,

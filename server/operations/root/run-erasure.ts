@@ -10,19 +10,21 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
-import { type Key, originalOf } from '../../domain/key.ts';
+import type { OutsideCopy } from '../../domain/copies.ts';
+import type { Key } from '../../domain/key.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { ErasureBlockers } from '../../ports/erasure.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { filesLeft } from '../copies/copies-of.ts';
 import { destroyedKeys, ever } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
 import { listPurged, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
-import { coveredUntil, erasedTenants, findMaterial, isRunDue } from './conclude-erasure.ts';
+import { coveredUntil, erasedTenants, findMaterial, isConclusionDue, isErased, isRunDue } from './conclude-erasure.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
 import type { RootSpread } from './spread-root.ts';
@@ -34,6 +36,8 @@ export type RunPorts = Pick<
   /** Of several nodes, how each gets the new root key and ends the old one. */
   readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'endOldRoot' | 'finish'>;
   readonly awaitCopies: AwaitCopies;
+  /** Brings the receipts of backups into the store. */
+  readonly takeReceipts: () => Promise<void>;
   /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
   readonly missingSnapshots: 'wait' | 'name';
 };
@@ -262,6 +266,16 @@ interface Erased {
   readonly missing: readonly string[];
 }
 
+/** What the record of a key or tenant has beside it. */
+const exceptions = (missing: readonly string[], files: readonly OutsideCopy[]) => {
+  const rootBackups = files.filter(({ kind }) => kind === 'root-backup').length;
+  return {
+    ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
+    // They also open copies of the database that the service does not know.
+    ...(rootBackups === 0 ? {} : { rootBackups }),
+  };
+};
+
 /** Answers how many keys these are. */
 const markKeys = async (
   { store }: RunPorts,
@@ -276,11 +290,12 @@ const markKeys = async (
     keys += await store.write(async (tx) => {
       const page = await tx.keys.listErasable(before, keysAtOnce, after);
       const erased: Key[] = [];
+      const files = await filesLeft(tx);
+      const named = exceptions(missing, files);
+      // A restore may have made a copy in the meantime.
       for (const key of page)
-        if (key.integrity === 'ok' && key.state === 'destroyed' && !material.usable.has(originalOf(key)))
-          if ((await tx.keys.usableCopies(key)).length === 0)
-            // A restore may have made a copy in the meantime.
-            erased.push(key);
+        if (key.integrity === 'ok' && key.state === 'destroyed' && (await isErased(tx, key, material, files)))
+          erased.push(key);
       for (const key of erased) {
         await tx.keys.update({ ...key, unrecoverableAt });
         await recordEvent(tx, 'key.unrecoverable', actor, about('key', key), {
@@ -288,7 +303,7 @@ const markKeys = async (
           destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
           unrecoverableAt: toRfc3339(unrecoverableAt),
           erasure,
-          ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
+          ...named,
         });
       }
       [after, isLast] = [page.at(-1), page.length < keysAtOnce];
@@ -324,19 +339,46 @@ const recordRotation = async (
   );
 };
 
+const markTenants = async (
+  tx: Repositories,
+  actor: Actor,
+  { before, unrecoverableAt, erasure, missing }: Erased,
+): Promise<void> => {
+  const material = await findMaterial(tx);
+  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material);
+  const named = exceptions(missing, purged.length === 0 ? [] : await filesLeft(tx));
+  await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, named });
+};
+
+const howErased = ({ erasure }: RunPorts['root']): string =>
+  erasure.overwritesInPlace ? 'overwritten in place' : `best effort on ${erasure.fileSystem}`;
+
+/** What an earlier run has covered, and had to wait for copies that are gone now. */
+const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> => {
+  const { store, root, clock, log } = ports;
+  if (!(await isConclusionDue(store.read))) return null;
+  await ports.takeReceipts();
+  const missing = (await missingFor(ports)).map(({ id }) => id);
+  if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
+  const before = await coveredUntil(store.read);
+  const erased: Erased = { before, unrecoverableAt: clock.now(), erasure: howErased(root), missing };
+  const keys = await markKeys(ports, actor, erased);
+  await store.write((tx) => markTenants(tx, actor, erased));
+  log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
+  return null;
+};
+
 const recordErasure = async (
   tx: Repositories,
   { root }: RunPorts,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing }: Erased,
+  erased: Erased,
   counts: { readonly keys: number; readonly records: number },
 ): Promise<void> => {
-  const material = await findMaterial(tx);
-  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material);
-  await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, missing });
+  await markTenants(tx, actor, erased);
   await recordEvent(tx, 'erasure.finished', actor, aboutService(), { rootEpoch: root.current.epoch, ...counts });
   await tx.decisions.set('erasure-started', null);
-  await tx.decisions.set('erasure-covered', String(before));
+  await tx.decisions.set('erasure-covered', String(erased.before));
   await tx.settings.set(heldSetting, null);
 };
 
@@ -346,18 +388,20 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   const { actor } = task;
   const ending: Resealed = { erasing: true, rootEpoch: root.current.epoch, records: 0, missing: [] };
   const resealed = (await spread.isEnding()) ? ending : await resealUnderNewKeys(ports, task, isStopping);
-  if ('outcome' in resealed) return resealed.outcome;
+  if ('outcome' in resealed) return resealed.outcome === null ? concludeEarlier(ports, actor) : resealed.outcome;
 
   const { erasing, rootEpoch, records, missing } = resealed;
   const holding = erasing ? await spread.erase(rootEpoch) : [];
   if (holding.length > 0) return holdFor(ports, actor, 'nodes', holding);
   await spread.endOldRoot();
 
+  // A backup that read the root key or the database before has left its receipt.
+  await ports.takeReceipts();
   const started = await store.read.decisions.get('erasure-started');
   const erased: Erased = {
     before: started === undefined ? 0 : Number(started),
     unrecoverableAt: clock.now(),
-    erasure: root.erasure.overwritesInPlace ? 'overwritten in place' : `best effort on ${root.erasure.fileSystem}`,
+    erasure: howErased(root),
     missing,
   };
   const keys = await markKeys(ports, actor, erased);

@@ -5,7 +5,7 @@ import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/era
 import type { Fleet } from '../../ports/fleet.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
-import { isRunDue } from './conclude-erasure.ts';
+import { isConclusionDue, isRunDue } from './conclude-erasure.ts';
 import { Interrupted, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
 
 export interface ErasureScheduler extends ErasureRuns {
@@ -38,7 +38,9 @@ export const createErasureScheduler = (
   let lastMs = 0;
 
   const isDue = async (): Promise<boolean> =>
-    (await isRunDue(store.read)) || (await store.read.decisions.get(rotationSetting)) !== undefined;
+    (await isRunDue(store.read)) ||
+    (await store.read.decisions.get(rotationSetting)) !== undefined ||
+    (await isConclusionDue(store.read));
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

@@ -55,7 +55,9 @@ export interface ServiceStatus {
   readonly erasure: ErasureState & {
     readonly fileSystem: string;
     readonly overwritesInPlace: boolean;
+    /** Destroyed keys that no run has covered, and those that wait for copies (domain/copies.ts). */
     readonly pendingKeys: number;
+    readonly waitingKeys: number;
   };
   readonly clock: DeadlineState;
   readonly store: { readonly dialect: string; readonly path: string | null };

@@ -21,7 +21,8 @@ import { type DiskSpace, type ProcessFacts, type ServedCertificate, signInResult
 import type { NotificationTargetState } from '../../ports/notification-target.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { TelemetryState } from '../../ports/telemetry.ts';
-import { readRootBackup } from '../root/root-backup.ts';
+import { newestBackup } from '../copies/take-receipts.ts';
+import { coveredUntil } from '../root/conclude-erasure.ts';
 import { listSnapshots } from '../snapshots/erase-destroyed.ts';
 import { lastOpenedAt } from '../snapshots/opened.ts';
 import type { Health } from './interface.ts';
@@ -164,7 +165,7 @@ const readHealth =
     add('dke_healthy', {}, flag(healthy));
     for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
     add('dke_clock_jumped', {}, flag((await deadlines.state()).doubt !== null));
-    add('dke_root_backup_epoch', {}, (await readRootBackup(store.read))?.epoch ?? 0);
+    add('dke_root_backup_epoch', {}, (await newestBackup(store.read, 'root-backup'))?.rootEpoch ?? 0);
   };
 
 const readCertificates =
@@ -241,7 +242,7 @@ const readSnapshots =
   };
 
 const readKeys =
-  ({ core, erasure, store, clock }: MetricsPorts): Part =>
+  ({ core, erasure, store }: MetricsPorts): Part =>
   async (add) => {
     const memory = core.memoryStatus();
     add('dke_keys_in_memory', {}, memory.keys);
@@ -250,7 +251,9 @@ const readKeys =
     add('dke_key_memory_locked', {}, flag(memory.locked));
     const { state } = erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
-    add('dke_erasure_pending_keys', {}, await store.read.keys.erasable(clock.now() + 1));
+    const { pending, waiting } = await store.read.keys.erasable(await coveredUntil(store.read));
+    add('dke_erasure_pending_keys', {}, pending);
+    add('dke_erasure_waiting_keys', {}, waiting);
   };
 
 const readProcess =

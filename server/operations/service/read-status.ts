@@ -1,6 +1,7 @@
 // What the service tells about itself to an administrator.
 
 import type { Ports } from '../../ports/ports.ts';
+import { coveredUntil } from '../root/conclude-erasure.ts';
 import type { StatusOperations } from './interface.ts';
 
 export const readStatus =
@@ -10,14 +11,14 @@ export const readStatus =
     root,
     directory,
     identity,
-    clock,
     deadlines,
     erasure,
   }: Pick<
     Ports,
-    'store' | 'core' | 'root' | 'directory' | 'identity' | 'clock' | 'deadlines' | 'erasure'
+    'store' | 'core' | 'root' | 'directory' | 'identity' | 'deadlines' | 'erasure'
   >): StatusOperations['status'] =>
   async () => {
+    const destroyed = await store.read.keys.erasable(await coveredUntil(store.read));
     const { capacity, used, keys, locked } = core.memoryStatus();
     return {
       version: identity.version,
@@ -26,7 +27,8 @@ export const readStatus =
       rootEpoch: root.current.epoch,
       erasure: {
         ...root.erasure,
-        pendingKeys: await store.read.keys.erasable(clock.now() + 1),
+        pendingKeys: destroyed.pending,
+        waitingKeys: destroyed.waiting,
         ...erasure.state(),
       },
       clock: await deadlines.state(),

@@ -10,7 +10,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
-import { readRootBackup } from '../root/root-backup.ts';
+import { newestBackup } from '../copies/take-receipts.ts';
 import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { firstOpenedAt } from '../snapshots/opened.ts';
@@ -27,9 +27,9 @@ const readWord = async (from: Repositories, step: ConfirmedStep): Promise<Word |
 /** Whether there was a copy of the root key, and every one is of an older epoch: it no longer opens anything. */
 export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'], 'current'>): Promise<boolean> => {
   const word = await readWord(from, 'root-key');
-  const backup = await readRootBackup(from);
+  const backup = await newestBackup(from, 'root-backup');
   // What was said before the epoch was kept with it is taken as said at the first one.
-  const epochs = [...(word === null ? [] : [word.rootEpoch ?? 1]), ...(backup === null ? [] : [backup.epoch])];
+  const epochs = [...(word === null ? [] : [word.rootEpoch ?? 1]), ...(backup === null ? [] : [backup.rootEpoch ?? 0])];
   return epochs.length > 0 && Math.max(...epochs) < root.current.epoch;
 };
 
@@ -67,8 +67,8 @@ export const setupSteps = (
   const look = async (): Promise<Awaited<ReturnType<SetupOperations['get']>>> => {
     const words = new Map<SetupStepName, Word | null>();
     for (const step of confirmableSteps) words.set(step, await readWord(read, step));
-    const backup = await readRootBackup(read);
-    const isBackedUp = backup?.epoch === root.current.epoch;
+    const backup = await newestBackup(read, 'root-backup');
+    const isBackedUp = backup?.rootEpoch === root.current.epoch;
     const isOld = await hasOldRootCopy(read, root);
     const toStep = (step: SetupStepName, done: boolean, finding: string): SetupStep => {
       const word = words.get(step) ?? null;

@@ -19,6 +19,17 @@ const erasedSetting = 'snapshots-erased-until';
 /** The clock may be set back between a destruction and the run. */
 const marginMs = 86_400_000;
 
+/** A moment, and how many records the audit log had then. */
+interface Erased {
+  readonly at: number;
+  readonly size: number | null;
+}
+/** What was destroyed before is in none of the snapshots. */
+export const erasedUntil = async (from: Pick<Repositories, 'decisions'>): Promise<Erased | undefined> => {
+  const [at, size] = (await from.decisions.get(erasedSetting))?.split(' ').map(Number) ?? [];
+  return at === undefined ? undefined : { at, size: size ?? null };
+};
+
 export const listSnapshots = async (
   from: Repositories,
   states: readonly Snapshot['state'][],
@@ -113,16 +124,16 @@ export const settleUnfinished = async ({
 export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'>, actor: Actor): Promise<void> => {
   const { store, archive, clock } = ports;
   const held = await listSnapshots(store.read, ['available', 'deleted']);
+  let erased: Erased | undefined;
   if (!archive.reached()) {
     if (held.length > 0) return;
   } else {
     if (held.length > 0) {
-      const until = clock.now();
-      const since = Number((await store.read.decisions.get(erasedSetting)) ?? 0) - marginMs;
+      erased = { at: clock.now(), size: await store.read.audit.size() };
+      const since = ((await erasedUntil(store.read))?.at ?? 0) - marginMs;
       const units = new Set(await store.read.tenantRows.destroyedSince(since));
-      for await (const { id } of destroyedKeys(store.read, until + 1)) units.add(id);
+      for await (const { id } of destroyedKeys(store.read, erased.at + 1)) units.add(id);
       for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
-      await store.write((tx) => tx.decisions.set(erasedSetting, String(until)));
     }
   }
   await settleUnfinished(ports);
@@ -133,6 +144,11 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
       'unavailable',
       'a snapshot is being created: destroyed keys will be erased from it afterwards',
     );
+  // Not earlier: the next run erases them from that one, and what leaves until then still has them.
+  if (erased !== undefined) {
+    const { at, size } = erased;
+    await store.write((tx) => tx.decisions.set(erasedSetting, `${at} ${size}`));
+  }
 };
 
 /** Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. */

@@ -3,10 +3,12 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
+import { newOutsideCopy } from '../../domain/copies.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { vaultsOf } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { erasedUntil } from './erase-destroyed.ts';
 import { findSnapshot, requireFile, subjectOf } from './find-snapshot.ts';
 import { inspectFile } from './verify-snapshot.ts';
 
@@ -32,16 +34,21 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
       };
     },
     carryOut: async (tx, actor, { snapshotId }) => {
-      const { tenantId, createdAt, size } = await findSnapshot(tx, snapshotId, ['available']);
+      const { tenantId, createdAt, auditSize, origin, size } = await findSnapshot(tx, snapshotId, ['available']);
       const at = clock.now();
-      await tx.snapshots.insertExport({
-        id: newId(at),
-        snapshotId,
-        at,
-        actorId: actor.id,
-        actorName: actor.name,
-        createdAt,
-      });
+      const isOwn = origin !== 'imported';
+      const erased = await erasedUntil(tx);
+      await tx.outsideCopies.insert(
+        newOutsideCopy({
+          ...{ id: newId(at), kind: 'exported-snapshot', tenantId, snapshotId, at },
+          ...{ actorId: actor.id, actorName: actor.name },
+          stateFrom: isOwn ? createdAt : 0,
+          stateUntil: isOwn ? createdAt : Number.MAX_SAFE_INTEGER,
+          stateSize: isOwn ? auditSize : null,
+          erasedUntil: erased?.at ?? null,
+          erasedSize: erased?.size ?? null,
+        }),
+      );
       await recordEvent(tx, 'snapshot.exported', actor, about('snapshot', { id: snapshotId, tenantId }), { size });
       return { answer: undefined, afterCommit: () => Promise.resolve() };
     },

@@ -1,16 +1,16 @@
 // What can be done with snapshots and recovery keys, for fronts and the command.
 
 import type { Actor, TenantActor } from '../../domain/actor.ts';
+import type { KeyCopies, OutsideCopy } from '../../domain/copies.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { RecoveryKey, Snapshot, SnapshotExport } from '../../domain/snapshot.ts';
+import type { RecoveryKey, Snapshot } from '../../domain/snapshot.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
-import type { KeySnapshots } from './manage-snapshots.ts';
 import type { Opening } from './openings.ts';
 import type { RestoreOutcome } from './restore-rows.ts';
 import type { RestoreRequest, RuledRestore } from './restore-snapshot.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 
-export type { KeySnapshots, Opening, RestoreOutcome, RestoreRequest, RuledRestore, SnapshotSettings };
+export type { Opening, RestoreOutcome, RestoreRequest, RuledRestore, SnapshotSettings };
 
 /** A snapshot's key on its way: what the holder of a recovery key answers an opening with. */
 export interface OpeningAnswer {
@@ -28,7 +28,7 @@ export interface SnapshotOperations {
   /** Of the tenant acted in, or of all. So it is with every one: of another tenant, there is none. */
   list(actor: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
   get(actor: TenantActor, id: string): Promise<Snapshot>;
-  exports(actor: TenantActor, id: string): Promise<readonly SnapshotExport[]>;
+  exports(actor: TenantActor, id: string): Promise<readonly OutsideCopy[]>;
   /** Undone by `undelete` within the configured days. */
   delete(actor: TenantActor, id: string): Promise<Snapshot>;
   undelete(actor: TenantActor, id: string): Promise<Snapshot>;
@@ -41,8 +41,8 @@ export interface SnapshotOperations {
   /** A dry run tells whose rules have a say, too. */
   restore(actor: Actor, id: string, answer: OpeningAnswer, request: RestoreRequest): Promise<RuledRestore>;
   schedule(): Promise<{ readonly settings: SnapshotSettings; readonly next: number | null }>;
-  /** Which copies that left the service may hold a key. */
-  ofKey(actor: TenantActor, keyId: string): Promise<KeySnapshots>;
+  /** Every copy of a key that the service knows. */
+  ofKey(actor: TenantActor, keyId: string): Promise<KeyCopies>;
 }
 
 export interface RecoveryKeyOperations {

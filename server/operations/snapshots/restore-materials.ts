@@ -114,8 +114,8 @@ const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, chec
   const objectId = idHere(restore, unitId);
   if (version !== 1 || !claimedCopies.has(objectId)) return;
   const key = await tx.keys.stored(target.tenantId, objectId);
-  for (const other of key === undefined ? [] : await tx.keys.usableCopies(key)) {
-    if (other.integrity !== 'ok') continue;
+  for (const other of key === undefined ? [] : await tx.keys.otherCopies(key)) {
+    if (other.integrity !== 'ok' || other.state === 'destroyed') continue;
     for (const copy of ['vault-copy', 'sealed-copy'] as const)
       if (compare(restore, await tx.records.of(keyOwner(other)).get(1, copy), check) === 'other')
         throw notOfItsRow(objectId);

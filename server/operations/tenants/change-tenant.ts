@@ -10,6 +10,7 @@ import { nextTenantState, type Tenant, type TenantEvent } from '../../domain/ten
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, TenantContents } from '../../ports/store.ts';
 import type { Approvals, Plan } from '../approvals/governed-operation.ts';
+import { copiesOfTenant } from '../copies/copies-of.ts';
 import { defaultTenantSetting, findTenant, vaultsOf } from '../shared/find.ts';
 import { byId, each } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -90,14 +91,14 @@ export const planForTenant = async (
   const users: string[] = [];
   for await (const user of each((window) => from.users.list(id, window), byId)) users.push(user.id);
   const newestUser = users.at(-1) ?? null;
-  const { tokens, ...bound } = contentsDetails(await from.tenants.contents(id));
+  const { tokens, copies, ...bound } = await contentsOf(from, tenant);
   return {
     tenantId: id,
     subject: { kind: 'tenant', id, name: tenant.name },
     vaults: isSo ? [] : await vaultsOf(from, id),
     impact: { ...bound, users: users.length },
-    // Tokens expire.
-    marks: { tokens },
+    // Tokens expire, and backups are made every night.
+    marks: { tokens, copies },
     state: {
       name: tenant.name,
       state: tenant.state,
@@ -108,9 +109,13 @@ export const planForTenant = async (
   };
 };
 
-/** What an audit record tells of what is in the tenant. */
-export const contentsDetails = (contents: TenantContents): { readonly [K in keyof TenantContents]: number } => ({
-  ...contents,
+/** What is in a tenant, and how many files that left the service have keys of it. */
+export const contentsOf = async (
+  from: Pick<Repositories, 'tenants' | 'outsideCopies' | 'audit'>,
+  tenant: Tenant,
+): Promise<{ readonly [K in keyof TenantContents]: number }> => ({
+  ...(await from.tenants.contents(tenant.id)),
+  copies: await copiesOfTenant(from, tenant),
 });
 
 const detailsOf = async (
@@ -120,8 +125,7 @@ const detailsOf = async (
   after: Tenant,
 ): Promise<Readonly<Record<string, AuditValue>>> => {
   if (event === 'rename') return { name: after.name, from: before.name };
-  const contents =
-    event === 'suspend' || event === 'delete' ? contentsDetails(await tx.tenants.contents(after.id)) : {};
+  const contents = event === 'suspend' || event === 'delete' ? await contentsOf(tx, before) : {};
   return {
     name: after.name,
     ...(event === 'restore' ? { state: after.state } : {}),
@@ -189,7 +193,7 @@ export const changeTenant = (
     impact: async (_actor, id, event) => {
       const tenant = await findTenant(store.read, id);
       stateAfter(tenant, event);
-      return { tenant, contents: await store.read.tenants.contents(id) };
+      return { tenant, contents: await contentsOf(store.read, tenant) };
     },
   };
 };

@@ -7,6 +7,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant, serviceActor } from '../../domain/actor.ts';
+import type { AuditDetails } from '../../domain/audit-event.ts';
 import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { purgeSteps } from '../../ports/purge.ts';
@@ -15,14 +16,11 @@ import type { Approvals } from '../approvals/governed-operation.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { findTenant, showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { planForTenant, stateAfter } from './change-tenant.ts';
+import { contentsOf, planForTenant, stateAfter } from './change-tenant.ts';
 import type { TenantOperations } from './interface.ts';
 import { clearingSteps, type PurgePorts } from './purge-steps.ts';
 
 type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
-
-/** Missing snapshots that the audit log names. */
-const mostNamed = 20;
 
 /** Whether everything is cleared is in the audit log: it outlives the process, and only the service writes it. */
 const isCleared = async (from: Pick<Repositories, 'audit'>, tenantId: string): Promise<boolean> =>
@@ -60,7 +58,7 @@ const purgeIn = async (
       hint: 'run dke tenant show to see when it is',
     });
   const after: Tenant = { ...before, state, purgedAt: clock.now() };
-  const contents = await tx.tenants.contents(id);
+  const contents = await contentsOf(tx, before);
   await tx.tenants.update(after);
   await ring.dropTenant(tx, id);
   await recordEvent(tx, 'tenant.purged', actor, about('tenant', { id, tenantId: id }), {
@@ -116,7 +114,11 @@ export const markErased = async (
   tx: Repositories,
   actor: Actor,
   tenants: readonly Tenant[],
-  { now, erasure, missing }: { readonly now: number; readonly erasure: string; readonly missing: readonly string[] },
+  {
+    now,
+    erasure,
+    named,
+  }: { readonly now: number; readonly erasure: string; readonly named: AuditDetails<'tenant.unrecoverable'> },
 ): Promise<void> => {
   for (const tenant of tenants) {
     await tx.tenants.update({ ...tenant, unrecoverableAt: now, integrity: 'ok' });
@@ -125,7 +127,7 @@ export const markErased = async (
       purgedAt: tenant.purgedAt === null ? null : toRfc3339(tenant.purgedAt),
       unrecoverableAt: toRfc3339(now),
       erasure,
-      ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
+      ...named,
     });
   }
 };

@@ -1,6 +1,6 @@
 // Snapshots, the recovery keys that they are sealed to, their exports and openings.
 
-import { long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const snapshotsTables = {
   recovery_keys: policyTable({
@@ -66,6 +66,7 @@ export const snapshotsTables = {
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'the erasure run takes the keys out of their files' },
   }),
+  /** As earlier versions kept exports: the first start moves them to outside_copies. */
   snapshot_exports: plainTable({
     columns: {
       id: text({ key: true }),
@@ -75,8 +76,38 @@ export const snapshotsTables = {
       actor_name: text(),
     },
     indexes: [{ name: 'snapshot_exports_by_snapshot', columns: ['snapshot_id', 'id'] }],
-    unauthenticated: 'for people; the audit log has them',
+    unauthenticated: 'empty since they have authentication codes elsewhere',
     snapshots: { without: 'about snapshots' },
+    purge: { kept: 'empty' },
+  }),
+  /** Files that left the service (domain/copies.ts). Without references: they outlive snapshot and tenant. */
+  outside_copies: policyTable({
+    columns: {
+      id: text({ key: true }),
+      kind: text(),
+      tenant_id: text({ null: true }),
+      snapshot_id: text({ null: true }),
+      at: long(),
+      actor_id: text(),
+      actor_name: text(),
+      state_from: long(),
+      state_until: long(),
+      state_size: long({ null: true }),
+      erased_until: long({ null: true }),
+      erased_size: long({ null: true }),
+      oldest_root_epoch: integer({ null: true }),
+      root_epoch: integer({ null: true }),
+      destroyed_at: long({ null: true }),
+      row_mac: rowMac,
+      row_version: rowVersion,
+    },
+    indexes: [
+      { name: 'outside_copies_by_tenant', columns: ['tenant_id', 'id'] },
+      { name: 'outside_copies_by_snapshot', columns: ['snapshot_id', 'id'] },
+      { name: 'outside_copies_left', columns: ['id'], where: '"destroyed_at" is null' },
+    ],
+    beside: {},
+    snapshots: { without: 'about files elsewhere' },
     purge: { kept: 'names the copies that are elsewhere' },
   }),
   snapshot_openings: plainTable({

@@ -49,7 +49,7 @@ test('a secret is written only to its file, and the options of the file are not 
 test('a dry run shows the plan and changes nothing; the name that was confirmed is sent', async () => {
   const planned = {
     tenant: { id: 't', name: 'acme', state: 'deleted' },
-    impact: { vaults: 0, endpoints: 0, applications: 0, keys: 2, tokens: 1, exportedCopies: 0 },
+    impact: { vaults: 0, endpoints: 0, applications: 0, keys: 2, tokens: 1, copies: 0 },
   };
   const id = '01981d2c-7c1f-7b35-9a04-52a1be40c0de';
   service.script({ body: planned });

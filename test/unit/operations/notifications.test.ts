@@ -7,6 +7,7 @@ import { openCertificates } from '../../../server/app/certificates.ts';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
+import { type BackupReceipt, parseBackupReceipt } from '../../../server/domain/backup-receipt.ts';
 import { defaultSettings } from '../../../server/domain/endpoint.ts';
 import { newKey } from '../../../server/domain/key.ts';
 import type { LatencySummary } from '../../../server/domain/latency.ts';
@@ -21,11 +22,11 @@ import {
 } from '../../../server/domain/notification.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
+import { createCopyReceipts } from '../../../server/operations/copies/take-receipts.ts';
 import type { Health } from '../../../server/operations/index.ts';
 import { inbox } from '../../../server/operations/notifications/inbox.ts';
 import { createSources } from '../../../server/operations/notifications/sources.ts';
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
-import { createServiceBackups } from '../../../server/operations/service/service-backup.ts';
 import { rememberOpened } from '../../../server/operations/snapshots/opened.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { LogState } from '../../../server/ports/log.ts';
@@ -416,15 +417,16 @@ describe('what is checked', () => {
 
   test('the backup of the service: missing or old, and the text says which', async () => {
     reminders = { token: 0, key: 0, backup: 7 };
-    const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
-    const { run } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const receipt = parseBackupReceipt({ backupId: 'one', at: time, bytes: 17 });
+    const receipts: BackupReceipt[] = [];
+    const { run } = createCopyReceipts({ store, clock }, { 'service-backup': () => receipts, 'root-backup': () => [] });
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
     // A new service has a day: the first record of this log is older.
     const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
     expect(await named()).toEqual(['none was created']);
-    receipts.shift();
-    await run();
+    if (receipt !== undefined) receipts.push(receipt);
+    await run('now');
     expect(await named()).toEqual([]);
     const { at } = receipts[0] ?? { at: 0 };
     expect(

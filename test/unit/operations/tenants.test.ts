@@ -111,7 +111,7 @@ test('a suspended tenant is served nothing, at once, its neighbour everything; r
   const { acme, zeta } = await open();
   const { tenants } = opened.operations;
   const { contents } = await tenants.impact(administrator, acme.id, 'suspend');
-  expect(contents).toEqual({ vaults: 2, keys: 2, endpoints: 1, applications: 1, tokens: 1, exportedCopies: 0 });
+  expect(contents).toEqual({ vaults: 2, keys: 2, endpoints: 1, applications: 1, tokens: 1, copies: 0 });
   expect((await tenants.suspend(administrator, acme.id)).state).toBe('suspended');
   expect(await served(acme)).toEqual(nothing);
   expect(await served(zeta)).toEqual(everything);

@@ -50,18 +50,18 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   const copy = await restoreBeside('beside');
   const again = await restoreBeside('copy of the copy', await hand.make(copy.tenantId));
   const named = [copy, again]
-    .map((key) => ({ keyId: key.id, tenantId: key.tenantId, applicationId: key.applicationId }))
-    .toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1));
+    .map((key) => ({ id: key.id, tenantId: key.tenantId, applicationId: key.applicationId }))
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1));
 
   const radius = await operations.masterKeys.blastRadius(administrator, applicationId, keyId);
   expect(radius.copies).toMatchObject({ count: 2, items: named });
   expect(radius.copies.items.map(({ tenantName }) => tenantName).toSorted()).toEqual(['beside', 'copy of the copy']);
-  expect((await operations.snapshots.ofKey(administrator, keyId)).copies).toEqual(radius.copies);
+  expect(await operations.snapshots.ofKey(administrator, keyId)).toEqual(radius.copies);
   expect((await operations.keys.use(administrator, keyId)).copies).toEqual(radius.copies);
   // Of a copy, the original is one.
   expect(
     (await operations.keys.use({ ...administrator, tenantId: copy.tenantId }, copy.id)).copies.items,
-  ).toContainEqual(expect.objectContaining({ keyId, tenantId: administrator.tenantId }));
+  ).toContainEqual(expect.objectContaining({ id: keyId, tenantId: administrator.tenantId }));
 
   await destroy(await keyNow());
   // The service's own material of this key is erased as well: only the copy remains.
@@ -76,7 +76,7 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   expect(await keyNow()).toMatchObject({ unrecoverableAt: null });
   expect((await operations.keys.use(administrator, keyId)).copies).toMatchObject({
     count: 1,
-    items: [{ keyId: again.id }],
+    items: [{ id: again.id }],
   });
 
   await destroy(again);
@@ -92,7 +92,7 @@ test('a user of one tenant sees how many copies there are, but not where', async
   const hidden = { count: 1, items: [] };
   expect((await opened.operations.masterKeys.blastRadius(actor, applicationId, keyId)).copies).toEqual(hidden);
   expect((await opened.operations.keys.use(actor, keyId)).copies).toEqual(hidden);
-  expect((await opened.operations.snapshots.ofKey(actor, keyId)).copies).toEqual(hidden);
+  expect(await opened.operations.snapshots.ofKey(actor, keyId)).toEqual(hidden);
 });
 
 test('a tenant is not unrecoverable while another one has a copy of its key, and is when that one is purged', async () => {

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const settings = (missing: string): string =>
   `[erasure]\ngather_ms = 5\n${missing}[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\ndirectory = ${JSON.stringify(folder.point)}\n`;
-/** A tenant with a key, and a snapshot of it with an exported copy. */
+/** A tenant with a key, and a snapshot of it. */
 const begin = async (missing = ''): Promise<void> => {
   opened = await openTestService({ toml: settings(missing) });
   const { operations } = opened;
@@ -43,7 +43,6 @@ const begin = async (missing = ''): Promise<void> => {
   const key = await operations.keys.create(actor, { name: 'page key', vaultId });
   keyId = key.id;
   snapshotId = await hand.make(tenantId);
-  for await (const _ of await operations.snapshots.export(administrator, snapshotId));
 };
 const purge = async (): Promise<void> => {
   await opened.operations.tenants.delete(administrator, tenantId);
@@ -130,21 +129,24 @@ test.skipIf(skips)(
   async () => {
     await begin();
     const { operations } = opened;
+    for await (const _ of await operations.snapshots.export(administrator, snapshotId));
     await operations.tenants.delete(administrator, tenantId);
     expect((await operations.tenants.impact(administrator, tenantId, 'purge')).contents).toMatchObject({
-      exportedCopies: 1,
+      copies: 1,
     });
     await operations.tenants.purge(administrator, tenantId);
     const [purged] = (await operations.audit.list(administrator, { kind: 'tenant.purged' })).items;
-    expect(purged?.details).toMatchObject({ exportedCopies: 1 });
+    expect(purged?.details).toMatchObject({ copies: 1 });
+    const [exported] = (await operations.copies.list(administrator, { left: true })).items;
+    expect(exported).toMatchObject({ tenantId, snapshotId });
+    await operations.copies.confirmDestroyed(administrator, exported?.id ?? '', false);
     await poll(async () => (await tenantNow()).unrecoverableAt).not.toBeNull();
     const whole = [{ role: 'administrator', tenantId: null, scope: null }] as const;
     const actor = operations.access.actIn(administrator, whole, tenantId);
     expect((await operations.keys.list(actor, {})).items).toMatchObject([
       { id: keyId, state: 'destroyed', unrecoverableAt: expect.any(Number) as unknown },
     ]);
-    const { exported } = await operations.snapshots.ofKey(actor, keyId);
-    expect(exported).toMatchObject([{ snapshotId }]);
+    expect(await operations.snapshots.ofKey(actor, keyId)).toEqual({ count: 0, items: [] });
     // Nothing in it is changed, and its name is free.
     expect(() => operations.access.requireChangeable(actor)).toThrow(/purged/);
     expect(() => operations.access.actIn(administrator, whole, 'gone')).toThrow(/tenant not found/);

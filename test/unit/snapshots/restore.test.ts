@@ -165,14 +165,16 @@ describe('restoring into the same tenant', () => {
     await take(early);
     const copy = await take(id);
     expect(copy.equals(readFileSync(join(opened.config.snapshots.directory, `${id}.dkesnap`)))).toBe(true);
+    const [first] = await operations.snapshots.exports(administrator, id);
     const exportsOfKey = async (): Promise<readonly string[]> =>
-      (await operations.snapshots.ofKey(administrator, keyId)).exported.map(({ snapshotId }) => snapshotId);
-    expect(await exportsOfKey()).toEqual([id]);
+      (await operations.snapshots.ofKey(administrator, keyId)).items.map((each) => each.id);
+    expect(await exportsOfKey()).toEqual([first?.id]);
     await operations.masterKeys.destroy(administrator, caller.application.id, keyId);
-    await untilAudited(opened, 'key.unrecoverable', keyId);
+    await untilAudited(opened, 'snapshot.keys-erased', id);
+    await expect.poll(async () => (await operations.status(administrator)).erasure.state).toBe('idle');
     // What leaves from now on is without it.
     await take(id);
-    expect(await exportsOfKey()).toEqual([id]);
+    expect(await exportsOfKey()).toEqual([first?.id]);
     expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
 
     // The old copy is imported: keys that are destroyed here are removed from it before it can be restored.

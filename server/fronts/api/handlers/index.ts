@@ -6,6 +6,7 @@ import { applicationsHandlers } from './applications.ts';
 import { approvalsHandlers } from './approvals.ts';
 import { auditHandlers } from './audit.ts';
 import { clockHandlers } from './clock.ts';
+import { copiesHandlers } from './copies.ts';
 import { diagnosticsHandlers } from './diagnostics.ts';
 import { endpointsHandlers } from './endpoints.ts';
 import { externalKeyStoresHandlers } from './external-key-stores.ts';
@@ -48,6 +49,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   runbooks: runbooksHandlers(operations),
   approvals: approvalsHandlers(operations),
   snapshots: snapshotsHandlers(operations),
+  copies: copiesHandlers(operations),
   recoveryKeys: recoveryKeysHandlers(operations),
   notifications: notificationsHandlers(operations),
   audit: auditHandlers(operations),

@@ -1,12 +1,13 @@
 // Handlers of snapshots.
 
 import { toRfc3339 } from '../../../base/clock.ts';
-import type { SnapshotExport as Exported, Snapshot as Held } from '../../../domain/snapshot.ts';
+import type { Snapshot as Held } from '../../../domain/snapshot.ts';
 import type { Operations } from '../../../operations/index.ts';
 import type { RuledRestore } from '../../../operations/snapshots/interface.ts';
-import type { Snapshot, SnapshotExport, SnapshotRestore } from '../../contract/api/snapshots.ts';
+import type { Snapshot, SnapshotRestore } from '../../contract/api/snapshots.ts';
 import { StreamedFile } from '../export.ts';
-import { representPage } from '../represent.ts';
+import { representCopies, representPage } from '../represent.ts';
+import { representCopy } from './copies.ts';
 import type { Handlers } from './handler.ts';
 
 const moment = (at: number | null): string | null => (at === null ? null : toRfc3339(at));
@@ -40,15 +41,6 @@ const represent =
     tampered: snapshot.integrity !== 'ok',
   });
 
-const representExport = ({ id, snapshotId, createdAt, at, actorId, actorName }: Exported): SnapshotExport => ({
-  id,
-  snapshotId,
-  snapshotAt: toRfc3339(createdAt),
-  at: toRfc3339(at),
-  actorId,
-  actorName,
-});
-
 const representRestore = (dryRun: boolean, outcome: RuledRestore): SnapshotRestore => ({
   dryRun,
   ...outcome,
@@ -71,7 +63,7 @@ export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshot
       return { ...settings, directory, next: moment(next) };
     },
     get: async ({ actor, path }) => show(await snapshots.get(actor, path.id)),
-    exports: async ({ actor, path }) => ({ items: (await snapshots.exports(actor, path.id)).map(representExport) }),
+    exports: async ({ actor, path }) => ({ items: (await snapshots.exports(actor, path.id)).map(representCopy) }),
     delete: async ({ actor, path }) => show(await snapshots.delete(actor, path.id)),
     undelete: async ({ actor, path }) => show(await snapshots.undelete(actor, path.id)),
     export: async ({ actor, path }) =>
@@ -92,9 +84,6 @@ export const snapshotsHandlers = ({ snapshots }: Operations): Handlers['snapshot
       const request = { tenantId, newTenant, dryRun: run };
       return representRestore(run, await snapshots.restore(actor, path.id, { openingId, sealedKey }, request));
     },
-    ofKey: async ({ actor, path }) => {
-      const { keyId, exported, copies } = await snapshots.ofKey(actor, path.id);
-      return { keyId, exported: exported.map(representExport), copies };
-    },
+    ofKey: async ({ actor, path }) => representCopies(await snapshots.ofKey(actor, path.id)),
   };
 };

@@ -3,6 +3,7 @@
 import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
 import { clockRoutes } from './clock.ts';
+import { copyRoutes } from './copies.ts';
 import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
@@ -48,6 +49,7 @@ export const apiRoutes = {
   externalKeyStores: externalKeyStoreRoutes,
   approvals: approvalRoutes,
   snapshots: snapshotRoutes,
+  copies: copyRoutes,
   recoveryKeys: recoveryKeyRoutes,
   notifications: notificationRoutes,
   audit: auditRoutes,

@@ -2,6 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import { mostTags, tagPattern } from '../../../base/tags.ts';
+import { type CopyPlace, copyPlaces, unrecoverableMeans } from '../../../domain/copies.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
 import type { KeyState } from '../../../domain/lifecycle.ts';
@@ -50,9 +51,7 @@ export const keyShape = {
     .openapi({ description: 'When a soft-deleted master key last came back into its vault from the sealed copy.' }),
   destroyedAt: moment.nullable().openapi({ description: 'From this time on, every use fails on every node.' }),
   unrecoverableAt: moment.nullable().openapi({
-    description:
-      'From this time on, old pages, logs and backups of the database can no longer be opened. Null while another tenant has a usable copy of the key ' +
-      '(`copies` of `GET /api/keys/{id}/use`).',
+    description: `${unrecoverableMeans} Null while it knows one (\`copies\` of \`GET /api/keys/{id}/use\`).`,
   }),
   applicationId: identifier.nullable(),
   tags: z.array(z.string()).readonly().openapi({ description: 'Sorted.' }),
@@ -73,23 +72,29 @@ export type KeyVersion = z.output<typeof keyVersionSchema>;
 
 export const keyCopiesSchema = z
   .strictObject({
-    count: z.int(),
+    count: z.int().openapi({ description: 'How many `unrecoverableAt` waits for.' }),
     items: z
       .array(
         z.strictObject({
-          keyId: identifier,
-          tenantId: identifier,
-          tenantName: z.string(),
+          place: z.enum(Object.keys(copyPlaces) as [CopyPlace, ...CopyPlace[]]),
+          id: z.string().openapi({
+            description: 'Of the key in the other tenant, of the snapshot, or of the file (`GET /api/copies/{id}`).',
+          }),
+          tenantId: identifier.nullable(),
+          tenantName: z.string().nullable(),
           applicationId: identifier.nullable(),
+          at: moment,
+          waits: z.boolean().openapi({ description: 'true: `unrecoverableAt` stays empty while it is there.' }),
+          text: z.string().openapi({ description: 'What it is, and what ends it.' }),
         }),
       )
       .readonly()
-      .openapi({ description: 'Only those in tenants that you may see.' }),
+      .openapi({ description: 'Up to 100, and only those that you may see.' }),
   })
   .openapi('KeyCopies', {
     description:
-      'Copies of the key that are not destroyed, in other tenants to which a snapshot was restored. While there is ' +
-      'one, a destroyed key can still be recovered.',
+      'Copies that the service knows: of the key in other tenants, and in files that left the service or are missing. While there is one that ' +
+      'waits, a destroyed key can still be recovered.',
   });
 export type KeyCopies = z.output<typeof keyCopiesSchema>;
 

@@ -4,6 +4,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Snapshot as Held } from '../../../domain/snapshot.ts';
 import { approvalRuleSchema } from './approvals.ts';
+import { copySchema } from './copies.ts';
 import { keyCopiesSchema } from './keys.ts';
 import { displayName, identifier, listOf, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
 
@@ -42,18 +43,6 @@ export const snapshotSchema = z
   })
   .openapi('Snapshot');
 export type Snapshot = z.output<typeof snapshotSchema>;
-
-const exportSchema = z
-  .strictObject({
-    id: identifier,
-    snapshotId: identifier,
-    snapshotAt: moment,
-    at: moment,
-    actorId: z.string(),
-    actorName: z.string(),
-  })
-  .openapi('SnapshotExport');
-export type SnapshotExport = z.output<typeof exportSchema>;
 
 const openingSchema = z
   .strictObject({
@@ -181,7 +170,7 @@ export const snapshotRoutes = {
     needs: 'snapshots:read',
     tenancy: 'both',
     summary: 'List the exported copies of a snapshot',
-    answer: listOf(exportSchema),
+    answer: listOf(copySchema),
   },
   delete: {
     method: 'delete',
@@ -289,9 +278,7 @@ export const snapshotRoutes = {
     summary: 'List remaining copies of a key',
     namesCopies: true,
     description:
-      'Lists exported snapshots and copies in other tenants. A destroyed key is still in them: an exported snapshot and a recovery key together give the key.',
-    answer: z
-      .strictObject({ keyId: identifier, exported: z.array(exportSchema).readonly(), copies: keyCopiesSchema })
-      .openapi('KeySnapshots'),
+      'Lists every copy that the service knows: in other tenants, in exported snapshots, and in backups. A destroyed key is still in them.',
+    answer: keyCopiesSchema,
   },
 } as const satisfies RouteGroup;

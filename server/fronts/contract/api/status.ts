@@ -29,7 +29,10 @@ export const statusSchema = z
       overwritesInPlace: z
         .boolean()
         .openapi({ description: 'false: the file system keeps copies; erasure is best effort' }),
-      pendingKeys: z.int(),
+      pendingKeys: z.int().openapi({ description: 'Destroyed keys that the next erasure run covers.' }),
+      waitingKeys: z.int().openapi({
+        description: 'Destroyed keys that are not unrecoverable because of copies that the service knows.',
+      }),
       state: z.enum(['idle', 'waiting', 'running', 'blocked', 'failed']).openapi({
         description:
           'blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',

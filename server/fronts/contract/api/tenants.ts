@@ -1,6 +1,7 @@
 // Tenants: everything belongs to one. The default one is made at first start. They are few: the list is whole.
 
 import { z } from '@hono/zod-openapi';
+import { unrecoverableMeans } from '../../../domain/copies.ts';
 import type { TenantState } from '../../../domain/tenant.ts';
 import { displayName, identifier, integrity, listOf, moment, type RouteGroup } from './row.ts';
 
@@ -16,9 +17,7 @@ export const tenantSchema = z
     deletedAt: moment.nullable(),
     purgeAt: moment.nullable().openapi({ description: 'Until then, the deleted tenant can be restored.' }),
     purgedAt: moment.nullable(),
-    unrecoverableAt: moment
-      .nullable()
-      .openapi({ description: 'From this time on, old pages, logs and backups of the database cannot open its keys.' }),
+    unrecoverableAt: moment.nullable().openapi({ description: `For its keys: ${unrecoverableMeans}` }),
     integrity,
   })
   .openapi('Tenant');
@@ -31,8 +30,9 @@ const impactSchema = z
     endpoints: z.int().openapi({ description: 'Key store endpoints that are enabled.' }),
     applications: z.int().openapi({ description: 'Applications of databases that are enabled.' }),
     tokens: z.int().openapi({ description: 'API tokens that are neither revoked nor expired.' }),
-    exportedCopies: z.int().openapi({
-      description: 'Exports of its snapshots. A purge does not reach these copies: a recovery key still opens them.',
+    copies: z.int().openapi({
+      description:
+        'Files that left the service with its keys (`GET /api/copies`): exported snapshots and backups. A purge does not reach them.',
     }),
   })
   .openapi('TenantImpact');

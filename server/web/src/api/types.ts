@@ -9,6 +9,7 @@ export type {
   AuditSink,
   KeyMigration,
 } from '../../../fronts/contract/api/audit.ts';
+export type { Copy } from '../../../fronts/contract/api/copies.ts';
 export type { CheckResult, Diagnosis, DiagnosisEvent } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
   AuthorizationRule,

@@ -32,6 +32,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'key.reimported': 'Key imported again',
   'key.destroyed': 'Key destroyed',
   'key.unrecoverable': 'Key unrecoverable',
+  'copy.destroyed': 'Copy destroyed',
   'key.repaired': 'Key record repaired',
   'key.wrapped': 'Key wrapped',
   'key.sent': 'Sealed key delivered',

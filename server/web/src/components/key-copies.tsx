@@ -1,26 +1,26 @@
-// Copies of the key in other tenants, which can still use them when this key is destroyed.
+// The copies of the key that the service knows, in its words: what can still open it when this key is destroyed.
 
 import type { KeyCopies } from '../api/types.ts';
-import { Copyable } from './copy.tsx';
 import { Notice } from './notice.tsx';
 
-export const KeyCopiesNotice = ({ copies: { count, items } }: { copies: KeyCopies }) =>
-  count === 0 ? null : (
+export const KeyCopiesNotice = ({ copies: { count, items } }: { copies: KeyCopies }) => {
+  const hidden = count - items.filter(({ waits }) => waits).length;
+  return count === 0 && items.length === 0 ? null : (
     <Notice
       tone="warn"
-      title={count === 1 ? 'Another tenant has a copy of this key' : `${count} copies in other tenants`}
+      title={count === 1 ? 'There is another copy of this key' : `There are ${count} copies of this key`}
     >
-      A snapshot was restored into another tenant. If you destroy this key, the copies stay usable. This key counts as
-      unrecoverable only when the copies are destroyed too.
+      This key counts as unrecoverable only when they are destroyed too.
       {items.length > 0 && (
         <ul className="mt-1 list-disc pl-5">
-          {items.map(({ keyId, tenantName }) => (
-            <li key={keyId}>
-              {tenantName}: <Copyable value={keyId} label={`key id in ${tenantName}`} />
+          {items.map(({ place, id, text }) => (
+            <li key={`${place} ${id}`} className="break-words">
+              {text}
             </li>
           ))}
         </ul>
       )}
-      {items.length < count && ' Ask an administrator of the platform which tenants have them.'}
+      {hidden > 0 && ` ${hidden} of them only an administrator of the platform can see.`}
     </Notice>
   );
+};

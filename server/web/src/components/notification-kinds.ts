@@ -42,6 +42,7 @@ export const notificationKindNames = {
   'root.backup-old': 'Root key backup outdated',
   'erasure.blocked': 'Erasure blocked',
   'erasure.failed': 'Erasure failed',
+  'erasure.copies-left': 'Destroyed keys in copies',
   'health.failing': 'Self-check failed',
   'memory.unlocked': 'Memory not locked',
   'requests.dropped': 'Request log entries dropped',

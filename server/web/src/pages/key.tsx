@@ -47,10 +47,10 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
       <Notice tone="danger" title="Destroyed">
         Both copies are wiped. The key cannot be restored.{' '}
         {key.unrecoverableAt === null ? (
-          'Old pages and backups of the store can still be opened: the erasure run has not finished, or another tenant has a copy of the key.'
+          'It can still be recovered: the erasure run has not finished, or there are copies. “Usage” lists them.'
         ) : (
           <>
-            Since <Time value={key.unrecoverableAt} />, old pages and backups of the store cannot be opened either.
+            Since <Time value={key.unrecoverableAt} />, the service knows no copy that opens the key.
           </>
         )}
       </Notice>

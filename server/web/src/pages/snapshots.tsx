@@ -13,6 +13,7 @@ import type { Column } from '../components/data-table.tsx';
 import type { IconName } from '../components/icon.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
+import { OutsideCopies } from '../components/outside-copies.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { RecoveryKeys, RecoveryKeysOfOperators } from '../components/recovery-keys.tsx';
@@ -236,6 +237,7 @@ export const SnapshotsPage = () => {
           }
         />
       </Panel>
+      <OutsideCopies />
       {ofPlatform === true && <RecoveryKeys />}
       {ofPlatform === false && <RecoveryKeysOfOperators />}
       {importing && <ImportSnapshotDialog onClose={() => setImporting(false)} />}

@@ -28,7 +28,7 @@ const ImpactView = ({ impact }: { impact: TenantImpact }) => {
     [impact.tokens, 'API tokens'],
     [impact.keys, 'keys'],
     [impact.vaults, 'vaults'],
-    [impact.exportedCopies, 'exported copies'],
+    [impact.copies, 'exported snapshots and backups'],
   ] as const;
   return (
     <dl className="grid grid-cols-3 gap-3 rounded-lg border border-line p-3 sm:grid-cols-6">

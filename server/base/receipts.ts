@@ -1,0 +1,48 @@
+// Receipts that commands on a host leave beside what they work on, one in each line. They are added, never replaced: the service keeps all of them, also
+// those of the time in which it did not run. A receipt is on the disk before what it is about exists.
+
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { syncFolder } from './durable-files.ts';
+
+/** What is read of it, from its end: thousands of receipts. */
+const mostBytes = 1024 * 1024;
+
+export const addReceipt = (path: string, receipt: object): void => {
+  const fd = openSync(path, 'a', 0o600);
+  try {
+    // After a line that a power failure has cut off, too.
+    const line = Buffer.from(`\n${JSON.stringify(receipt)}\n`);
+    if (writeSync(fd, line) !== line.length) throw new Error(`the disk takes no bytes for ${path}`);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  syncFolder(dirname(path));
+};
+
+/** The oldest first. A line that is not whole, or not a receipt, is none: `parse` answers undefined. */
+export const readReceipts = <T>(path: string, parse: (found: object) => T | undefined): readonly T[] => {
+  let text: string;
+  try {
+    const fd = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(fd);
+      const bytes = Buffer.alloc(Math.min(size, mostBytes));
+      text = bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, size - bytes.length));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return [];
+  }
+  return text.split('\n').flatMap((line) => {
+    try {
+      const found: unknown = JSON.parse(line);
+      const receipt = typeof found === 'object' && found !== null ? parse(found) : undefined;
+      return receipt === undefined ? [] : [receipt];
+    } catch {
+      return [];
+    }
+  });
+};

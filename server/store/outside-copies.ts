@@ -1,0 +1,67 @@
+// Files that left the service, as rows with authentication codes.
+
+import type { Kysely, Selectable } from 'kysely';
+import { newOutsideCopy, type OutsideCopy } from '../domain/copies.ts';
+import type { OutsideCopyRepository } from '../ports/outside-copies.ts';
+import { refuseTampered } from './row-codes.ts';
+import type { PolicyRows } from './row-set.ts';
+import type { Schema } from './schema.ts';
+import { membersOf } from './tables/members.ts';
+import { snapshotsTables } from './tables/snapshots.ts';
+
+const members = membersOf<OutsideCopy>()(snapshotsTables.outside_copies);
+/** Of a state whose time is not known. */
+const ever = Number.MAX_SAFE_INTEGER;
+
+export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows): OutsideCopyRepository => {
+  const load = (row: Selectable<Schema['outside_copies']>): OutsideCopy => ({
+    ...members.fromRow(row),
+    integrity: policyRows.integrity('outside_copies', row),
+  });
+  const get: OutsideCopyRepository['get'] = async (id) => {
+    const row = await db.selectFrom('outside_copies').selectAll().where('id', '=', id).executeTakeFirst();
+    return row && load(row);
+  };
+  const insert: OutsideCopyRepository['insert'] = async (copy) => {
+    await policyRows.insert('outside_copies', members.toRow(copy));
+  };
+  return {
+    get,
+    list: async ({ tenantId, kind, snapshotId, left }, { after, limit }) => {
+      let query = db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').limit(limit);
+      if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
+      if (kind !== undefined) query = query.where('kind', '=', kind);
+      if (snapshotId !== undefined) query = query.where('snapshot_id', '=', snapshotId);
+      if (left === true) query = query.where('destroyed_at', 'is', null);
+      if (after !== undefined) query = query.where('id', '<', after);
+      return (await query.execute()).map(load);
+    },
+    insert,
+    update: async (copy) => {
+      refuseTampered(copy);
+      await policyRows.update('outside_copies', members.toRow(copy));
+    },
+    adoptExports: async () => {
+      const rows = await db
+        .selectFrom('snapshot_exports')
+        .innerJoin('snapshots', 'snapshots.id', 'snapshot_exports.snapshot_id')
+        .selectAll('snapshot_exports')
+        .select(['snapshots.tenant_id', 'snapshots.created_at', 'snapshots.audit_size', 'snapshots.origin'])
+        .execute();
+      for (const row of rows) {
+        const isOwn = row.origin !== 'imported';
+        if ((await get(row.id)) === undefined)
+          await insert(
+            newOutsideCopy({
+              ...{ id: row.id, kind: 'exported-snapshot', tenantId: row.tenant_id, snapshotId: row.snapshot_id },
+              ...{ at: row.at, actorId: row.actor_id, actorName: row.actor_name },
+              stateFrom: isOwn ? row.created_at : 0,
+              stateUntil: isOwn ? row.created_at : ever,
+              stateSize: isOwn ? row.audit_size : null,
+            }),
+          );
+        await db.deleteFrom('snapshot_exports').where('id', '=', row.id).execute();
+      }
+    },
+  };
+};

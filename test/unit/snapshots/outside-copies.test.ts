@@ -1,0 +1,159 @@
+// Files that left the service, and open a key that is destroyed later: a backup of the whole service with one of the root key, and an exported snapshot.
+// The service knows them, so it does not call the key unrecoverable before an operator confirms that they are destroyed.
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { backUpRootKey } from '../../../server/app/offline.ts';
+import { createBackup } from '../../../server/app/service-backup.ts';
+import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
+import { freshService, restart } from '../../support/shared.ts';
+import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { onSqlite, queryStored } from '../../support/test-store.ts';
+
+const opened = freshService();
+let hand: SnapshotHand;
+let applicationId: string;
+let keyId: string;
+beforeEach(async () => {
+  hand = await handOf(opened);
+  const { caller } = await registerCaller(opened, 'erp');
+  applicationId = caller.application.id;
+  keyId = (await opened.operations.tde.generateKey(caller, masterKey('pages'))).id;
+});
+const runsFinished = async (): Promise<number> =>
+  (await opened.operations.audit.list(administrator, { kind: 'erasure.finished' })).items.length;
+const destroy = async (): Promise<void> => {
+  await opened.operations.masterKeys.destroy(administrator, applicationId, keyId);
+  await expect.poll(runsFinished).toBe(1);
+  await expect.poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('idle');
+};
+const unrecoverableAt = async () => (await opened.operations.keys.get(administrator, keyId)).unrecoverableAt;
+const copies = (actor = administrator) => opened.operations.snapshots.ofKey(actor, keyId);
+const left = async () => (await opened.operations.copies.list(administrator, { left: true })).items;
+const take = async (id: string): Promise<void> => {
+  for await (const _ of await opened.operations.snapshots.export(administrator, id));
+};
+const confirm = (id: string, andOlder = false) =>
+  opened.operations.copies.confirmDestroyed(administrator, id, andOlder);
+
+describe.runIf(onSqlite('a backup of its database file'))('with a backup of the whole service', () => {
+  const backUp = (name: string) => createBackup(opened.config, '1.0.0', join(opened.folder, name));
+  const backUpRoot = (name: string) =>
+    backUpRootKey(opened.config, join(opened.folder, name), () => Promise.resolve(Buffer.from('a root passphrase')));
+
+  test('and one of the root key, the key is unrecoverable only when one of them is destroyed', async () => {
+    await backUp('service.backup');
+    await backUpRoot('root.backup');
+    await destroy();
+    expect(await unrecoverableAt()).toBeNull();
+    expect((await opened.operations.status(administrator)).erasure).toMatchObject({ pendingKeys: 0, waitingKeys: 1 });
+    const known = await copies();
+    expect(known.count).toBe(1);
+    expect(known.items.map(({ place, waits }) => [place, waits])).toEqual([
+      ['service-backup', true],
+      ['root-backup', false],
+    ]);
+    // Everywhere the same.
+    expect((await opened.operations.keys.use(administrator, keyId)).copies).toEqual(known);
+    expect((await opened.operations.masterKeys.blastRadius(administrator, applicationId, keyId)).copies).toEqual(known);
+    // Of the whole service: people of one tenant hear that there is one.
+    expect(await copies(actorIn(administrator.tenantId))).toEqual({ count: 1, items: [] });
+
+    const [backup] = (await left()).filter(({ kind }) => kind === 'service-backup');
+    await expect(
+      opened.operations.copies.confirmDestroyed(actorIn(administrator.tenantId), backup?.id ?? '', false),
+    ).rejects.toMatchObject({ code: 'not-found' });
+    await confirm(backup?.id ?? '');
+    const { details } = await untilAudited(opened, 'key.unrecoverable', keyId);
+    // It may open copies of the database that the service does not know.
+    expect(details).toMatchObject({ rootBackups: 1 });
+    expect(await unrecoverableAt()).not.toBeNull();
+    expect(await runsFinished()).toBe(1);
+    expect(await untilAudited(opened, 'copy.destroyed', backup?.id)).toMatchObject({
+      actorId: administrator.id,
+      details: { copyKind: 'service-backup' },
+    });
+    await expect(confirm(backup?.id ?? '')).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  test('the key waits for no backup from before it was made or after it was destroyed, and for none that nothing opens', async () => {
+    const { caller } = await registerCaller(opened, 'other');
+    await backUp('before.backup');
+    await backUpRoot('root.backup');
+    const later = (await opened.operations.tde.generateKey(caller, masterKey('later'))).id;
+    await opened.operations.masterKeys.destroy(administrator, caller.application.id, later);
+    await untilAudited(opened, 'key.unrecoverable', later);
+    // That run ended the root key of the first backups.
+    await backUp('without a root key.backup');
+    await destroy();
+    expect((await copies()).items.map(({ place, waits }) => [place, waits])).toEqual([
+      ['service-backup', false],
+      ['service-backup', true],
+      ['root-backup', false],
+    ]);
+    const [root] = (await left()).filter(({ kind }) => kind === 'root-backup');
+    await confirm(root?.id ?? '');
+    await untilAudited(opened, 'key.unrecoverable', keyId);
+    await backUp('after.backup');
+    await backUpRoot('root again.backup');
+    await expect.poll(async () => (await left()).length).toBe(4);
+    expect((await copies()).items).toEqual([]);
+  });
+
+  test('a backup that was cut off counts, and one that failed does not', async () => {
+    // As a power failure leaves it.
+    const begun = { id: 'cut-off', state: 'begun', at: Date.now() };
+    appendFileSync(join(opened.config.dataDirectory, 'backup-receipt'), `\n${JSON.stringify(begun)}\n{"id": "ha`);
+    await backUpRoot('root.backup');
+    await expect(backUp('missing folder/service.backup')).rejects.toThrow();
+    await destroy();
+    expect((await left()).map(({ kind, id }) => (kind === 'root-backup' ? kind : id))).toEqual([
+      ...(['root-backup', 'cut-off'] as const).toSorted(),
+    ]);
+    expect(await unrecoverableAt()).toBeNull();
+    await confirm('cut-off');
+    await untilAudited(opened, 'key.unrecoverable', keyId);
+  });
+});
+
+test('with an exported snapshot, the key is unrecoverable only when it is confirmed that it is destroyed', async () => {
+  const snapshotId = await hand.make(administrator.tenantId);
+  await take(snapshotId);
+  await take(snapshotId);
+  await destroy();
+  expect(await unrecoverableAt()).toBeNull();
+  // What leaves from now on is without it.
+  await take(snapshotId);
+  const known = await copies();
+  expect(known).toMatchObject({ count: 2, items: [{ place: 'exported-snapshot' }, { place: 'exported-snapshot' }] });
+  expect(known.items[0]?.text).toContain('exported');
+  const [first] = known.items;
+  expect((await confirm(first?.id ?? '', true)).length).toBe(2);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
+  expect((await left()).length).toBe(1);
+});
+
+test('a tenant is not unrecoverable while a file that left the service has its keys', async () => {
+  const { tenants } = opened.operations;
+  const { id } = await tenants.create(administrator, { name: 'leaving' });
+  const vault = await opened.operations.vaults.create(actorIn(id), { name: 'general' });
+  await opened.operations.keys.create(actorIn(id), { name: 'general', vaultId: vault.id });
+  await take(await hand.make(id));
+  await tenants.delete(administrator, id);
+  expect((await tenants.impact(administrator, id, 'purge')).contents).toMatchObject({ copies: 1 });
+  await tenants.purge(administrator, id);
+  await expect.poll(runsFinished).toBe(1);
+  expect(await tenants.get(administrator, id)).toMatchObject({ unrecoverableAt: null });
+  await confirm((await left())[0]?.id ?? '');
+  await untilAudited(opened, 'tenant.unrecoverable', id);
+});
+
+test('a file whose row was changed in the database counts as one that has every key', async () => {
+  await take(await hand.make(administrator.tenantId));
+  await opened.stop();
+  await queryStored(opened.folder, 'update outside_copies set tenant_id = ?', 'another');
+  await restart(opened);
+  await destroy();
+  expect(await copies()).toMatchObject({ count: 1 });
+  expect(await unrecoverableAt()).toBeNull();
+});
