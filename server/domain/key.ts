@@ -42,7 +42,7 @@ export interface Key {
   /** The time of the last re-import after the soft deletion; null when there was none. */
   readonly reimportedAt: number | null;
   readonly destroyedAt: number | null;
-  /** The service knows no copy that opens the key any more (copies.ts). */
+  /** From here the service knows no copy that opens the key (copies.ts). */
   readonly unrecoverableAt: number | null;
   /** Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the end. Never changes. */
   readonly copyOf: string | null;

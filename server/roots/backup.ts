@@ -4,10 +4,10 @@
 import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';
 import { newId } from '../base/ids.ts';
-import { addReceipt } from '../base/receipts.ts';
 import type { RootBackup, RootKey } from '../ports/root-provider.ts';
 import { backupReceiptPath } from './files.ts';
 import { openWrappedFile, type RootOptions } from './open.ts';
+import { addReceipt } from './receipts.ts';
 import { type AskPassphrase, createWays, WayClosed } from './ways.ts';
 import {
   createWrapped,

@@ -19,10 +19,10 @@ import { basename, dirname, join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { toRfc3339 } from '../base/clock.ts';
 import { replaceFile } from '../base/durable-files.ts';
-import { readReceipts } from '../base/receipts.ts';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
 import { type BackupReceipt, parseBackupReceipt } from '../domain/backup-receipt.ts';
 import type { RootBackup, RootProvider } from '../ports/root-provider.ts';
+import { readReceipts } from './receipts.ts';
 
 const said = (work: string, path: string, error: unknown): CoreError =>
   error instanceof CoreError

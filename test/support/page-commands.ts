@@ -114,6 +114,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'Creating a backup': [operations],
     'Verifying a backup': [operations],
     'Restoring on a new machine': [operations],
+    'Destroyed keys': [oneOfMany],
   },
   'docs/clock.md': { 'What to do': times(2, not('only with a wrong clock: scenario/clock-deadlines')) },
   'docs/cloud.md': {
@@ -249,6 +250,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'Creating snapshots': [fresh],
     Verifying: [fresh, oneOfMany],
     'Copies elsewhere': [fresh],
+    'Copies of a destroyed key': [oneOfMany],
     'Copies of a key in other tenants': [oneOfMany],
     Restoring: [oneOfMany],
   },

@@ -64,7 +64,7 @@ interface FilesOf {
   readonly file: OutsideCopy;
   readonly waits: boolean;
 }
-/** The files that may hold any of these, and what opens them. A backup of the service that nothing opens any more is named, and not waited for. */
+/** The files that may hold any of these, and what opens them. A backup of the service that nothing opens is named, and not waited for. */
 const filesOf = async (
   from: Pick<Repositories, 'audit'>,
   files: readonly OutsideCopy[],

@@ -1,10 +1,11 @@
 // Files that left the service, and open a key that is destroyed later: a backup of the whole service with one of the root key, and an exported snapshot.
 // The service knows them, so it does not call the key unrecoverable before an operator confirms that they are destroyed.
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { backUpRootKey } from '../../../server/app/offline.ts';
 import { createBackup } from '../../../server/app/service-backup.ts';
+import { copyPlaces } from '../../../server/domain/copies.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
@@ -156,4 +157,9 @@ test('a file whose row was changed in the database counts as one that has every 
   await destroy();
   expect(await copies()).toMatchObject({ count: 1 });
   expect(await unrecoverableAt()).toBeNull();
+});
+
+test('the page lists every place, in the words of the declaration', () => {
+  const page = readFileSync('docs/snapshots.md', 'utf8');
+  for (const { what, end } of Object.values(copyPlaces)) expect(page).toContain(`| ${what} | ${end} |`);
 });

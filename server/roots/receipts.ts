@@ -3,7 +3,7 @@
 
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { syncFolder } from './durable-files.ts';
+import { syncFolder } from '../base/durable-files.ts';
 
 /** What is read of it, from its end: thousands of receipts. */
 const mostBytes = 1024 * 1024;
