@@ -473,6 +473,7 @@ describe('destruction', () => {
     applicationId: 'a1',
     applicationName: 'erp',
     instances: [],
+    copies: { count: 0, items: [] },
     groupApplications: [],
     appIds: [],
     hosts: [],
