@@ -227,7 +227,7 @@ export class Contexts {
   }
 
   /**
-   * Of the file as it is open, so that it is not taken apart once more. Root acts for its owner,
+   * Of the file as it is open, so that it is not taken apart again. Root acts for its owner,
    * who is known only when it is read.
    */
   #knownState(path: string, { uid }: Peer): string {

@@ -1,6 +1,6 @@
 // Random bytes from libcrypto's DRBGs, with fresh bytes of the kernel in each draw, also where
 // libcrypto itself draws: new key pairs, and the padding of RSA encryption. What libcrypto draws to
-// sign needs no more: it hashes key and message into it, or the value may repeat (salts of PSS).
+// sign is safe as it is: it hashes key and message into it, or the value may repeat (salts of PSS).
 // No other file generates a pair (test/house/random.test.ts).
 #pragma once
 

@@ -210,7 +210,7 @@ describe('the files of users', () => {
     expect(asked.filter((path) => path.startsWith('/hung'))).toHaveLength(4);
   });
   // They are taken apart on the thread that serves every user: 20 ms for the longest.
-  test('a user whose pkcs11.toml changes before each use waits, and others go on', async () => {
+  test('a user whose pkcs11.toml changes before each use waits, and others continue', async () => {
     let now = 0;
     let state = 0;
     const long = `${good}# ${'x'.repeat(60_000)}\n`;
