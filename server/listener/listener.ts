@@ -54,7 +54,7 @@ export interface ListenerOptions {
   /** Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all others must have none. */
   readonly trustedProxies: readonly string[];
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
-  /** How long a request may take to come, and its answer to go on. */
+  /** How long a request may take to come, and its answer to continue. */
   readonly requestMs?: number;
   /** Told of each connection that gives way, finds no place, or does not read its answer. */
   readonly refused?: (limit: LimitName, address: string | null) => void;

@@ -48,7 +48,7 @@ export interface RawConnections {
   of(over: Socket): RawConnection | undefined;
   /** A balancer has named the peer; null: the connection is its own. */
   isFrom(socket: Socket, peer: string | null): void;
-  /** Looks which of them have moved, and ends those that are silent or unread for too long; every few seconds by itself. */
+  /** Looks which of them have moved, and ends those that are silent or unread for too long; every few seconds on its own. */
   sweep(): void;
   /** Ends all of them. */
   destroy(): void;

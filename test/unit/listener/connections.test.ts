@@ -130,7 +130,7 @@ test('a connection ends when its peer takes less than 64 KiB of an answer in a m
   const { socket } = await openTls('127.0.0.1');
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
-  // Until the kernel takes no more of it.
+  // Until the kernel is full.
   await until(() => {
     raw.sweep();
     later(59_000);
