@@ -94,6 +94,16 @@ const readers: Readonly<Record<string, string>> = {
   'provider/module/transport.c': 'module-abi',
 };
 
+/** What of MariaDB's plugin reads a file. Calls of MariaDB are in plugin.c, and replies of the library come from its own functions. */
+const filesOfPlugin = ['binding', 'import', 'key_file'];
+
+test("every file of MariaDB's plugin that reads another one has a fuzz target", () => {
+  const reading = files(['provider/mariadb'], '.c').filter((path) => /\bread\(/.test(withoutComments(read(path))));
+  expect(reading).toEqual(filesOfPlugin.map((name) => `provider/mariadb/${name}.c`));
+  const target = withoutComments(read('test/native/fuzz/mariadb-files.c'));
+  for (const reader of ['binding_check', 'import_keys', 'key_file_parse']) expect(target).toContain(`${reader}(`);
+});
+
 test('every file of the library that reads a reply has a fuzz target', () => {
   const reading = files(['provider/module'], '.c').filter((path) =>
     /\bbuffer_(?:get|take|peek)\w*\(/.test(withoutComments(read(path))),

@@ -22,6 +22,7 @@ const runs: Readonly<Record<string, number>> = {
   'core-replay': 50_000,
   'core-threads': 1_000,
   'core-xks-body': 50_000,
+  'mariadb-files': 3_000,
   'module-abi': 3_000,
   'module-codec': 50_000,
   'module-settings': 50_000,
