@@ -283,9 +283,7 @@ const destroy = async (
     [...records.values()].every((record) => filesWith(run.server.dataDirectory, record).length === 0),
     "their bytes are in none of the store's files",
   );
-  say(
-    `destroyed ${erased.destroyedAt}; old pages and backups of the store cannot be opened from ${erased.unrecoverableAt}`,
-  );
+  say(`destroyed ${erased.destroyedAt}; the service knows no copy that opens it from ${erased.unrecoverableAt}`);
 
   const agent = oneAgent(run);
   await endProcess(agent);

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { KeyCopies } from '../../server/fronts/contract/api/keys.ts';
 import type { Snapshot, SnapshotRestore } from '../../server/fronts/contract/api/snapshots.ts';
 import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
@@ -122,12 +123,22 @@ describe('a restore', () => {
 
     await json('tde', 'key', 'destroy', labels[0], '--confirm', labels[0]);
     await until('the end of the erasure run', async () =>
-      (await site.api.audit('kind=key.unrecoverable')).length > 0 ? true : undefined,
+      (await site.api.audit('kind=erasure.finished')).length > 0 ? true : undefined,
     );
     await json('key', 'delete', kept.id, '--confirm', labels[1]);
-    expect((await json<{ readonly items: readonly object[] }>('snapshot', 'of-key', gone.id)).items).toMatchObject([
-      { snapshotId: id },
-    ]);
+    // The exported file still has it: the key is unrecoverable when a person has confirmed that the file is destroyed.
+    const copies = await json<KeyCopies>('snapshot', 'of-key', gone.id);
+    expect(copies).toMatchObject({ count: 1, items: [{ place: 'exported-snapshot', waits: true }] });
+    const [exported] = copies.items;
+    expect(await json('copy', 'list', '--left')).toMatchObject({ items: [{ id: exported?.id, snapshotId: id }] });
+    expect((await run('snapshot', 'of-key', gone.id)).stdout).toContain(`dke copy confirm-destroyed ${exported?.id}`);
+    expect(await site.api.audit('kind=key.unrecoverable')).toEqual([]);
+    expect(await json('copy', 'confirm-destroyed', exported?.id ?? '')).toMatchObject({
+      items: [{ id: exported?.id, destroyedAt: expect.any(String) as unknown }],
+    });
+    await until('the conclusion', async () =>
+      (await site.api.audit('kind=key.unrecoverable')).length > 0 ? true : undefined,
+    );
 
     const planned = await json<SnapshotRestore>('snapshot', 'restore', id, ...withKey(), '--dry-run');
     expect(planned).toMatchObject({ dryRun: true, stayDestroyed: [{ id: gone.id, name: labels[0] }] });
