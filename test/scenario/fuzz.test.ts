@@ -16,6 +16,7 @@ const runs: Readonly<Record<string, number>> = {
   'core-frames': 10_000,
   'core-inputs': 5_000,
   'core-lane': 10_000,
+  'core-messages': 10_000,
   'core-next-frame': 50_000,
   'core-part-state': 20_000,
   'core-records': 8_000,
