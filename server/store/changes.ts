@@ -38,6 +38,10 @@ const writers = {
       ...(state === 'destroyed' && unrecoverableAt === null ? { destroyed: true } : {}),
     }),
   },
+  // What waited for the file is concluded by the node that runs erasure runs.
+  outsideCopies: {
+    update: ({ destroyedAt }) => (destroyedAt === null ? {} : { destroyed: true }),
+  },
   applications: {
     insert: ({ id }) => ({ applications: [id] }),
     update: ({ id }) => ({ applications: [id] }),

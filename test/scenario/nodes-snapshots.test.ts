@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
+import type { KeyCopies } from '../../server/fronts/contract/api/keys.ts';
 import type { Snapshot, SnapshotOpening } from '../../server/fronts/contract/api/snapshots.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
@@ -113,20 +114,32 @@ test('in one folder, what one node has made the other verifies, exports and open
     const master = await two.api.masterKey(application.application.id, label);
     const path = `/api/tde/applications/${application.application.id}/master-keys/${master.id}`;
     await two.api.call('POST', `${path}/destroy`, { confirm: master.name });
+    const copies = ({ api }: FleetMember) => api.call<KeyCopies>('GET', `/api/keys/${master.id}/snapshots`);
+    const [exported] = (await two.api.call<{ items: { id: string; snapshotId: string }[] }>('GET', '/api/copies'))
+      .items;
+    expect(exported?.snapshotId).toBe(made.id);
     for (const { api } of [one, two]) {
-      await until(
-        'the erasure run',
-        async () => (await api.call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt ?? undefined,
+      await until('the erasure run', async () =>
+        (await api.call<Snapshot>('GET', `/api/snapshots/${made.id}`)).erased > 0 ? true : undefined,
       );
       for (const { id } of [made, other]) {
         const { erased, verification } = await api.call<Snapshot>('POST', `/api/snapshots/${id}/verify`);
         expect([id, erased > 0, verification]).toMatchObject([id, true, { valid: true }]);
       }
-      const { exported } = await api.call<{ exported: { snapshotId: string }[] }>(
-        'GET',
-        `/api/keys/${master.id}/snapshots`,
+    }
+    for (const member of [one, two])
+      expect(await copies(member)).toMatchObject({
+        count: 1,
+        items: [{ place: 'exported-snapshot', id: exported?.id }],
+      });
+    await one.api.call('POST', `/api/copies/${exported?.id}/confirm-destroyed`, {});
+    for (const member of [one, two]) {
+      await until(
+        'the conclusion',
+        async () =>
+          (await member.api.call<{ unrecoverableAt: string | null }>('GET', path)).unrecoverableAt ?? undefined,
       );
-      expect(exported.map(({ snapshotId }) => snapshotId)).toEqual([made.id]);
+      expect(await copies(member)).toEqual({ count: 0, items: [] });
     }
   } finally {
     await fleet?.end();
