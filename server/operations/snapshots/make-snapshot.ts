@@ -1,13 +1,12 @@
 // Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key is opened in the addon and sealed to
 // the recovery keys; the service keeps nothing with which it could open the file again.
 
-import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
+import { canonicalJson } from '../../base/bytes.ts';
 import { verifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
-import type { RecoveryPublicKey } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -20,6 +19,7 @@ import { auditOrigin } from '../audit/audit-origin.ts';
 import { showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { setMaker, settleUnfinished } from './erase-destroyed.ts';
+import { recipientsOf } from './recovery-keys.ts';
 import { ownSigners } from './verify-snapshot.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log' | 'fleet'>;
@@ -28,21 +28,6 @@ export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exc
 const pageSize = 50;
 /** The unit that holds the keys by which access_guids are hashed. */
 export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
-
-/** Public halves of the live recovery keys. */
-const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
-  const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
-  const tampered = live.find(({ integrity }) => integrity !== 'ok');
-  if (tampered !== undefined)
-    throw new ServiceError('key-tampered', `the recovery key ${tampered.name} was changed from outside`, {
-      hint: 'remove it and register it again from its file; otherwise another key could open the snapshot',
-    });
-  if (live.length === 0)
-    throw new ServiceError('conflict', 'no recovery key is registered', {
-      hint: 'run dke recovery-key create --out FILE on a separate machine, then dke recovery-key register',
-    });
-  return live.map(({ id, publicKey }) => ({ id, publicKey: parseBase64(publicKey) ?? Buffer.alloc(0) }));
-};
 
 export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
   verifierKey(await auditOrigin(from), ring.auditPublicKey());
