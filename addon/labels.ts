@@ -140,7 +140,7 @@ export const labels = {
     key: 'file',
     purpose: 'encrypts a backup of the whole service',
     writer: 'the service; who has the public recovery key can write another',
-    freshness: 'none',
+    freshness: 'the signed closing',
     parser: 'server/snapshots/backup-file.ts',
   },
   'dke backup key 1': {

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import type { Core, KeyRef } from '../../addon/core.ts';
 import type { Verifier } from '../base/checkpoint.ts';
 import { systemClock } from '../base/clock.ts';
-import { putInPlace, writeDurably } from '../base/durable-files.ts';
+import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import { createKeyRing } from '../native/key-ring.ts';
@@ -248,11 +248,27 @@ export const differingLines = (ours: string, theirs: string): readonly string[] 
   return [...only(one ?? [], other ?? [], '-'), ...only(other ?? [], one ?? [], '+')];
 };
 
+/** Undoes a restore into this directory that was cut off. */
+const clearCutOff = (dataDirectory: string): void => {
+  if (!hasJournal(dataDirectory)) return;
+  const lock = lockDirectory(join(dataDirectory, 'lock'));
+  let folder: string | null = null;
+  try {
+    if (isRestoreCutOff(dataDirectory)) folder = undoRestore(dataDirectory);
+  } finally {
+    lock.release();
+  }
+  if (folder !== null) rmSync(folder, { recursive: true, force: true });
+};
+
 /** The configuration that is there; the one of the backup only if the operator applies it. */
 const readConfiguration = async (
   path: string,
   { configPath, workingDirectory, applyConfiguration, differs, ...opening }: RestoreOptions,
 ): Promise<{ readonly config: Config; readonly write: string | undefined }> => {
+  // One that a restore has written which was cut off goes with everything else of it.
+  if (applyConfiguration && configPath !== undefined && existsSync(configPath))
+    clearCutOff(loadConfig(configPath, workingDirectory).dataDirectory);
   const isThere = configPath === undefined || existsSync(configPath);
   if (isThere && applyConfiguration)
     throw new StartError(
@@ -321,17 +337,18 @@ const requireEmpty = ({ dataDirectory, root }: Config, rootBackup: string | unde
     );
 };
 
-/** The data directory, locked and empty, without what a restore that was cut off has left. */
+/** The data directory, locked and empty. Answers the first folder that was made for it. */
 const openEmpty = (
   config: Config,
   rootBackup: string | undefined,
 ): { readonly lock: DirectoryLock; readonly folder: string | null } => {
   const { dataDirectory } = config;
-  if (!hasJournal(dataDirectory)) requireEmpty(config, rootBackup);
-  let folder = mkdirSync(dataDirectory, { recursive: true, mode: 0o700 }) ?? null;
+  clearCutOff(dataDirectory);
+  requireEmpty(config, rootBackup);
+  const folder = mkdirSync(dataDirectory, { recursive: true, mode: 0o700 }) ?? null;
   const lock = lockDirectory(join(dataDirectory, 'lock'));
   try {
-    if (isRestoreCutOff(dataDirectory)) folder = undoRestore(dataDirectory);
+    // Another restore may have begun in the meantime.
     requireEmpty(config, rootBackup);
     return { lock, folder };
   } catch (error) {
@@ -370,7 +387,7 @@ const putBack = async (
   for (const file of [...filesOf(draft).slice(1), `${draft}.committed`]) rmSync(file, { force: true });
   if (write !== undefined && configPath !== undefined) {
     mkdirSync(dirname(configPath), { recursive: true });
-    writeDurably(configPath, write);
+    replaceFile(configPath, write);
   }
   return { preface, signer, report };
 };
@@ -398,7 +415,12 @@ export const restoreBackup = async (path: string, options: RestoreOptions): Prom
       ...(anchorBeside(declared.path).read() === undefined
         ? [{ path: `${declared.path}.checkpoint`, digest: null }]
         : []),
-      ...(write === undefined || configPath === undefined ? [] : [{ path: configPath, digest: digestOf(write) }]),
+      ...(write === undefined || configPath === undefined
+        ? []
+        : [
+            { path: configPath, digest: digestOf(write) },
+            { path: `${configPath}.new`, digest: null },
+          ]),
     ];
     beginJournal(dataDirectory, { files, folder });
     const database = join(dataDirectory, 'dke.db');

@@ -36,10 +36,20 @@ export const isRestoreCutOff = (dataDirectory: string): boolean => {
   return false;
 };
 
+/** One whose writing was cut off is of a restore that has made nothing yet. */
+const readJournal = (path: string): RestoreJournal => {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as RestoreJournal;
+  } catch (error) {
+    if (error instanceof SyntaxError) return { files: [], folder: null };
+    throw error;
+  }
+};
+
 /** Undoes everything but the data directory and its lock. Answers the first folder that the restore has made. */
 export const undoRestore = (dataDirectory: string): string | null => {
   const journal = journalPath(dataDirectory);
-  const { files, folder } = JSON.parse(readFileSync(journal, 'utf8')) as RestoreJournal;
+  const { files, folder } = readJournal(journal);
   for (const { path, digest } of files)
     if (existsSync(path) && (digest === null || digestOf(readFileSync(path)) === digest)) removeDurably(path);
   for (const name of readdirSync(dataDirectory))
