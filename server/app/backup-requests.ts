@@ -38,7 +38,8 @@ interface BackupRequest {
 type BackupAnswer = { readonly id: string } & (
   | { readonly recipients: readonly string[] }
   | { readonly signer: string; readonly signature: string }
-  | { readonly refused: string }
+  /** `class`: of the error of the command. */
+  | { readonly refused: string; readonly class: 'config' | 'store' }
 );
 
 const readSmall = (path: string): unknown => {
@@ -75,7 +76,7 @@ export const createBackupAnswers = (
   let answered: string | undefined;
   const answer = async ({ id, sign }: BackupRequest): Promise<BackupAnswer> => {
     const why = closed();
-    if (why !== undefined) return { id, refused: why };
+    if (why !== undefined) return { id, refused: why, class: 'store' };
     try {
       if (sign === null)
         return { id, recipients: (await authority.recipients()).map(({ publicKey }) => formatRecoveryKey(publicKey)) };
@@ -83,7 +84,8 @@ export const createBackupAnswers = (
       return { id, signer, signature: toBase64(signature) };
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      return { id, refused: error.hint === undefined ? error.message : `${error.message}: ${error.hint}` };
+      const refused = error.hint === undefined ? error.message : `${error.message}: ${error.hint}`;
+      return { id, refused, class: error.code === 'conflict' ? 'config' : 'store' };
     }
   };
   return {
@@ -114,7 +116,7 @@ export const askService = (dataDirectory: string): BackupAuthority => {
       for (const until = systemClock.monotonic() + answeredWithinMs; systemClock.monotonic() < until; ) {
         const found = existsSync(path) ? (readSmall(path) as BackupAnswer) : undefined;
         if (found?.id !== id) await setTimeout(lookEveryMs);
-        else if ('refused' in found) throw new StartError('store', found.refused);
+        else if ('refused' in found) throw new StartError(found.class === 'config' ? 'config' : 'store', String(found.refused));
         else return found;
       }
     } finally {
@@ -122,7 +124,7 @@ export const askService = (dataDirectory: string): BackupAuthority => {
     }
     throw new StartError(
       'store',
-      'the service does not answer: unseal it (dke root show), or stop it, and run the command again; nothing was left behind',
+      'the service does not answer: unseal it, restart it if it runs an earlier version, or stop it, and run the command again; nothing was left behind',
     );
   };
   const unexpected = (): StartError =>

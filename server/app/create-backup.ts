@@ -45,9 +45,11 @@ export const requireEmbedded = ({ postgresql }: Config): void => {
 /** Errors of the file system and of the formats, as the command says them. */
 export const explain = (error: unknown, config: Config): unknown => {
   if (error instanceof ServiceError)
-    return new StartError('store', error.hint === undefined ? error.message : `${error.message}: ${error.hint}`, {
-      cause: error,
-    });
+    return new StartError(
+      error.code === 'conflict' ? 'config' : 'store',
+      error.hint === undefined ? error.message : `${error.message}: ${error.hint}`,
+      { cause: error },
+    );
   const { code, path, syscall } = error as NodeJS.ErrnoException;
   if (syscall === undefined) return asStartError(error, config);
   if (code === 'ENOSPC' || code === 'EDQUOT')

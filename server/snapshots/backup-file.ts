@@ -283,11 +283,11 @@ export const readBackupHead = async (path: string): Promise<BackupHead> => {
 /** Throws ServiceError unless this verifier's key has signed the backup. */
 export const requireSigner = (path: string, { closing }: BackupHead, verifier: Verifier): void => {
   if (closing === null)
-    throw new ServiceError('conflict', `${path} is not authentic: it has no signature, as backups of earlier versions`, {
+    throw new ServiceError('forbidden', `${path} is not authentic: it has no signature, as backups of earlier versions`, {
       hint: 'leave out --signer to open it all the same',
     });
   if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;
-  throw new ServiceError('conflict', `${path} is not authentic: it was signed by ${closing.signer}`, {
+  throw new ServiceError('forbidden', `${path} is not authentic: it was signed by ${closing.signer}`, {
     hint: 'if it was made before the audit key was rotated, specify the former verifier key (formerKeys of dke audit log)',
   });
 };

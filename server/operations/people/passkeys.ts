@@ -10,6 +10,7 @@ import { createAddPasskey, credentialOf, type PasskeyPorts, passkeysOf, requireP
 import type { Factors } from './factors.ts';
 import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
+import type { Attempts } from './attempts.ts';
 import { createPasskeyChallenges, readAnswer } from './passkey-challenges.ts';
 import { findSelf } from './profile.ts';
 import type { Sessions } from './sessions.ts';
@@ -22,13 +23,14 @@ const doesNotHold = (): ServiceError =>
 
 export const createPasskeyOperations = (
   ports: PasskeyPorts,
+  attempts: Attempts,
   sessions: Sessions,
   signIn: SignIn,
   factors: Factors,
   lockout: Lockout,
 ) => {
   const { store, clock, passkeys } = ports;
-  const challenges = createPasskeyChallenges(ports);
+  const challenges = createPasskeyChallenges(ports, attempts);
   const { keep, take } = challenges;
 
   /** Keeps that a passkey was used, unless it was removed in the meantime. A counter never goes back. */

@@ -26,7 +26,7 @@ export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exc
 
 /** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
-/** The unit that holds the keys by which access_guids are hashed. */
+/** The unit that holds the keys under which earlier versions hashed access_guids. */
 export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
 
 export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
@@ -86,9 +86,12 @@ const carryTenant = async (
   writer: SnapshotWriter,
   tenantId: string,
 ): Promise<number> => {
+  const { ring } = ports;
   let omitted = 0;
+  let needsHashKeys = false;
   const carryRow = async (table: TenantTable, { row, integrity }: TenantRow): Promise<void> => {
     if (integrity !== 'ok') omitted += 1;
+    else if (table === 'access_guids' && row.removed_at == null) needsHashKeys ||= ring.hashNeedsKey(String(row.hash));
     await writer.row(table, row, integrity !== 'ok');
   };
   const versions: readonly string[] = keyTables;
@@ -117,16 +120,17 @@ const carryTenant = async (
       if (page.length < pageSize) break;
     }
   }
-  const { ring } = ports;
-  await writer.unit(
-    tokenHashUnit,
-    ring.tokenHashKeys().map((key, at) => ({
-      version: at + 1,
-      copies: ['token-hash'],
-      attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
-      key,
-    })),
-  );
+  // Access_guids of earlier versions are checked with keys that serve for nothing else; without such a row, no secret of the service leaves.
+  if (needsHashKeys)
+    await writer.unit(
+      tokenHashUnit,
+      ring.tokenHashKeys().map((key, at) => ({
+        version: at + 1,
+        copies: ['token-hash'],
+        attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
+        key,
+      })),
+    );
   return omitted;
 };
 
