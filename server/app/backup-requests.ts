@@ -9,7 +9,6 @@
 // 5. Lost, repeated, older: signing again gives the same bytes. After a crash the next command replaces the request.
 // 6. What others see: names and public keys, which are in the database, too.
 
-import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -17,10 +16,11 @@ import { parseBase64, toBase64 } from '../base/bytes.ts';
 import { systemClock } from '../base/clock.ts';
 import { replaceFile } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
-import { isId } from '../base/ids.ts';
+import { isId, newId } from '../base/ids.ts';
 import { formatRecoveryKey, parseRecoveryKey } from '../base/recovery-key.ts';
 import { StartError } from '../base/start-error.ts';
-import type { BackupAuthority, BackupToSign } from '../domain/service-backup.ts';
+import type { BackupToSign } from '../domain/service-backup.ts';
+import type { BackupAuthority } from '../ports/backup-authority.ts';
 import type { Log } from '../ports/log.ts';
 import { readOwnFile } from '../roots/files.ts';
 
@@ -52,7 +52,7 @@ const readSmall = (path: string): unknown => {
 /** Undefined: it is none. */
 export const parseRequest = (value: unknown): BackupRequest | undefined => {
   const { id, sign } = (value ?? {}) as Partial<BackupRequest>;
-  if (typeof id !== 'string' || !/^[0-9a-f-]{36}$/.test(id)) return undefined;
+  if (typeof id !== 'string' || !isId(id)) return undefined;
   if (sign === null) return { id, sign };
   const { backupId, digest, recoveryKeyIds } = (sign ?? {}) as Partial<BackupToSign>;
   const fits =
@@ -108,7 +108,7 @@ export const createBackupAnswers = (
 /** Of the command: asks the service that has the data directory. */
 export const askService = (dataDirectory: string): BackupAuthority => {
   const ask = async (sign: BackupToSign | null): Promise<BackupAnswer> => {
-    const id = randomUUID();
+    const id = newId(systemClock.now());
     const path = answerPath(dataDirectory);
     rmSync(path, { force: true });
     try {
@@ -116,7 +116,8 @@ export const askService = (dataDirectory: string): BackupAuthority => {
       for (const until = systemClock.monotonic() + answeredWithinMs; systemClock.monotonic() < until; ) {
         const found = existsSync(path) ? (readSmall(path) as BackupAnswer) : undefined;
         if (found?.id !== id) await setTimeout(lookEveryMs);
-        else if ('refused' in found) throw new StartError(found.class === 'config' ? 'config' : 'store', String(found.refused));
+        else if ('refused' in found)
+          throw new StartError(found.class === 'config' ? 'config' : 'store', String(found.refused));
         else return found;
       }
     } finally {

@@ -1,7 +1,6 @@
 // A backup of the whole service, as its receipt says, and what the audit key signs about its file.
 
 import { canonicalJson } from '../base/bytes.ts';
-import type { RecoveryPublicKey } from '../base/recovery-key.ts';
 
 export interface ServiceBackup {
   readonly backupId: string;
@@ -28,10 +27,4 @@ export interface BackupToSign {
   readonly digest: string;
   /** Those that the file is encrypted to. */
   readonly recoveryKeyIds: readonly string[];
-}
-
-/** Who knows the recovery keys by rows that were verified, and signs: a service that is unsealed, here or in its process. */
-export interface BackupAuthority {
-  recipients(): Promise<readonly RecoveryPublicKey[]>;
-  sign(backup: BackupToSign): Promise<{ readonly signer: string; readonly signature: Buffer }>;
 }

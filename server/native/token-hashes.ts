@@ -1,6 +1,6 @@
 // Hashes of bearer values, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until they are
 // wiped. Access_guids are 256 random bits, and a row with a hash needs a code: they are hashed without a key, so that no secret of the service has to
-// travel with a tenant. Earlier versions hashed them under `token-hash`, which is used for nothing else any more; such keys come with snapshots, too,
+// travel with a tenant. Earlier versions hashed them under `token-hash`, which hashes nothing else now; such keys come with snapshots, too,
 // and are adopted, by the ids of their records.
 
 import { createHash } from 'node:crypto';

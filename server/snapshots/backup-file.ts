@@ -22,7 +22,8 @@ import { putInPlaceSoon } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { backupContext, type RecoveryPublicKey } from '../base/recovery-key.ts';
-import { type BackupAuthority, type BackupClosing, backupClosingText } from '../domain/service-backup.ts';
+import { type BackupClosing, backupClosingText } from '../domain/service-backup.ts';
+import type { BackupAuthority } from '../ports/backup-authority.ts';
 import { segmentNonce, sha256, signatureLength, tagLength } from './layout.ts';
 import { isSigned } from './reader.ts';
 
@@ -283,9 +284,13 @@ export const readBackupHead = async (path: string): Promise<BackupHead> => {
 /** Throws ServiceError unless this verifier's key has signed the backup. */
 export const requireSigner = (path: string, { closing }: BackupHead, verifier: Verifier): void => {
   if (closing === null)
-    throw new ServiceError('forbidden', `${path} is not authentic: it has no signature, as backups of earlier versions`, {
-      hint: 'leave out --signer to open it all the same',
-    });
+    throw new ServiceError(
+      'forbidden',
+      `${path} is not authentic: it has no signature, as backups of earlier versions`,
+      {
+        hint: 'leave out --signer to open it all the same',
+      },
+    );
   if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;
   throw new ServiceError('forbidden', `${path} is not authentic: it was signed by ${closing.signer}`, {
     hint: 'if it was made before the audit key was rotated, specify the former verifier key (formerKeys of dke audit log)',

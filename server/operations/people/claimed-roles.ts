@@ -49,13 +49,16 @@ export const setRoles = async (
 
 export const createClaimedRoles = (attempts: Attempts) => {
   /** One for each user: a later sign-in takes the place of an earlier one that was not finished. */
-  const valueOf = (userId: string): string => `claimed\0${userId}`;
+  const textOf = (userId: string): string => `claimed\0${userId}`;
   const grantsIn = (
     attempt: StoredAttempt | undefined,
     { holder, hash }: StoredSession,
   ): readonly Grant[] | undefined => {
     if (attempt?.kind !== 'claimed-roles' || attempt.userId !== holder.id) return undefined;
-    const { grants, session } = JSON.parse(attempt.data) as { readonly grants: readonly Grant[]; readonly session: string };
+    const { grants, session } = JSON.parse(attempt.data) as {
+      readonly grants: readonly Grant[];
+      readonly session: string;
+    };
     return session === hash ? grants : undefined;
   };
 
@@ -66,10 +69,10 @@ export const createClaimedRoles = (attempts: Attempts) => {
       session: StoredSession,
     ): Promise<readonly Grant[] | undefined> =>
       session.method === 'openid' && session.proved < 2
-        ? grantsIn(await attempts.find(from, valueOf(session.holder.id)), session)
+        ? grantsIn(await attempts.find(from, textOf(session.holder.id)), session)
         : undefined,
     forget: async (tx: Repositories, userId: string): Promise<void> => {
-      await attempts.take(tx, valueOf(userId));
+      await attempts.take(tx, textOf(userId));
     },
     /** The roles that stay until then; `keep` follows when there is a session. */
     narrow: async (
@@ -84,7 +87,7 @@ export const createClaimedRoles = (attempts: Attempts) => {
     keep: async (tx: Repositories, userId: string, sessionHash: string, claimed: readonly Grant[]): Promise<void> => {
       const grants = claimed.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId }));
       const data = canonicalJson({ grants, session: sessionHash });
-      await attempts.keep(tx, { kind: 'claimed-roles', userId, data, value: valueOf(userId), holdsMs: keptMs });
+      await attempts.keep(tx, { kind: 'claimed-roles', userId, data, value: textOf(userId), holdsMs: keptMs });
     },
     /** Both factors were shown in this session. */
     give: async (
@@ -93,7 +96,7 @@ export const createClaimedRoles = (attempts: Attempts) => {
       from: Pick<SignInOrigin, 'requestId' | 'peer'>,
     ): Promise<void> => {
       if (session.method !== 'openid') return;
-      const grants = grantsIn(await attempts.take(tx, valueOf(session.holder.id)), session);
+      const grants = grantsIn(await attempts.take(tx, textOf(session.holder.id)), session);
       const user = grants && (await tx.users.get(everyTenant, session.holder.id));
       if (grants === undefined || user === undefined || sameGrants(user.grants, grants)) return;
       if (await isOwnedOtherwise(tx, user))

@@ -52,7 +52,7 @@ export const createOpenIdOperations = (
       throw new ServiceError('conflict', 'no OpenID provider is set up', { hint: 'set one in [oidc] in dke.toml' });
     return provider;
   };
-  const valueOf = (state: string): string => `openid\0${state}`;
+  const textOf = (state: string): string => `openid\0${state}`;
   /** The browser that began is the one that comes back. */
   const bindingHash = (binding: string): string => attempts.hashOf(`binding\0${binding}`);
 
@@ -67,7 +67,7 @@ export const createOpenIdOperations = (
       const binding = bytes.toString('base64url');
       core.wipe(bytes);
       const kept = JSON.stringify({ binding: bindingHash(binding), data });
-      const attempt = { kind: 'openid', userId: null, data: kept, value: valueOf(state), holdsMs } as const;
+      const attempt = { kind: 'openid', userId: null, data: kept, value: textOf(state), holdsMs } as const;
       await store.write((tx) => attempts.keep(tx, attempt), { durable: false });
       return { url, binding };
     },
@@ -76,7 +76,7 @@ export const createOpenIdOperations = (
       lockout.admit(from.peer);
       const returned = new URL(`${identity.publicUrl()}${openIdCallback}${search}`);
       const state = returned.searchParams.get('state') ?? '';
-      const attempt = await store.write((tx) => attempts.take(tx, valueOf(state)), { durable: false });
+      const attempt = await store.write((tx) => attempts.take(tx, textOf(state)), { durable: false });
       const kept =
         attempt?.kind === 'openid'
           ? (JSON.parse(attempt.data) as { readonly binding: string; readonly data: string })

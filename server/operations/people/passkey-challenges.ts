@@ -31,21 +31,21 @@ export const readAnswer = (
 export type PasskeyChallenges = ReturnType<typeof createPasskeyChallenges>;
 
 export const createPasskeyChallenges = ({ store }: Pick<Ports, 'store'>, attempts: Attempts) => {
-  const valueOf = (challenge: string): string => `passkey\0${challenge}`;
+  const textOf = (challenge: string): string => `passkey\0${challenge}`;
 
   const keep = async (
     kind: StoredAttempt['kind'],
     userId: string | null,
     { options, challenge }: PasskeyQuestion,
   ): Promise<object> => {
-    const attempt = { kind, userId, data: '', value: valueOf(challenge), holdsMs };
+    const attempt = { kind, userId, data: '', value: textOf(challenge), holdsMs };
     await store.write((tx) => attempts.keep(tx, attempt), { durable: false });
     return options;
   };
 
   /** The challenge of a response; it is used up by this. */
   const take = async (kind: StoredAttempt['kind'], userId: string | null, challenge: string): Promise<boolean> => {
-    const attempt = await store.write((tx) => attempts.take(tx, valueOf(challenge)), { durable: false });
+    const attempt = await store.write((tx) => attempts.take(tx, textOf(challenge)), { durable: false });
     return attempt?.kind === kind && attempt.userId === userId;
   };
 

@@ -3,7 +3,8 @@
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { type BackupAuthority, backupClosingText, type ServiceBackup } from '../../domain/service-backup.ts';
+import { backupClosingText, type ServiceBackup } from '../../domain/service-backup.ts';
+import type { BackupAuthority } from '../../ports/backup-authority.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { createReceipts } from '../shared/receipts.ts';

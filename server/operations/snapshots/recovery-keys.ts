@@ -14,9 +14,7 @@ import { about, recordEvent } from '../shared/record-event.ts';
  * Public halves of the live recovery keys: the only list of recipients. Each row has the right code, is the newest one that the row set knows, and
  * its id is the digest of its key, which is what people compare.
  */
-export const recipientsOf = async (
-  from: Pick<Repositories, 'recoveryKeys'>,
-): Promise<readonly RecoveryPublicKey[]> => {
+export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
   const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
   if (live.length === 0)
     throw new ServiceError('conflict', 'no recovery key is registered', {

@@ -195,12 +195,17 @@ test('what travels in a snapshot keys nothing of sign-ins, and an access_guid ne
     expect(ring.formerHashes(purpose, 'value')).toEqual(isKept ? [under(`${purpose}\0value`)] : []);
   }
   const codes = ['text', 'other'].map((text) => ring.authenticateAttempt(text));
-  expect(new Set([...codes, under('text'), ring.authenticateRow('text'), ring.hashToken('sign-in-attempt', 'text')]).size).toBe(5);
+  expect(
+    new Set([...codes, under('text'), ring.authenticateRow('text'), ring.hashToken('sign-in-attempt', 'text')]).size,
+  ).toBe(5);
   expect(ring.hashToken('access-guid', 'value')).toBe(
     `2.${createHash('sha256').update('dke access-guid\0value').digest('hex')}`,
   );
   expect(ring.formerHashes('access-guid', 'value')).toEqual([under('access-guid\0value')]);
-  expect([ring.hashToken('access-guid', 'value'), under('access-guid\0value')].map(ring.hashNeedsKey)).toEqual([false, true]);
+  expect([ring.hashToken('access-guid', 'value'), under('access-guid\0value')].map(ring.hashNeedsKey)).toEqual([
+    false,
+    true,
+  ]);
 });
 
 test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {

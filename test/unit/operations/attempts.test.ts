@@ -21,7 +21,12 @@ const ring = {
 const attempts = createAttempts({ ring, clock });
 const roles = createClaimedRoles(attempts);
 const grants = [{ role: 'auditor', scope: null, tenantId: null }] as const;
-const session = { holder: { kind: 'user', id: 'ada' }, hash: 'of her session', method: 'openid', proved: 1 } as StoredSession;
+const session = {
+  holder: { kind: 'user', id: 'ada' },
+  hash: 'of her session',
+  method: 'openid',
+  proved: 1,
+} as StoredSession;
 let store: Store;
 
 beforeAll(async () => {

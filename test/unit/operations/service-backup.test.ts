@@ -1,6 +1,16 @@
 // A backup of the whole service, made and opened in this process. Those who attack it: a writer of the database (DBW), a writer of the place where backups are
 // kept, who has a copy of the database (BW), and the holder of an old database with its root key (OF).
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import fc from 'fast-check';
@@ -136,15 +146,20 @@ beforeAll(async () => {
 afterAll(async () => opened?.stop());
 
 describe.runIf(onDisk)('while the service runs', () => {
-  test('a removed recovery key is no recipient, and what is over leaves nothing behind', async () => {
+  test('a backup is not encrypted to a removed recovery key, and leaves nothing else behind', async () => {
     const { preface } = await readBackupHead(backup);
     expect(preface.recipients.map(({ recoveryKeyId }) => recoveryKeyId)).toEqual([recovery.id]);
-    const left = readdirSync(config.dataDirectory).filter((name) => /backup-(request|answer|under-way)|\.part$/.test(name));
+    const left = readdirSync(config.dataDirectory).filter((name) =>
+      /backup-(request|answer|under-way)|\.part$/.test(name),
+    );
     expect(left).toEqual([]);
   });
 
   test.each([
-    ['inserted', 'insert into recovery_keys select ?, name, ?, created_at, null, row_mac, row_version from recovery_keys where id = ?'],
+    [
+      'inserted',
+      'insert into recovery_keys select ?, name, ?, created_at, null, row_mac, row_version from recovery_keys where id = ?',
+    ],
     ['put over another one', 'update recovery_keys set id = ?, public_key = ? where id = ?'],
     ['with the public key of another one', 'update recovery_keys set public_key = coalesce(?2, ?1) where id = ?3'],
     ['set back to before its removal', 'update recovery_keys set removed_at = null where ?1 <> ?2 and ?3 <> id'],
@@ -227,7 +242,12 @@ describe.runIf(onDisk)('of a service that is stopped', () => {
     const machine = newMachine();
     differences.length = 0;
     await expect(restoreTo(machine, backup, verifier, false)).rejects.toThrow(/--apply-configuration/);
-    expect(differences).toEqual([toml.trimEnd().split('\n').map((line) => `+ ${line}`)]);
+    expect(differences).toEqual([
+      toml
+        .trimEnd()
+        .split('\n')
+        .map((line) => `+ ${line}`),
+    ]);
     expect(readdirSync(machine)).toEqual([]);
     writeFileSync(join(machine, 'dke.toml'), '');
     await expect(restoreTo(machine, backup, verifier)).rejects.toThrow(/dke.toml exists/);
@@ -349,7 +369,7 @@ describe.runIf(onDisk)('a crash at any write', () => {
     expect([...found].toSorted()).toEqual(['none', 'there']);
   });
 
-  test('of a restore: everything is there, or the next restore begins anew; no service starts in between', async () => {
+  test('of a restore: everything is there, or the next restore begins again; no service starts in between', async () => {
     rmSync(place, { recursive: true, force: true });
     mkdirSync(place);
     const { states } = await crashPoints(place, () => restoreTo(place, backup, verifier));
@@ -363,7 +383,9 @@ describe.runIf(onDisk)('a crash at any write', () => {
         await expect(openTestService({ folder: place, toml })).rejects.toThrow(/cut off: run dke backup restore again/);
       if (!isThere) await restoreTo(place, backup, verifier);
       expect((await verifyOffline(loadConfig(path, place), ask)).findings).toEqual([]);
-      const left = readdirSync(place, { recursive: true }).filter((name) => /\.part|under-way|\.new/.test(String(name)));
+      const left = readdirSync(place, { recursive: true }).filter((name) =>
+        /\.part|under-way|\.new/.test(String(name)),
+      );
       expect(isThere ? left.filter((name) => !String(name).endsWith('restore-under-way')) : left).toEqual([]);
     }
     expect([...found].toSorted()).toEqual(['none', 'there']);

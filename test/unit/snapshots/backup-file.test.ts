@@ -4,10 +4,11 @@ import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, wri
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
-import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
 import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
+import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
 import { openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
-import { type BackupAuthority, backupClosingText } from '../../../server/domain/service-backup.ts';
+import { backupClosingText } from '../../../server/domain/service-backup.ts';
+import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
 import {
   openBackupKey,
   readBackup,
