@@ -22,12 +22,14 @@ import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
+import { createBackupAuthority } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
 import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
+import { createBackupAnswers } from './backup-requests.ts';
 import type { Certificates } from './certificates.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
@@ -133,6 +135,12 @@ export const createParts = (
     refusals,
   });
   const providerChanges = createProviderChanges(ports);
+  const backupAnswers = createBackupAnswers(
+    config.dataDirectory,
+    createBackupAuthority(ports),
+    () => quarantine.closed()?.reason,
+    log,
+  );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
   const jobs: Jobs = {
@@ -146,6 +154,7 @@ export const createParts = (
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
       async () => {
+        await backupAnswers.run();
         await sealer.run();
         await providerChanges.run();
         await opened.receipts.run();

@@ -24,12 +24,12 @@ import { createPreconditions } from '../operations/shared/preconditions.ts';
 import { createSnapshotFolder, type SnapshotFolder } from '../operations/snapshots/folder.ts';
 import type { Ports } from '../ports/ports.ts';
 import { openArchive } from '../snapshots/archive.ts';
+import { readBackupReceipts } from './create-backup.ts';
 import type { OpenedData } from './data.ts';
 import type { ServiceEvents } from './events.ts';
 import { readAuthorities, readOpenId } from './identity.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Nodes } from './nodes.ts';
-import { readBackupReceipts } from './service-backup.ts';
 import { readPem } from './tls-files.ts';
 
 export interface OpenedPorts {

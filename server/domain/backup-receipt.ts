@@ -13,6 +13,8 @@ export interface BackupReceipt {
   readonly records: number | null;
   readonly oldestRootEpoch: number | null;
   readonly rootEpoch: number | null;
+  /** SHA-256 of a backup of the service up to its closing, Base64. */
+  readonly digest: string | null;
 }
 
 const numberOf = (value: unknown): number | null =>
@@ -34,5 +36,6 @@ export const parseBackupReceipt = (found: object): BackupReceipt | undefined => 
     bytes: numberOf(given.bytes),
     records: numberOf(given.records),
     oldestRootEpoch: numberOf(given.oldestRootEpoch),
+    digest: typeof given.digest === 'string' ? given.digest.slice(0, 64) : null,
   };
 };

@@ -26,9 +26,12 @@ const copyOf = (kind: Kind, receipt: BackupReceipt): OutsideCopy => {
   });
 };
 
-const recordMade = (tx: Repositories, actor: Actor, kind: Kind, { id, at, bytes, rootEpoch }: BackupReceipt) =>
+const recordMade = (tx: Repositories, actor: Actor, kind: Kind, { id, at, bytes, rootEpoch, digest }: BackupReceipt) =>
   kind === 'service-backup'
-    ? recordEvent(tx, 'service.backed-up', actor, aboutService(), { backupId: id, at: toRfc3339(at), size: bytes })
+    ? recordEvent(tx, 'service.backed-up', actor, aboutService(), {
+        ...{ backupId: id, at: toRfc3339(at), size: bytes },
+        ...(digest === null ? {} : { digest }),
+      })
     : recordEvent(tx, 'root.backed-up', actor, aboutService(), { rootEpoch, at: toRfc3339(at) });
 
 const findKnown = async (

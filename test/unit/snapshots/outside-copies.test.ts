@@ -3,8 +3,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { createBackup } from '../../../server/app/create-backup.ts';
 import { backUpRootKey } from '../../../server/app/offline.ts';
-import { createBackup } from '../../../server/app/service-backup.ts';
 import { copyPlaces } from '../../../server/domain/copies.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
@@ -38,9 +38,9 @@ const confirm = (id: string, andOlder = false) =>
   opened.operations.copies.confirmDestroyed(administrator, id, andOlder);
 
 describe.runIf(onSqlite('a backup of its database file'))('with a backup of the whole service', () => {
-  const backUp = (name: string) => createBackup(opened.config, '1.0.0', join(opened.folder, name));
-  const backUpRoot = (name: string) =>
-    backUpRootKey(opened.config, join(opened.folder, name), () => Promise.resolve(Buffer.from('a root passphrase')));
+  const ask = () => Promise.resolve(Buffer.from('a passphrase of the root key'));
+  const backUp = (name: string) => createBackup(opened.config, '1.0.0', join(opened.folder, name), ask);
+  const backUpRoot = (name: string) => backUpRootKey(opened.config, join(opened.folder, name), ask);
 
   test('and one of the root key, the key is unrecoverable only when one of them is destroyed', async () => {
     await backUp('service.backup');
