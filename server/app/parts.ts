@@ -2,6 +2,7 @@
 
 import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { probeDirectory } from '../base/durable-files.ts';
 import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
 import { createApprovals } from '../operations/approvals/approvals.ts';
@@ -16,6 +17,7 @@ import { createRequestMinutes } from '../operations/requests/request-minutes.ts'
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
 import { createProviderChanges } from '../operations/root/change-provider.ts';
 import { createRootBackups } from '../operations/root/root-backup.ts';
+import { createToldHealth, failingOf } from '../operations/nodes/told-health.ts';
 import { checkHealth } from '../operations/service/check-health.ts';
 import { createHousekeeping } from '../operations/service/housekeeping.ts';
 import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
@@ -78,7 +80,8 @@ export const createParts = (
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
-  const health = checkHealth(ports);
+  const health = checkHealth(ports, () => probeDirectory(config.dataDirectory));
+  const tellHealth = createToldHealth(ports, fleet.id);
   const packages = openPackageDirectory(config.server.packagesDirectory);
   // Nothing waits for it: the service does its work without the packages, too.
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
@@ -143,7 +146,14 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      operations.health,
+      async () => {
+        const failing = failingOf(await operations.health());
+        const { failure } = logState();
+        // In quarantine nothing is written, and what is wrong is told when the database is back.
+        await tellHealth(failure === null ? failing : { ...failing, log: failure.message.slice(0, 200) }).catch(
+          () => undefined,
+        );
+      },
       async () => {
         await sealer.run();
         await providerChanges.run();

@@ -5,7 +5,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { actsForMs } from '../../domain/change-protocol.ts';
-import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
+import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
@@ -122,7 +122,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   });
   const requests = createObservedRequests(store, changes, acknowledgement);
   const contact = createContact(clock, self.contactMs, changes);
-  const heartbeat = createHeartbeat(ports, self.id, { link, changes, ownDuties, contact, heardNodes });
+  const heartbeat = createHeartbeat(ports, self.id, {
+    ...{ link, changes, ownDuties, contact, heardNodes },
+    schema: store.schema,
+  });
 
   link.listen({
     changed: (newest) => {
@@ -157,6 +160,14 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
           nodeDuties: isSelf ? held(ownDuties) : (holders.get(node.id) ?? []),
         });
       });
+    },
+    clockAheadMs: () => {
+      const running = heartbeat.seen().filter(({ silentMs }) => silentMs < silentAfterMs);
+      const own = running.find(({ id }) => id === self.id);
+      if (own === undefined) return 0;
+      // The database's own clock is one of them.
+      const others = running.filter(({ id }) => id !== self.id).map(({ clockAheadMs }) => clockAheadMs);
+      return clockDifference(own.clockAheadMs, [0, ...others]);
     },
     draining: heartbeat.draining,
     inContact: contact.isFresh,

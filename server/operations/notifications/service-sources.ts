@@ -7,6 +7,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
+import { type Failing, failingOf, readToldHealth } from '../nodes/told-health.ts';
 import type { StatusOperations } from '../service/interface.ts';
 import { hasOldRootCopy } from '../service/setup-steps.ts';
 import type { NotificationSource } from './watch.ts';
@@ -96,7 +97,7 @@ const platform = async (
 
 /** Of the node that has the duty to look. */
 const ownState = async (
-  { core, deadlines, directory, fleet }: Pick<ServicePorts, 'core' | 'deadlines' | 'directory' | 'fleet'>,
+  { store, core, deadlines, directory, fleet }: Pick<ServicePorts, 'store' | 'core' | 'deadlines' | 'directory' | 'fleet'>,
   { health, logState, folder }: ServiceViews,
 ): Promise<readonly Condition[]> => {
   const own = (kind: NotificationKind, details: Condition['details'], name: string = service.name): Condition => ({
@@ -106,18 +107,31 @@ const ownState = async (
     harmAt: null,
     details,
   });
-  const failed = (await health()).checks.filter(({ healthy }) => !healthy);
+  const nodes = await fleet.nodes();
+  /** One for each check of each node: another one that fails is news, also while the first one is acknowledged. */
+  const failing = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    const add = (checks: Failing, subject: (check: string) => Condition['subject']): void => {
+      for (const [check, detail] of Object.entries(checks))
+        found.push({ ...own('health.failing', { [check]: detail }), subject: subject(check) });
+    };
+    const here = failingOf(await health());
+    if (store.link === undefined) {
+      add(here, (check) => ({ ...service, id: `${service.id}-${check}`, name: check }));
+      return found;
+    }
+    for (const { id, name, state, self } of nodes)
+      if (self || state === 'active' || state === 'draining')
+        add(self ? here : await readToldHealth(store.read, id), (check) => ({
+          ...{ kind: 'node', id: `${id}-${check}`, name: `${check} (node ${name})` },
+        }));
+    return found;
+  };
   const { dropped } = directory.requestLog();
   const time = await deadlines.state();
   const { failure: logFailure } = logState();
   return [
-    // One for each check: another one that fails is news, also while the first one is acknowledged.
-    ...failed.map(
-      ({ name, detail }): Condition => ({
-        ...own('health.failing', { [name]: detail.slice(0, 200) }),
-        subject: { ...service, id: `${service.id}-${name}`, name },
-      }),
-    ),
+    ...(await failing()),
     ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
     ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
     ...(time.doubt === null
@@ -133,7 +147,7 @@ const ownState = async (
             lost: logFailure.lost,
           }),
         ]),
-    ...(await fleet.nodes())
+    ...nodes
       .filter(({ state }) => state === 'offline')
       .map(
         ({ id, name, heartbeatAt }): Condition => ({
