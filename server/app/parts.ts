@@ -10,6 +10,7 @@ import { createLogForwarding, type LogForwarding } from '../operations/audit/for
 import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
 import { createKeyStoreWatch } from '../operations/endpoints/external-key-stores.ts';
 import type { Operations } from '../operations/index.ts';
+import { createToldHealth, failingOf } from '../operations/nodes/told-health.ts';
 import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
 import { createSources } from '../operations/notifications/sources.ts';
 import { createNotificationWatch } from '../operations/notifications/watch.ts';
@@ -17,7 +18,6 @@ import { createRequestMinutes } from '../operations/requests/request-minutes.ts'
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
 import { createProviderChanges } from '../operations/root/change-provider.ts';
 import { createRootBackups } from '../operations/root/root-backup.ts';
-import { createToldHealth, failingOf } from '../operations/nodes/told-health.ts';
 import { checkHealth } from '../operations/service/check-health.ts';
 import { createHousekeeping } from '../operations/service/housekeeping.ts';
 import { createMinuteJobs } from '../operations/service/minute-jobs.ts';

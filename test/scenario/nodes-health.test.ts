@@ -30,7 +30,9 @@ afterAll(async () => {
 });
 
 const failingOf = async ({ api }: FleetMember): Promise<readonly string[]> =>
-  (await api.call<Status>('GET', '/api/status')).health.checks.filter(({ healthy }) => !healthy).map(({ name }) => name);
+  (await api.call<Status>('GET', '/api/status')).health.checks
+    .filter(({ healthy }) => !healthy)
+    .map(({ name }) => name);
 const notified = async (): Promise<readonly string[]> =>
   (await one.api.call<{ items: Notification[] }>('GET', '/api/notifications?state=open')).items
     .filter(({ kind }) => kind === 'health.failing')
@@ -45,9 +47,7 @@ test('a wrong clock, a data directory that takes no file, and a database that ma
   const probe = join(two.server.dataDirectory, 'probe');
   ofTwo.ahead(60_000);
   mkdirSync(probe);
-  await until('the node with them', async () =>
-    (await failingOf(two)).join(' ') === 'clock disk' ? true : undefined,
-  );
+  await until('the node with them', async () => ((await failingOf(two)).join(' ') === 'clock disk' ? true : undefined));
   expect((await two.api.send('GET', '/health')).text).toBe('{"status":"degraded"}');
   expect(await failingOf(one)).toEqual([]);
   setFsync('off');

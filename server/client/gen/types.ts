@@ -1280,7 +1280,7 @@ export type Status = {
     readonly healthy: boolean;
     readonly at: string;
     readonly checks: readonly {
-      readonly name: 'store' | 'root-key' | 'round-trip';
+      readonly name: 'store' | 'root-key' | 'round-trip' | 'clock' | 'disk' | 'database';
       readonly healthy: boolean;
       readonly detail: string;
       readonly durationMs: number;

@@ -17,7 +17,10 @@ export const failingOf = ({ checks }: Pick<Health, 'checks'>): Failing =>
     checks.filter(({ healthy }) => !healthy).map(({ name, detail }) => [name, detail.slice(0, longestDetail)]),
   );
 
-export const readToldHealth = async ({ settings }: Pick<Repositories, 'settings'>, nodeId: string): Promise<Failing> => {
+export const readToldHealth = async (
+  { settings }: Pick<Repositories, 'settings'>,
+  nodeId: string,
+): Promise<Failing> => {
   const text = await settings.get(settingOf(nodeId));
   return text === undefined ? {} : (JSON.parse(text) as Failing);
 };

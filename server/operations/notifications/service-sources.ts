@@ -70,7 +70,7 @@ const platform = async (
       harmAt: null,
       details: { rootEpoch: root.current.epoch },
     });
-  const { state, blockers, failure } = erasure.state();
+  const { state, blockers, failure } = await erasure.state();
   if (state === 'failed')
     found.push({
       kind: 'erasure.failed',
@@ -97,7 +97,13 @@ const platform = async (
 
 /** Of the node that has the duty to look. */
 const ownState = async (
-  { store, core, deadlines, directory, fleet }: Pick<ServicePorts, 'store' | 'core' | 'deadlines' | 'directory' | 'fleet'>,
+  {
+    store,
+    core,
+    deadlines,
+    directory,
+    fleet,
+  }: Pick<ServicePorts, 'store' | 'core' | 'deadlines' | 'directory' | 'fleet'>,
   { health, logState, folder }: ServiceViews,
 ): Promise<readonly Condition[]> => {
   const own = (kind: NotificationKind, details: Condition['details'], name: string = service.name): Condition => ({

@@ -119,7 +119,9 @@ const disconnected = ', disconnected';
 export const releaseCopy = async (tx: Repositories, actor: Actor, given: string): Promise<void> => {
   const stored = await readAwaited(tx);
   // As it is shown: what helps, or that it is disconnected, follows the name.
-  const name = stored?.names.find((each) => given === each || given.startsWith(`${each}, `) || given.startsWith(`${each}. `));
+  const name = stored?.names.find(
+    (each) => given === each || given.startsWith(`${each}, `) || given.startsWith(`${each}. `),
+  );
   if (stored === undefined || name === undefined)
     throw new ServiceError('not-found', 'the erasure run does not wait for a copy of this name', {
       hint: 'dke root show lists what it waits for',

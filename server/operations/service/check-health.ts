@@ -54,7 +54,10 @@ const requireKept = (risks: readonly string[]): void => {
 const diskFault = (error: unknown): ServiceError => {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   return ['ENOSPC', 'EDQUOT'].includes(code)
-    ? new ServiceError('unavailable', 'the disk of the data directory is full', { hint: 'free space on it', cause: error })
+    ? new ServiceError('unavailable', 'the disk of the data directory is full', {
+        hint: 'free space on it',
+        cause: error,
+      })
     : new ServiceError('unavailable', `the data directory takes no file (${code})`, {
         hint: 'check its disk, and that it belongs to the user of the service',
         cause: error,

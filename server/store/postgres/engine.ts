@@ -28,10 +28,10 @@ import {
 } from './errors.ts';
 import { createLineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
-import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
-import { risksSql } from './session.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
+import { risksSql } from './session.ts';
 
 export interface PostgresOptions {
   /** A name or an address, or the folder of a socket. */

@@ -1,8 +1,8 @@
 // The rows of the nodes: one for each, which its node keeps up to date.
 
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
-import { schemaSql } from './schema-fence.ts';
 import { isInHistory, nodeLocks, nowSql, type Query, toRootRun } from './link-query.ts';
+import { schemaSql } from './schema-fence.ts';
 
 /** The clock of a node counts while its last heartbeat is not older. */
 const recentMs = 10_000;

@@ -3,8 +3,8 @@
 // writer's lock, so that a node of the version before writes nothing once a migration is committed; each heartbeat reads it too. A migration, which no
 // other way undoes, waits for no one: it is refused while another node runs (migrate.ts).
 
-import { newestSchema } from '../migrate.ts';
 import { StoreError } from '../errors.ts';
+import { newestSchema } from '../migrate.ts';
 import { nodeLocks, type Query } from './link-query.ts';
 
 /** An expression: the newest migration of the database. Names begin with their numbers. */
