@@ -3,6 +3,7 @@
 import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { probeDirectory } from '../base/durable-files.ts';
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
 import { createApprovals } from '../operations/approvals/approvals.ts';
@@ -67,7 +68,11 @@ export const createParts = (
   { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
   opened: OpenedPorts,
   certificates: Certificates,
-  { accessLogState, telemetryState }: Pick<Observed, 'accessLogState' | 'telemetryState'>,
+  {
+    accessLogState,
+    telemetryState,
+    refusals,
+  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
@@ -131,6 +136,7 @@ export const createParts = (
     logState,
     accessLogState,
     telemetryState,
+    refusals,
   });
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);

@@ -96,7 +96,7 @@ export const createOpenIdOperations = (
           hint: 'start again at the sign-in page',
         });
       }
-      const person = await requireProvider().finish(returned, kept.data);
+      const person = await requireProvider().finish(returned, kept.data, from.peer);
       const grants = grantsOf(person);
       const known = await store.read.users.findBySubject(person.subject);
       const reasonOf = async (): Promise<string | undefined> => {

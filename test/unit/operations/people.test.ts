@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
@@ -150,19 +151,19 @@ describe('a password', () => {
   });
   test('takes the same work when there is no hash: the parameters are those of a real one', async () => {
     const parameters = { memory: 1024, passes: 1 };
-    const hashes = createPasswordHashes(parameters);
+    const hashes = createPasswordHashes(core, parameters);
     const stored = await hashes.hash(bytesOf(goodPassword), null);
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=1024,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(await hashes.verify(bytesOf(goodPassword), stored, null)).toBe('holds');
     expect(await hashes.verify(bytesOf('another'), stored, null)).toBe('wrong');
     expect(await hashes.verify(bytesOf(goodPassword), null, null)).toBe('wrong');
     expect(await hashes.verify(bytesOf(goodPassword), 'not a hash', null)).toBe('wrong');
-    expect(await createPasswordHashes({ memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored, null)).toBe(
-      'outdated',
-    );
+    expect(
+      await createPasswordHashes(core, { memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored, null),
+    ).toBe('outdated');
   });
   test('is checked within a few hashes for a known address, however many other addresses guess', async () => {
-    const hashes = createPasswordHashes({ memory: 1024, passes: 1 });
+    const hashes = createPasswordHashes(core, { memory: 1024, passes: 1 });
     const stored = await hashes.hash(bytesOf(goodPassword), '192.0.2.1');
     expect(await hashes.verify(bytesOf(goodPassword), stored, '192.0.2.1')).toBe('holds');
     let guesses = 0;

@@ -1,9 +1,10 @@
 // A change of the root key file that ends at any of its writes, as by a power failure: the file is the former one or the
 // new one, the root key is the same, and after the next start nothing else in the folder opens it.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
+import fs, { copyFileSync, readdirSync, readlinkSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { core, type KekRef } from '../../../addon/core.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
 import { rootFilesBeside } from '../../../server/roots/files.ts';
@@ -20,30 +21,48 @@ import { folderOfTest, sharedFolder } from '../../support/folders.ts';
 
 core.initialize({ allowUnlocked: true });
 
-const disk = vi.hoisted(() => ({ folder: '', states: [] as string[], copy: undefined as (() => string) | undefined }));
-vi.mock('../../../server/base/durable-files.ts', async (load) => {
-  const real = await load<typeof import('../../../server/base/durable-files.ts')>();
-  const around =
-    <A extends readonly unknown[], R>(work: (...args: A) => R) =>
-    (...args: A): R => {
-      disk.copy?.();
-      const answer = work(...args);
-      disk.copy?.();
-      return answer;
-    };
-  const putInPlace = around(real.putInPlace);
-  const writeDurably: typeof real.writeDurably = (path, content, options) => {
+/** The folder that is copied at each write, while `copy` is set. */
+const disk = { folder: '', states: [] as string[], copy: undefined as (() => string) | undefined };
+
+const real = { ...fs };
+/** Every import of these functions in this process calls what stands here: also those of modules that are loaded already. */
+const standIn = (functions: Partial<typeof fs>): void => {
+  Object.assign(fs, functions);
+  syncBuiltinESMExports();
+};
+const around =
+  <A extends readonly unknown[], R>(work: (...args: A) => R) =>
+  (...args: A): R => {
     disk.copy?.();
-    real.writeDurably(path, content, options);
-    const state = disk.copy?.();
-    // Also what a write leaves that ended in its middle.
-    const half = disk.copy?.();
-    if (state !== undefined && half !== undefined) truncateSync(join(half, path.slice(dirname(path).length + 1)), 9000);
+    const answer = work(...args);
+    disk.copy?.();
+    return answer;
   };
-  return {
-    ...real,
-    ...{ putInPlace, writeDurably, syncFolder: around(real.syncFolder), removeDurably: around(real.removeDurably) },
-  };
+beforeAll(() => {
+  const { renameSync, rmSync, fsyncSync, writeFileSync } = real;
+  standIn({
+    renameSync: around(renameSync),
+    rmSync: around(rmSync),
+    fsyncSync: around(fsyncSync),
+    writeFileSync: (file, ...rest) => {
+      disk.copy?.();
+      writeFileSync(file, ...rest);
+      disk.copy?.();
+      // Also what a write leaves that ended in its middle.
+      const half = disk.copy?.();
+      if (half === undefined) return;
+      const written = typeof file === 'number' ? readlinkSync(`/proc/self/fd/${file}`) : String(file);
+      truncateSync(join(half, basename(written)), 9000);
+    },
+  });
+});
+afterAll(() => {
+  standIn({
+    renameSync: real.renameSync,
+    rmSync: real.rmSync,
+    fsyncSync: real.fsyncSync,
+    writeFileSync: real.writeFileSync,
+  });
 });
 
 let path: string;
