@@ -11,7 +11,6 @@ import { createLogForwarding, type LogForwarding } from '../operations/audit/for
 import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
 import { createKeyStoreWatch } from '../operations/endpoints/external-key-stores.ts';
 import type { Operations } from '../operations/index.ts';
-import { createToldHealth, failingOf } from '../operations/nodes/told-health.ts';
 import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
 import { createSources } from '../operations/notifications/sources.ts';
 import { createNotificationWatch } from '../operations/notifications/watch.ts';
@@ -27,6 +26,7 @@ import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
+import { createToldHealth, failingOf } from '../operations/service/told-health.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';

@@ -31,6 +31,15 @@ const membersOf = (seen: readonly SeenNode[], selfId: string): readonly FleetMem
     return contactMs === 0 || silentMs < contactMs ? [{ name, version, state: 'gone' }] : [];
   });
 
+const clockAheadOf = (seen: readonly SeenNode[], selfId: string): number => {
+  const running = seen.filter(({ silentMs }) => silentMs < silentAfterMs);
+  const own = running.find(({ id }) => id === selfId);
+  if (own === undefined) return 0;
+  // The database's own clock is one of them.
+  const others = running.filter(({ id }) => id !== selfId).map(({ clockAheadMs }) => clockAheadMs);
+  return clockDifference(own.clockAheadMs, [0, ...others]);
+};
+
 /** A node as operators see it. */
 const toNode = (
   node: SeenNode,
@@ -161,14 +170,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
         });
       });
     },
-    clockAheadMs: () => {
-      const running = heartbeat.seen().filter(({ silentMs }) => silentMs < silentAfterMs);
-      const own = running.find(({ id }) => id === self.id);
-      if (own === undefined) return 0;
-      // The database's own clock is one of them.
-      const others = running.filter(({ id }) => id !== self.id).map(({ clockAheadMs }) => clockAheadMs);
-      return clockDifference(own.clockAheadMs, [0, ...others]);
-    },
+    clockAheadMs: () => clockAheadOf(heartbeat.seen(), self.id),
     draining: heartbeat.draining,
     inContact: contact.isFresh,
     look: heartbeat.now,

@@ -7,12 +7,14 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
-import { type Failing, failingOf, readToldHealth } from '../nodes/told-health.ts';
 import type { StatusOperations } from '../service/interface.ts';
 import { hasOldRootCopy } from '../service/setup-steps.ts';
+import { type Failing, failingOf, readToldHealth } from '../service/told-health.ts';
 import type { NotificationSource } from './watch.ts';
 
 const minuteMs = 60_000;
+/** How long a fork of a log at a sink is told. */
+const forkMs = 7 * 86_400_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
 export interface ServiceViews {
@@ -30,7 +32,7 @@ const platform = async (
 ): Promise<readonly Condition[]> => {
   const now = clock.now();
   const found: Condition[] = [];
-  for (const { name, target, log, lag, lost, lostAt, failure } of await forwarding.state()) {
+  for (const { name, target, log, lag, lost, lostAt, fork, failure } of await forwarding.state()) {
     if (lostAt !== null && now - lostAt < 24 * 60 * minuteMs)
       found.push({
         kind: 'requests.sink-lost',
@@ -38,6 +40,14 @@ const platform = async (
         subject: { kind: 'audit-sink', id: name, name },
         harmAt: lostAt,
         details: { target, lag, lost },
+      });
+    if (fork !== null && now - fork.at < forkMs)
+      found.push({
+        kind: 'audit.sink-forked',
+        tenantId: serviceTenantId,
+        subject: { kind: 'audit-sink', id: name, name },
+        harmAt: fork.at,
+        details: { target, log, record: fork.record },
       });
     if (failure !== null && now - failure.since > 5 * minuteMs)
       found.push({
@@ -172,6 +182,7 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
     about: 'audit log and erasure',
     kinds: [
       'audit.sink-behind',
+      'audit.sink-forked',
       'requests.sink-lost',
       'audit.checkpoint-stale',
       'root.backup-old',

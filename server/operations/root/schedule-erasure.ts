@@ -24,6 +24,39 @@ const toldSetting = 'erasure-state';
 const isRequested = async ({ decisions }: Pick<Repositories, 'decisions'>): Promise<boolean> =>
   (await decisions.get('erasure-started')) !== undefined || (await decisions.get(rotationSetting)) !== undefined;
 
+/** The state of the run on every node: the one that has the duty tells the others. */
+const createSharedState = (
+  { store, fleet }: Pick<RunPorts, 'store'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  ownState: () => ErasureState,
+) => {
+  let told: string | undefined;
+  let telling: Promise<void> = Promise.resolve();
+  const write = async (): Promise<void> => {
+    const text = canonicalJson(ownState());
+    if (text === told || !fleet.holds('erasure')) return;
+    await store.write((tx) => tx.settings.set(toldSetting, text), { durable: false, background: true });
+    told = text;
+  };
+  return {
+    /** In order. What cannot be told now is told with the next change. */
+    tell: (): void => {
+      if (store.link !== undefined) telling = telling.then(write).catch(() => undefined);
+    },
+    told: () => telling,
+    /** Another node has the duty. */
+    forget: (): void => {
+      told = undefined;
+    },
+    state: async (): Promise<ErasureState> => {
+      if (store.link === undefined || fleet.holds('erasure')) return ownState();
+      const text = await store.read.settings.get(toldSetting);
+      const found = text === undefined ? ownState() : (JSON.parse(text) as ErasureState);
+      const isWaiting = found.state === 'idle' && (await isRequested(store.read));
+      return isWaiting ? { ...found, state: 'waiting' } : found;
+    },
+  };
+};
+
 export const createErasureScheduler = (
   ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
   /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
@@ -36,8 +69,6 @@ export const createErasureScheduler = (
   let stopped = false;
   let held: ErasureBlockers | null = null;
   let failure: string | null = null;
-  let told: string | undefined;
-  let telling: Promise<void> = Promise.resolve();
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
   const run = async (): Promise<Outcome> => {
@@ -68,29 +99,13 @@ export const createErasureScheduler = (
       failure: null,
     };
   };
-  /** For the other nodes, in order. What cannot be told now is told with the next change. */
-  const tell = (): void => {
-    if (store.link === undefined) return;
-    telling = telling.then(async () => {
-      const text = canonicalJson(ownState());
-      if (text === told || !fleet.holds('erasure')) return;
-      await store.write((tx) => tx.settings.set(toldSetting, text), { durable: false, background: true });
-      told = text;
-    });
-    telling = telling.catch(() => undefined);
-  };
-  const state = async (): Promise<ErasureState> => {
-    if (store.link === undefined || fleet.holds('erasure')) return ownState();
-    const text = await store.read.settings.get(toldSetting);
-    const of = text === undefined ? ownState() : (JSON.parse(text) as ErasureState);
-    const isWaiting = of.state === 'idle' && (await isRequested(store.read));
-    return isWaiting ? { ...of, state: 'waiting' } : of;
-  };
+  const shared = createSharedState(ports, ownState);
   const start = (): void => {
     if (running !== undefined || stopped) return;
     if (!fleet.holds('erasure')) {
       // The node that has the duty says how far it is.
-      [held, failure, told] = [null, null, undefined];
+      [held, failure] = [null, null];
+      shared.forget();
       return;
     }
     const began = clock.monotonic();
@@ -128,14 +143,14 @@ export const createErasureScheduler = (
       })
       .finally(() => {
         running = undefined;
-        tell();
+        shared.tell();
       });
-    tell();
+    shared.tell();
   };
 
   return {
     schedule: soon,
-    state,
+    state: shared.state,
     resume: async () => {
       if (!fleet.holds('erasure')) return;
       // The service serves in the meantime.
@@ -146,7 +161,7 @@ export const createErasureScheduler = (
       stopped = true;
       clearTimeout(timer);
       await running;
-      await telling;
+      await shared.told();
     },
   };
 };

@@ -3,7 +3,7 @@
 //
 // A store that takes no writes (a full disk) stops changes, not the use of keys: a monitor must not cut off databases
 // and clouds that are served well. The same is true of a wrong clock, a full disk of the node, and settings with which the database may lose what it
-// confirms: they make the node degraded, and every node tells the one that notifies (nodes/told-health.ts).
+// confirms: they make the node degraded, and every node tells the one that notifies (told-health.ts).
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -4,7 +4,7 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Health } from '../service/interface.ts';
+import type { Health } from './interface.ts';
 
 /** Why each failing check fails, by its name. */
 export type Failing = Readonly<Record<string, string>>;
