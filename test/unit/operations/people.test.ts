@@ -11,6 +11,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
 import { createMeter } from '../../../server/operations/data-path/meter.ts';
+import { createAttempts } from '../../../server/operations/people/attempts.ts';
 import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
@@ -56,6 +57,7 @@ const openLockoutStore = async (more: object) => {
   const ring = {
     hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
     formerHashes: () => [],
+    authenticateAttempt: (text: string) => `code of ${text}`,
     isFormerTokenHash: () => false,
     refreshHashKey: () => Promise.resolve(false),
   };
@@ -351,6 +353,7 @@ describe('a session', () => {
     const ring = {
       hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
       formerHashes: () => [],
+      authenticateAttempt: (text: string) => `code of ${text}`,
       isFormerTokenHash: () => false,
       refreshHashKey: () => Promise.resolve(false),
     };
@@ -500,12 +503,13 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
         }),
     };
     const opening = { ...ports, store: disabling, provider };
-    const claimedRoles = createClaimedRoles(opening);
+    const attempts = createAttempts(opening);
+    const claimedRoles = createClaimedRoles(attempts);
     const sessions = createSessions(opening as never, undefined as never, claimedRoles);
     const lockout = createLockout(opening);
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
     const signIn = createSignIn(opening, sessions);
-    const openId = createOpenIdOperations(opening, sessions, signIn, lockout, claimedRoles);
+    const openId = createOpenIdOperations(opening, attempts, sessions, signIn, lockout, claimedRoles);
     const { binding } = await openId.begin(originOf());
     expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');
     expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });
