@@ -26,7 +26,7 @@ import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority, createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
-import { createToldHealth, failingOf } from '../operations/service/told-health.ts';
+import { tellHealth } from '../operations/service/told-health.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
@@ -87,7 +87,6 @@ export const createParts = (
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
   const health = checkHealth(ports, () => probeDirectory(config.dataDirectory));
-  const tellHealth = createToldHealth(ports, fleet.id);
   const packages = openPackageDirectory(config.server.packagesDirectory);
   // Nothing waits for it: the service does its work without the packages, too.
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
@@ -159,14 +158,7 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      async () => {
-        const failing = failingOf(await operations.health());
-        const { failure } = logState();
-        // In quarantine nothing is written, and what is wrong is told when the database is back.
-        await tellHealth(failure === null ? failing : { ...failing, log: failure.message.slice(0, 200) }).catch(
-          () => undefined,
-        );
-      },
+      tellHealth(ports, fleet.id, { health: operations.health, logState }),
       async () => {
         await backupAnswers.run();
         await sealer.run();

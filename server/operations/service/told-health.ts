@@ -2,6 +2,7 @@
 // no authentication code. A node that cannot write it is one whose database is away: then it is offline for the others, too.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Health } from './interface.ts';
@@ -25,16 +26,25 @@ export const readToldHealth = async (
   return text === undefined ? {} : (JSON.parse(text) as Failing);
 };
 
-/** To be called with each result; writes only what has changed. */
-export const createToldHealth = ({ store }: Pick<Ports, 'store'>, nodeId: string) => {
+/** Checks the health, and tells the others what has changed. In quarantine nothing is written: what is wrong then is told when the database is back. */
+export const tellHealth = (
+  { store }: Pick<Ports, 'store'>,
+  nodeId: string,
+  { health, logState }: { readonly health: () => Promise<Health>; readonly logState: () => LogState },
+): (() => Promise<void>) => {
   let told: string | undefined;
-  return async (failing: Failing): Promise<void> => {
-    if (store.link === undefined) return;
+  const tell = async (failing: Failing): Promise<void> => {
     told ??= canonicalJson(await readToldHealth(store.read, nodeId));
     const text = canonicalJson(failing);
     if (text === told) return;
     const value = Object.keys(failing).length === 0 ? null : text;
     await store.write((tx) => tx.settings.set(settingOf(nodeId), value), { durable: false, background: true });
     told = text;
+  };
+  return async () => {
+    const failing = failingOf(await health());
+    const { failure } = logState();
+    const log = failure === null ? {} : { log: failure.message.slice(0, longestDetail) };
+    if (store.link !== undefined) await tell({ ...failing, ...log }).catch(() => undefined);
   };
 };
