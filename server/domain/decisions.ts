@@ -11,6 +11,7 @@ export const decisionNames = [
   'snapshot-folder', // another mark takes an empty folder for the one with the snapshots
   'copies-adopted', // without it, what earlier versions knew of copies is read again
   'default-tenant', // requests without a tenant reach another one
+  'first-token', // the first administrator token is replaced by another one, which is shown
   'audit-origin', // checkpoints are of a log of another name
   'restored', // without it a restored backup is served before it is confirmed
   'deadline-clock', // deletions are due earlier

@@ -361,7 +361,8 @@ const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> 
   const missing = (await missingFor(ports)).map(({ id }) => id);
   if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   const before = await coveredUntil(store.read);
-  const erased: Erased = { before, unrecoverableAt: clock.now(), erasure: howErased(root), missing };
+  const unrecoverableAt = Math.max(clock.now(), before);
+  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing };
   const keys = await markKeys(ports, actor, erased);
   await store.write((tx) => markTenants(tx, actor, erased));
   log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
@@ -398,9 +399,11 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   // A backup that read the root key or the database before has left its receipt.
   await ports.takeReceipts();
   const started = await store.read.decisions.get('erasure-started');
+  const before = started === undefined ? 0 : Number(started);
   const erased: Erased = {
-    before: started === undefined ? 0 : Number(started),
-    unrecoverableAt: clock.now(),
+    before,
+    // Another node, whose clock is ahead, may have destroyed it: everything that this run covers was destroyed before this time.
+    unrecoverableAt: Math.max(clock.now(), before),
     erasure: howErased(root),
     missing,
   };

@@ -29,7 +29,7 @@ export const readStatus =
         ...root.erasure,
         pendingKeys: destroyed.pending,
         waitingKeys: destroyed.waiting,
-        ...erasure.state(),
+        ...(await erasure.state()),
       },
       clock: await deadlines.state(),
       store: { dialect: store.dialect, path: store.path },
