@@ -18,6 +18,9 @@ export interface CopiedDatabase {
 
 const lockWaitMs = 5_000;
 
+/** The newest migration of a database. */
+export const schemaOf = (path: string): string => describe(path).schema;
+
 const describe = (path: string): CopiedDatabase => {
   const database = new DatabaseSync(path, { readOnly: true });
   try {

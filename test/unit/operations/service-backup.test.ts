@@ -68,7 +68,7 @@ const onDatabase = <T>(path: string, work: (stored: DatabaseSync) => T): T => {
 const openingOf = (of: Verifier | undefined) => ({
   openKey: async (own: typeof core, preface: Parameters<typeof openBackupKey>[1]) =>
     openBackupKey(own, preface, recovery.id, recovery.key),
-  verifier: of,
+  trust: of && { verifier: of, logged: undefined },
   doubt: (why: string) => void doubts.push(why),
   rootBackup,
   ask,
