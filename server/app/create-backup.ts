@@ -102,7 +102,7 @@ const openAuthority = async (
   const { dataDirectory } = config;
   if (isLocked(join(dataDirectory, 'lock')))
     return { authority: askService(dataDirectory), close: () => Promise.resolve() };
-  // Opening it would upgrade it: then the version that made it could not go on with it.
+  // Opening it would upgrade it, and the version that made it could not open it afterwards.
   if (schemaOf(join(dataDirectory, 'dke.db')) !== newestSchema)
     throw new StartError(
       'store',
