@@ -140,10 +140,10 @@ const createTlsServing = (config: Config, log: Log, refusals: LimitRefusals) => 
         listener?.setTls(served);
       });
     },
-    reload: (service: Service): void => {
+    reload: async (service: Service): Promise<void> => {
       if (listener === undefined || served === undefined) return;
       try {
-        const tls = service.renewTls(served);
+        const tls = await service.renewTls();
         listener.setTls(tls);
         served = tls;
         service.tlsTaken(tls);
@@ -281,6 +281,8 @@ export const startServer = async ({
   }
 
   let stopped: Promise<void> | undefined;
+  /** One after the other, in the order of the signals. */
+  let reloading: Promise<void> = Promise.resolve();
   return {
     url: serving.url(),
     port: serving.port(),
@@ -293,7 +295,8 @@ export const startServer = async ({
       return stopped;
     },
     reloadTls: () => {
-      if (service !== undefined) serving.reload(service);
+      const current = service;
+      if (current !== undefined) reloading = reloading.then(() => serving.reload(current));
     },
     reopenLog: logs.reopen,
   };

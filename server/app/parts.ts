@@ -31,6 +31,7 @@ import { createTenantRetention, type TenantRetention } from '../operations/tenan
 import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
 import type { Certificates } from './certificates.ts';
+import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import type { Observed } from './observation.ts';
@@ -70,14 +71,19 @@ export const createParts = (
     accessLogState,
     telemetryState,
     refusals,
-  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals },
+    disks,
+  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals; readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
   const clock = systemClock;
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
-    config.auditSinks.map((sink) => ({ sink: openSink(sink, version), log: sink.log, endpoints: sink.endpoints })),
+    config.auditSinks.map((sink) => ({
+      sink: openSink(sink, version, disks),
+      log: sink.log,
+      endpoints: sink.endpoints,
+    })),
     quarantine,
   );
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
@@ -89,7 +95,7 @@ export const createParts = (
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
   const delivery = createNotificationDelivery(
     ports,
-    config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
+    config.notificationTargets.map((target) => openTarget(target, version, () => clock.now(), disks)),
   );
   const operations = createOperations(ports, {
     ...{ sealer, forwarding, approvals, delivery },

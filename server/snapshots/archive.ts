@@ -1,13 +1,14 @@
 // The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other user can read. What is being written
 // has `.part` until it is whole and durable.
 
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { putInPlace, putInPlaceSoon, removeDurably, replaceFile, writeWhole } from '../base/durable-files.ts';
+import { localDisk, putInPlaceSoon, writeWhole } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
 import { damaged, erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
 import { inspectSnapshot, isSigned, openSnapshot, readItems } from './reader.ts';
@@ -112,7 +113,7 @@ async function* contentOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-export const openArchive = (core: SnapshotCore, directory: string): SnapshotArchive => {
+export const openArchive = (core: SnapshotCore, directory: string, disk: ForeignDisk = localDisk): SnapshotArchive => {
   const pathOf = (id: string): string => {
     if (!isId(id)) throw new ServiceError('not-found', 'snapshot not found');
     return join(directory, `${id}${extension}`);
@@ -122,16 +123,16 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     directory,
     prepare: () => prepareFolder(directory),
     // Compared with what the store knows by operations/snapshots/folder.ts.
-    reached: () => true,
-    require: () => undefined,
-    mark: () => {
+    reached: async () => true,
+    require: async () => undefined,
+    mark: async () => {
       try {
-        return readFileSync(markPath, 'utf8').trim();
+        return (await disk.read(markPath)).toString('utf8').trim();
       } catch {
         return undefined;
       }
     },
-    setMark: (mark) => replaceFile(markPath, `${mark}\n`),
+    setMark: (mark) => disk.replace(markPath, `${mark}\n`),
     begin: async (preface, recipients) => {
       try {
         return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients);
@@ -159,9 +160,9 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     checkOf: (key) => checkOf(core, key),
     erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
     // The database may have been changed: a value that is not an id has no file.
-    has: (id) => isId(id) && existsSync(pathOf(id)),
-    rename: (from, to) => putInPlace(pathOf(from), pathOf(to)),
-    remove: (id) => removeDurably(pathOf(id)),
+    has: async (id) => isId(id) && (await disk.exists(pathOf(id))),
+    rename: async (from, to) => disk.rename(pathOf(from), pathOf(to)),
+    remove: async (id) => disk.remove(pathOf(id)),
     receive: (id, body) => receiveFile(pathOf(id), body),
     content: (id) => contentOf(pathOf(id)),
   };

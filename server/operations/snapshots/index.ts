@@ -41,11 +41,11 @@ export const createSnapshots = (
     schedule,
     // What another folder has is another node's to settle.
     settle: async () => {
-      if (folder.reached()) await manage.settle();
+      if (await folder.reached()) await manage.settle();
     },
     operations: {
       create: async (actor, tenantId) => {
-        folder.require();
+        await folder.require();
         if (actor.reach === everyTenant)
           return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'requested');
         if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'tenant not found');
