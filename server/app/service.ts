@@ -7,6 +7,7 @@ import { createEvents } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
 import { createLimitRefusals } from '../base/limit-refusals.ts';
 import { StartError } from '../base/start-error.ts';
+import { createTurns, type GivingWay } from '../base/turns.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { openData } from './data.ts';
 import { createDisks } from './disks.ts';
@@ -90,14 +91,19 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     pairs,
     clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
   });
+  const { isPressed } = fleet;
+  const giveWay: GivingWay =
+    isPressed === undefined ? (use) => use() : createTurns(() => isPressed() || storage.store.waiting() > 0);
   return {
     operations,
     checkNotifications: notifications.checkAll,
     handle: (incoming, outgoing) => {
       const answer = (): void => (serving.isOpen() ? fronts.handle : fronts.handleClosed)(incoming, outgoing);
+      const isUse = fronts.xks.owns(incoming.url) || fronts.tde.owns(incoming.url);
       const settled = fleet.settle?.();
-      if (settled === undefined) answer();
-      else void settled.then(answer);
+      if (settled !== undefined) void settled.then(answer);
+      else if (isUse) giveWay(answer);
+      else answer();
     },
     xks: fronts.xks,
     tde: fronts.tde,

@@ -120,13 +120,25 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       await ownDuties.giveUpAll();
     },
   });
-  const requests = createObservedRequests(store, changes, acknowledgement);
+  /** Changes that are read for this node, or for others who wait for it, and those that wait for others. */
+  let onTheirWay = 0;
+  const press = async <T>(work: Promise<T>): Promise<T> => {
+    onTheirWay += 1;
+    return work.finally(() => {
+      onTheirWay -= 1;
+    });
+  };
+  const requests = createObservedRequests(
+    store,
+    { ...changes, reach: (own) => press(changes.reach(own)) },
+    { ...acknowledgement, wait: (epoch) => press(acknowledgement.wait(epoch)) },
+  );
   const contact = createContact(clock, self.contactMs, changes);
   const heartbeat = createHeartbeat(ports, self.id, { link, changes, ownDuties, contact, heardNodes });
 
   link.listen({
     changed: (newest) => {
-      changes.heard(newest).catch(() => undefined);
+      press(changes.heard(newest)).catch(() => undefined);
     },
     applied: acknowledgement.heard,
     rootRunChanged: () => {
@@ -176,6 +188,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       });
       return settling;
     },
+    isPressed: () => onTheirWay > 0,
     observe: requests.observe,
     confirm: requests.confirm,
     others: async () => othersOf(await heardNodes(), self.id),

@@ -161,7 +161,7 @@ test('a record of any length is syslog messages of at most 8 KiB, each with its 
   for (const filler of ['x', 'ü', '\u{1f511}', 'x\u{1f511}'])
     for (const length of [4_000, 8_000, 8_192, 20_000, 100_000]) {
       const text = JSON.stringify({ sequence: 7, rule: filler.repeat(length) });
-      const request = { ...requestRecord(7, start), endpointId: 'e'.repeat(5_000) } as XksRequestRecord;
+      const request = { ...requestRecord(start), endpointId: 'e'.repeat(5_000) } as XksRequestRecord;
       const messages = syslogMessages({ kind: 'request', sequence: 7, request, text }, 'dke/requests/one', 'h', 1);
       expect(Math.max(...messages.map((message) => Buffer.byteLength(message)))).toBeLessThanOrEqual(8_192);
       if (messages.length === 1) continue;
