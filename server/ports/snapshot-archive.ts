@@ -134,5 +134,5 @@ export interface SnapshotArchive {
   remove(id: string): Promise<void>;
   /** Stores a file from outside; 'validation' when it is too large. */
   receive(id: string, body: AsyncIterable<Uint8Array>): Promise<void>;
-  content(id: string): AsyncIterable<Uint8Array>;
+  content(id: string): Promise<AsyncIterable<Uint8Array>>;
 }

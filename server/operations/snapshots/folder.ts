@@ -122,9 +122,9 @@ export const createSnapshotFolder = (
       await require();
       return archive.receive(...given);
     },
-    async *content(id) {
+    content: async (id) => {
       await require();
-      yield* archive.content(id);
+      return archive.content(id);
     },
   };
   const mayTend = async (): Promise<boolean> => {

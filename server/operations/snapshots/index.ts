@@ -60,14 +60,14 @@ export const createSnapshots = (
       import: manage.import,
       beginOpening: openings.begin,
       verify: async (actor, id, answer) => {
-        folder.require();
+        await folder.require();
         // Opening a snapshot is a right for the whole platform, whichever tenant is acted in.
         await findSnapshot(store.read, id, undefined, answer === null ? actor.reach : everyTenant);
         const key = answer === null ? null : await openings.take(actor, id, answer.openingId, answer.sealedKey);
         return verify(actor, id, key);
       },
       restore: async (actor, id, answer, request) => {
-        folder.require();
+        await folder.require();
         return restore(actor, id, await openings.take(actor, id, answer.openingId, answer.sealedKey), request);
       },
       schedule: () => Promise.resolve({ settings, next: schedule.next() }),
