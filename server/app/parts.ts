@@ -23,21 +23,22 @@ import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
-import { createServiceBackups } from '../operations/service/service-backup.ts';
+import { createBackupAuthority, createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
 import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
+import { createBackupAnswers } from './backup-requests.ts';
 import type { Certificates } from './certificates.ts';
+import { readBackupReceipt } from './create-backup.ts';
 import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import type { Observed } from './observation.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
-import { readBackupReceipt } from './service-backup.ts';
 import { openSink, openTarget } from './sinks.ts';
 
 /** The snapshots may be in a network folder that hangs: they come last. */
@@ -144,6 +145,12 @@ export const createParts = (
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);
   const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
+  const backupAnswers = createBackupAnswers(
+    config.dataDirectory,
+    createBackupAuthority(ports),
+    () => quarantine.closed()?.reason,
+    log,
+  );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
   const jobs: Jobs = {
@@ -157,6 +164,7 @@ export const createParts = (
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
       operations.health,
       async () => {
+        await backupAnswers.run();
         await sealer.run();
         await providerChanges.run();
         await rootBackups.run();
