@@ -157,12 +157,13 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// The limits of one connection's share, for the socket and the lane alike. False: the frame waits,
-// until the next round or until the peer has taken its answers.
+// The limits of the share of a connection, and of its user, for the socket and the lane alike.
+// False: the frame waits, until the next round or until the peer has taken its answers.
 bool FrameLoop::MayServe(Connection* connection, int budget) {
   if (connection->paused) return false;
-  if (budget <= 0) MarkReady(connection);
-  return budget > 0;
+  const bool may = budget > 0 && HasTurn(connection->user.get());
+  if (!may) MarkReady(connection);
+  return may;
 }
 
 // Answers one frame, from what was learned or by the handler. The connection may be closed after
