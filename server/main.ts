@@ -179,6 +179,9 @@ const connection: Parameters<typeof openService>[0]['connection'] = {
 };
 const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
 
+const countRefusals = (log: Log): LimitRefusals =>
+  createLimitRefusals((line) => log.warn('a limit has refused callers', { ...line }));
+
 export const startServer = async ({
   config,
   acceptDatabase = false,
@@ -192,9 +195,7 @@ export const startServer = async ({
   }
   const logs = openLogs(config);
   const { log } = logs;
-  const refusals = createLimitRefusals(({ limit, refused, from }) =>
-    log.warn('a limit has refused callers', { limit, refused, from }),
-  );
+  const refusals = countRefusals(log);
   const serving = createTlsServing(config, log, refusals);
   const ended = Promise.withResolvers<StartError | undefined>();
   const sealed = Promise.withResolvers<string>();

@@ -2,7 +2,7 @@
 // checkpoint next to the root key. Their disks may hang (a network folder, a FIFO in the place of a file), and a thread that waits for one can neither be
 // ended nor left: so each disk has a process, which is killed when a task takes too long. Files of the data directory are used here: without it nothing works.
 //
-// Who can choose it: the configuration names the paths; whoever has the disk chooses when it answers. How long: `deadlineMs` from the call on. How often:
+// Who can choose it: the configuration names the paths; the host of the disk chooses when it answers. How long: `deadlineMs` from the call on. How often:
 // `mostWaiting` calls of a disk. If it is lost: callers ask again; each task may be done twice.
 
 import { type ChildProcess, fork } from 'node:child_process';

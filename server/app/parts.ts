@@ -62,18 +62,15 @@ export interface Parts {
   readonly jobs: Jobs;
 }
 
+type Reported = Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals };
+
 export const createParts = (
   { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
   rawStore: Store,
   { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
   opened: OpenedPorts,
   certificates: Certificates,
-  {
-    accessLogState,
-    telemetryState,
-    refusals,
-    disks,
-  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals; readonly disks: Disks },
+  { disks, ...observed }: Reported & { readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
@@ -138,9 +135,7 @@ export const createParts = (
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,
-    accessLogState,
-    telemetryState,
-    refusals,
+    ...observed,
   });
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);

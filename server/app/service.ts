@@ -49,7 +49,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const disks = createDisks(config.dataDirectory);
   lifecycle.opened('the disks', () => disks.close(stopGraceMs));
   const observed = await openObservation({ ...options, disks });
-  const { observation, telemetry } = observed;
+  const { observation, telemetry, accessLogState, telemetryState } = observed;
   // What is observed until the rest has stopped is sent.
   lifecycle.opened('the telemetry', () => telemetry?.stop(stopGraceMs));
   const data = await openData(options, lifecycle, requestId, observed, events, disks);
@@ -67,7 +67,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const { directory } = ports;
   lifecycle.opened('the directory', () => directory.close());
   lifecycle.opened('the nodes', () => fleet.stop());
-  const parts = createParts(options, storage.store, nodes, opened, certificates, { ...observed, refusals, disks });
+  const parts = createParts(options, storage.store, nodes, opened, certificates, {
+    accessLogState,
+    telemetryState,
+    refusals,
+    disks,
+  });
   const { operations, metrics, latency, notifications, retention } = parts;
   // A certificate, a signal or a rotation of the root key can start one at any time.
   lifecycle.opened('the checks of notifications', () => notifications.stop());

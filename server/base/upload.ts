@@ -22,7 +22,7 @@ export const markUpload = (incoming: object): void => {
   ((own.stream ?? own) as Incoming)[upload] = { at: performance.now(), bytes: own.socket.bytesRead };
 };
 
-/** Whether a request, or its stream, has had `graceMs` and may have no more time. `sinceMs`: when it began. */
+/** Whether a request, or its stream, has used up its time, which is `graceMs` and, of a file, what its bytes take. `sinceMs`: when it began. */
 export const isOverdue = (request: object, bytesRead: number, sinceMs: number, graceMs: number): boolean => {
   const now = performance.now();
   if (now - sinceMs <= graceMs) return false;

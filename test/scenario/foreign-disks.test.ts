@@ -1,4 +1,4 @@
-// Disks that hang, outside the data directory. A FIFO takes the place of a file: whoever opens it waits until something is at its other end.
+// Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits until something is at its other end.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

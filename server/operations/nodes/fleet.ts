@@ -96,6 +96,20 @@ const waitingDirectory = (
   },
 });
 
+/** Counts changes that are read for this node, or for others who wait for it, and those that wait for others. */
+const createPress = () => {
+  let count = 0;
+  return {
+    isOn: (): boolean => count > 0,
+    while: async <T>(work: Promise<T>): Promise<T> => {
+      count += 1;
+      return work.finally(() => {
+        count -= 1;
+      });
+    },
+  };
+};
+
 export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet => {
   const { store, clock, log, events } = ports;
   const { link } = store;
@@ -120,25 +134,18 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       await ownDuties.giveUpAll();
     },
   });
-  /** Changes that are read for this node, or for others who wait for it, and those that wait for others. */
-  let onTheirWay = 0;
-  const press = async <T>(work: Promise<T>): Promise<T> => {
-    onTheirWay += 1;
-    return work.finally(() => {
-      onTheirWay -= 1;
-    });
-  };
+  const press = createPress();
   const requests = createObservedRequests(
     store,
-    { ...changes, reach: (own) => press(changes.reach(own)) },
-    { ...acknowledgement, wait: (epoch) => press(acknowledgement.wait(epoch)) },
+    { ...changes, reach: (own) => press.while(changes.reach(own)) },
+    { ...acknowledgement, wait: (epoch) => press.while(acknowledgement.wait(epoch)) },
   );
   const contact = createContact(clock, self.contactMs, changes);
   const heartbeat = createHeartbeat(ports, self.id, { link, changes, ownDuties, contact, heardNodes });
 
   link.listen({
     changed: (newest) => {
-      press(changes.heard(newest)).catch(() => undefined);
+      press.while(changes.heard(newest)).catch(() => undefined);
     },
     applied: acknowledgement.heard,
     rootRunChanged: () => {
@@ -188,7 +195,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       });
       return settling;
     },
-    isPressed: () => onTheirWay > 0,
+    isPressed: press.isOn,
     observe: requests.observe,
     confirm: requests.confirm,
     others: async () => othersOf(await heardNodes(), self.id),

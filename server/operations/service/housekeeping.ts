@@ -22,7 +22,7 @@ const waitingForAnother = 1_000;
 const mostInCommit = 2_000;
 /** How long the results of diagnostics are kept. */
 const diagnosisDays = 90;
-/** How long a request for approval is kept after its end. The audit log has it permanently. */
+/** How long an approval request is kept after its end. The audit log has it permanently. */
 const approvalDays = 400;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
