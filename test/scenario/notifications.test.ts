@@ -170,7 +170,14 @@ const email = (port: number, more: object = {}) =>
       from: 'dke@example.com',
       to: ['keys@example.com'],
     },
-    ...{ user: 'dke', passwordFile: passwordFile(), ca: authority.certificate, minSeverity: 'low', read: readFile, ...more },
+    ...{
+      user: 'dke',
+      passwordFile: passwordFile(),
+      ca: authority.certificate,
+      minSeverity: 'low',
+      read: readFile,
+      ...more,
+    },
   } as const);
 
 describe('an e-mail', () => {
