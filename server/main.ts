@@ -221,6 +221,7 @@ export const startServer = async ({
     publicUrl: serving.publicUrl,
     ask,
     say,
+    showFirstToken: (token) => showFirstToken(token, tokenFile, say),
     signal: stopping.signal,
     onSealed: async (waiting) => {
       await serving.listen(waiting);
@@ -275,8 +276,6 @@ export const startServer = async ({
       },
     );
   } else {
-    // Before anything else can fail: it is created once, and the next start shows none.
-    if (first.adminToken !== undefined) showFirstToken(first.adminToken, tokenFile, say);
     await serve(first);
     sayListening(first.certificatePath);
   }

@@ -3,8 +3,8 @@
 import { rootCertificates } from 'node:tls';
 import { localDisk } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
-import type { LogItem } from '../ports/log-sink.ts';
-import { type FileSinkOptions, openFileSink } from '../sinks/file.ts';
+import type { LogSink } from '../ports/log-sink.ts';
+import { type FileSink, type FileSinkOptions, openFileSink } from '../sinks/file.ts';
 import { openTlsFiles, type PairFiles, type Replacement, type TlsPlace } from './tls-files.ts';
 
 type CertificateTask = readonly [
@@ -16,9 +16,10 @@ type CertificateTask = readonly [
 
 export const diskTasks = {
   ...localDisk,
-  /** The records of a sink of this path. */
-  append: (_path: string, options: FileSinkOptions, items: readonly LogItem[], log: string): Promise<void> =>
-    openFileSink(options).send(items, log),
+  append: (options: FileSinkOptions, ...given: Parameters<LogSink['send']>): ReturnType<LogSink['send']> =>
+    openFileSink(options).send(...given),
+  setAside: (options: FileSinkOptions, ...given: Parameters<FileSink['setAside']>): ReturnType<FileSink['setAside']> =>
+    openFileSink(options).setAside(...given),
   /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
   certificateFault: async (...[files, place, present, trusted]: CertificateTask): Promise<string | null> => {
     const own = openTlsFiles(files, place);

@@ -36,6 +36,8 @@ export interface ServiceOptions {
   readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
   /** Stops waiting for a root key. */
   readonly signal?: AbortSignal | undefined;
+  /** At the first start: gives the value of the first administrator token to the person who has started it, before anything else can fail. */
+  readonly showFirstToken?: ((token: string) => void) | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */

@@ -2,6 +2,7 @@
 
 import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { probeDirectory } from '../base/durable-files.ts';
 import type { LimitRefusals } from '../base/limit-refusals.ts';
 import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
@@ -25,6 +26,7 @@ import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority, createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
+import { tellHealth } from '../operations/service/told-health.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
@@ -87,7 +89,7 @@ export const createParts = (
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
-  const health = checkHealth(ports);
+  const health = checkHealth(ports, () => probeDirectory(config.dataDirectory));
   const packages = openPackageDirectory(config.server.packagesDirectory);
   // Nothing waits for it: the service does its work without the packages, too.
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
@@ -157,7 +159,7 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      operations.health,
+      tellHealth(ports, fleet.id, { health: operations.health, logState }),
       async () => {
         await backupAnswers.run();
         await sealer.run();

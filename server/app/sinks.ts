@@ -55,7 +55,8 @@ export const openSink = (sink: AuditSinkConfig, version: string, { ask, files: {
   if (sink.type === 'file')
     return {
       ...openFileSink(sink),
-      send: (items, log) => ask(sink.path, 'append', sink.path, sink, items, log),
+      send: (...given) => ask(sink.path, 'append', sink, ...given),
+      setAside: (...given) => ask(sink.path, 'setAside', sink, ...given),
     };
   return sink.type === 'syslog' ? openSyslogSink({ ...sink, read }) : openHttpsSink({ ...sink, version, read });
 };

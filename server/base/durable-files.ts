@@ -13,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export const syncFolder = (folder: string): void => {
@@ -91,4 +91,17 @@ export const localDisk = {
   exists: async (path: string): Promise<boolean> => existsSync(path),
   rename: async (from: string, to: string): Promise<void> => putInPlace(from, to),
   remove: async (path: string): Promise<void> => removeDurably(path),
+};
+
+/** Throws unless the folder takes a new file that reaches the disk. Off the main thread; nothing of it stays. */
+export const probeDirectory = async (folder: string): Promise<void> => {
+  const path = `${folder}/probe`;
+  const handle = await open(path, 'w', 0o600);
+  try {
+    await writeWhole(handle, Buffer.alloc(4_096), 0);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+    await rm(path, { force: true });
+  }
 };

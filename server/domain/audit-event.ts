@@ -169,6 +169,8 @@ export const auditKinds = {
   },
   'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  /** A sink has other records of the same numbers: the log went back, or a copy of the service writes to it. */
+  'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
   'snapshot.created': {

@@ -251,7 +251,7 @@ const readKeys =
     add('dke_key_memory_used_bytes', {}, memory.used);
     add('dke_key_memory_capacity_bytes', {}, memory.capacity);
     add('dke_key_memory_locked', {}, flag(memory.locked));
-    const { state } = erasure.state();
+    const { state } = await erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
     add('dke_erasure_pending_keys', {}, await store.read.keys.erasable(clock.now() + 1));
   };
