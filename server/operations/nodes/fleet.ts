@@ -9,7 +9,7 @@ import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../..
 import type { Directory } from '../../ports/directory.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
-import { createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
+import { type Acknowledgement, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { type Contact, createContact } from './contact.ts';
 import { createHeardNodes } from './heard-nodes.ts';
 import { createHeartbeat, type Heartbeat, othersOf } from './heartbeat.ts';
@@ -119,6 +119,19 @@ const createPress = () => {
   };
 };
 
+/** Uses give way while a request waits for its change. */
+const createPressingRequests = (
+  store: FleetPorts['store'],
+  changes: ShownChanges,
+  acknowledgement: Acknowledgement,
+  press: ReturnType<typeof createPress>,
+): ObservedRequests =>
+  createObservedRequests(
+    store,
+    { ...changes, reach: (own) => press.while(changes.reach(own)) },
+    { ...acknowledgement, wait: (epoch) => press.while(acknowledgement.wait(epoch)) },
+  );
+
 export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet => {
   const { store, clock, log, events } = ports;
   const { link } = store;
@@ -144,11 +157,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     },
   });
   const press = createPress();
-  const requests = createObservedRequests(
-    store,
-    { ...changes, reach: (own) => press.while(changes.reach(own)) },
-    { ...acknowledgement, wait: (epoch) => press.while(acknowledgement.wait(epoch)) },
-  );
+  const requests = createPressingRequests(store, changes, acknowledgement, press);
   const contact = createContact(clock, self.contactMs, changes);
   const heartbeat = createHeartbeat(ports, self.id, {
     ...{ link, changes, ownDuties, contact, heardNodes },
