@@ -17,7 +17,8 @@ import { anchorBeside, backupBeside } from '../roots/files.ts';
 import { addReceipt, readReceipts } from '../roots/receipts.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
 import { type BackupPart, writeBackup } from '../snapshots/backup-file.ts';
-import { copyDatabase } from '../store/sqlite/copy-database.ts';
+import { newestSchema } from '../store/migrate.ts';
+import { copyDatabase, schemaOf } from '../store/sqlite/copy-database.ts';
 import { type DirectoryLock, isLocked, lockDirectory } from '../store/sqlite/lock.ts';
 import { askService } from './backup-requests.ts';
 import { asStartError, filesOf, openOffline, rootOptionsOf } from './offline.ts';
@@ -107,6 +108,12 @@ const openAuthority = async (
   const { dataDirectory } = config;
   if (isLocked(join(dataDirectory, 'lock')))
     return { authority: askService(dataDirectory), close: () => Promise.resolve() };
+  // Opening it would upgrade it, and the version that made it could not open it afterwards.
+  if (schemaOf(join(dataDirectory, 'dke.db')) !== newestSchema)
+    throw new StartError(
+      'store',
+      'the database is of another version of the service: start the service, or create the backup with the version that ran last; nothing was changed',
+    );
   const opened = await openOffline(config, ask);
   try {
     const finding = await compareAtStart({ ...opened, clock: systemClock });

@@ -69,7 +69,7 @@ export interface RootProvider {
   /** Receipts of the backups that were made on this host, the oldest first. */
   backups(): readonly BackupReceipt[];
   /** Checks the root's file again: throws when it can no longer be read. Cheap: used by the health check. */
-  check(): void;
+  check(): void | Promise<void>;
   /** Gives its keys back. */
   release(): void;
 }

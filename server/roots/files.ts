@@ -150,9 +150,11 @@ export const backupBeside = (path: string): RootBackup | undefined => {
   return made.toSorted((one, other) => one.epoch - other.epoch || one.at - other.at).at(-1);
 };
 
+export const anchorPathOf = (path: string): string => `${path}.checkpoint`;
+
 /** The checkpoint of the audit log that is kept next to the root key. */
 export const anchorBeside = (path: string): RootProvider['anchor'] => {
-  const anchorPath = `${path}.checkpoint`;
+  const anchorPath = anchorPathOf(path);
   return {
     read: () => (existsSync(anchorPath) ? readFileSync(anchorPath, 'utf8') : undefined),
     write: (note) => replaceFile(anchorPath, note),

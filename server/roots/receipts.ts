@@ -38,9 +38,11 @@ export const readReceipts = <T>(path: string, parse: (found: object) => T | unde
   }
   return text.split('\n').flatMap((line) => {
     try {
-      const found: unknown = JSON.parse(line);
-      const receipt = typeof found === 'object' && found !== null ? parse(found) : undefined;
-      return receipt === undefined ? [] : [receipt];
+      // A line with a list is of an earlier version.
+      return [JSON.parse(line) as unknown].flat().flatMap((found) => {
+        const receipt = typeof found === 'object' && found !== null ? parse(found) : undefined;
+        return receipt === undefined ? [] : [receipt];
+      });
     } catch {
       return [];
     }
