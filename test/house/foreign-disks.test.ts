@@ -36,6 +36,7 @@ const others: Readonly<Record<string, string>> = {
   'server/roots/files.ts': 'the same',
   'server/roots/hardware.ts': 'at the start: where the program is',
   'server/roots/open.ts': 'at the start',
+  'server/roots/receipts.ts': 'the data directory, and the folder of the root key',
   'server/roots/ways.ts': 'at the start',
   'server/roots/wrapped-file.ts': 'the root key, as in roots/file.ts',
   'server/roots/wrapped-root.ts': 'the root key, as in roots/file.ts',

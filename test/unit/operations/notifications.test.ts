@@ -434,7 +434,12 @@ describe('what is checked', () => {
       [1, 'of the first'],
       [0, 'of the second'],
     ] as const) {
-      const receipt = parseBackupReceipt({ backupId: digest.replaceAll(' ', '-'), at: time - before, bytes: 17, digest });
+      const receipt = parseBackupReceipt({
+        backupId: digest.replaceAll(' ', '-'),
+        at: time - before,
+        bytes: 17,
+        digest,
+      });
       if (receipt !== undefined) receipts.push(receipt);
     }
     await run('now');
