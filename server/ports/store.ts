@@ -189,9 +189,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly decisions: {
     get(name: DecisionName): Promise<string | undefined>;
     set(name: DecisionName, value: string | null): Promise<void>;
-    /** Moves the values of an earlier version, once. Afterwards each decision has a row. */
-    adopt(): Promise<void>;
-    areAdopted(): Promise<boolean>;
+    /** Whether each decision has a row. */
+    adopted(): Promise<'all' | 'some' | 'none'>;
+    /** Afterwards each has one. `isUpgrade`: with the value that an earlier version has kept, otherwise without. */
+    adopt(isUpgrade: boolean): Promise<void>;
   };
   readonly tenants: {
     /** By id, purged ones too. */

@@ -52,6 +52,8 @@ export interface LongRead {
 
 /** The policy rows of one connection. */
 export interface PolicyRows {
+  /** Whether this process has seen rows of the table. */
+  knows(table: PolicyTable): boolean;
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** The same; false, and nothing is changed, when there is one of this id. */
@@ -235,6 +237,7 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
     return made !== undefined;
   };
   return {
+    knows: (table) => versionsOf(state, table).size > 0,
     integrity,
     insert: async (table, row) => {
       const version = await versionNow();

@@ -10,6 +10,7 @@ import { systemClock } from '../../server/base/clock.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
+import { decisionNames } from '../../server/domain/decisions.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
@@ -37,12 +38,15 @@ type Row = Readonly<Record<string, SQLInputValue>>;
 
 const tenant = newTenant('default', 1);
 const ids = new Map<Table, string>([['decisions', 'rotation-asked']]);
+/** All decisions have rows from the first one on. */
+const otherDecisions = decisionNames.length - 1;
 const idOf = (table: Table): string => {
   const id = ids.get(table) ?? newId(2);
   ids.set(table, id);
   return id;
 };
 const ok = { integrity: 'ok' } as const;
+const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 } as const;
 
 /** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
@@ -353,6 +357,23 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
     },
     { remove: (tx) => tx.sessions.removeOf({ kind: 'user', id: idOf('users') }, null) },
   ),
+  tde_requests: {
+    make: (tx) => tx.tdeRequests.put(carriedOut),
+    // Its reader throws.
+    load: async (read) => {
+      try {
+        return (await read.tdeRequests.get(carriedOut.id)) === undefined ? undefined : { integrity: 'ok' };
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered') return { integrity: 'tampered' };
+        throw error;
+      }
+    },
+    change: async (tx) => {
+      await tx.tdeRequests.get(carriedOut.id);
+      await tx.tdeRequests.put({ ...carriedOut, fingerprint: 'withdrawn', handles: [] });
+    },
+    remove: (tx) => tx.tdeRequests.prune(3),
+  },
   idempotency_keys: sample<StoredRequest>(
     (tx, entity) => tx.idempotency.insert(entity),
     (read) => read.idempotency.get(idOf('idempotency_keys')),
@@ -380,7 +401,7 @@ const order: readonly Table[] = [
   'decisions',
   ...(['tenants', 'vaults', 'keys', 'tde_groups', 'tde_applications', 'access_guids', 'tde_objects'] as const),
   ...(['endpoints', 'endpoint_credentials', 'external_key_stores', 'recovery_keys', 'snapshots'] as const),
-  ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys'] as const),
+  ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys', 'tde_requests'] as const),
 ];
 
 let postgres: PostgresServer;
@@ -595,7 +616,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     await ask(folder, 'delete from row_set');
     await store.close();
     store = await open(folder);
-    expect(await store.rowSet.load()).toMatchObject({ head: undefined, rows: tables.length });
+    expect(await store.rowSet.load()).toMatchObject({ head: undefined, rows: tables.length + otherDecisions });
     await store.rowSet.adopt(0);
     expect(await isSound()).toBe(true);
     for (const table of order) {

@@ -138,10 +138,24 @@ const ofOtherName = (
   };
 };
 
+/**
+ * Before decisions are read. Values of a version that had no rows for them count only where the policy rows are whole without such rows: as long as
+ * there are any, their sum has them, and a database without them is one from which they were removed. The sum that is loaded later shows that.
+ */
+export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store' | 'root'>): Promise<void> => {
+  const adopted = await store.read.decisions.adopted();
+  if (adopted === 'all') return;
+  const { note, place } = readKept(root);
+  const kept = note === undefined ? null : parseCheckpoint(note);
+  const { head, differences } = await store.rowSet.load();
+  const behind = kept === null ? [] : rowsBehind(kept, head, place);
+  const isUpgrade = adopted === 'none' && differences.length + behind.length === 0;
+  await store.write((tx) => tx.decisions.adopt(isUpgrade));
+};
+
 /** At the start. Names the log at the first one. */
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
-  // Before the rows are loaded: one that was removed while the service was stopped is missing in their sum all the same.
-  if (!(await store.read.decisions.areAdopted())) await store.write((tx) => tx.decisions.adopt());
+  await adoptDecisions({ store, root });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;
