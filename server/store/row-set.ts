@@ -359,8 +359,12 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
   };
 };
 
-/** `isShared`: other processes write to the database, too. */
-export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean): RowSet => {
+/** `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as it is declared. */
+export const createRowSet = (
+  authenticate: RowAuthenticator,
+  isShared: boolean,
+  schemaOf: (db: Kysely<Schema>) => Promise<readonly Difference[]>,
+): RowSet => {
   const state = createState();
   const heads = createHeads(authenticate);
   const context: Context = { state, heads, authenticate, isShared };
@@ -374,7 +378,8 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       );
       state.newest = found ?? noHead;
       state.isLoaded = true;
-      return { head: found ?? undefined, differences: differencesOf(heads, found, { sum, rows, atLeast: 0 }), rows };
+      const differences = differencesOf(heads, found, { sum, rows, atLeast: 0 });
+      return { head: found ?? undefined, differences, rows, schema: await schemaOf(db) };
     },
     compare: async (db, as) => {
       const atLeast = typeof as === 'object' ? as.known : state.newest.version;
@@ -386,7 +391,7 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       });
       const differences = differencesOf(heads, found, { sum, rows, atLeast });
       if (differences.length === 0) keep(state, found);
-      return { differences, older };
+      return { differences: [...(await schemaOf(db)), ...differences], older };
     },
     head: async (db) => {
       const found = await heads.read(db);

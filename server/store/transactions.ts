@@ -123,6 +123,11 @@ export const createTransactions = ({
     isLocked: (error) => engine.kindOf(error) === 'busy',
     prepare: async () => {
       errors.requireTrusted();
+      // What others read, keep and forward of the audit log stays.
+      if (!lasting && records.done !== undefined) {
+        lasting = true;
+        await engine.outlast(run);
+      }
       await transaction.prepare(db);
       told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
     },
@@ -131,7 +136,11 @@ export const createTransactions = ({
       transaction.committed();
       memory.commit();
       records.committed = records.done ?? records.committed;
-      if (lasting && records.committed !== undefined) engine.mark?.write(records.committed);
+      if (lasting && records.committed !== undefined && engine.mark !== undefined) {
+        const { tree } = memory.written;
+        const root = tree?.size === records.committed ? tree.root : undefined;
+        engine.mark.write({ records: records.committed, root });
+      }
       if (told !== undefined) {
         mark = { epoch: told.epoch, history: told.history };
         ({ keks } = told);

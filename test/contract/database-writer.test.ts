@@ -426,6 +426,8 @@ interface Database {
   readonly name: string;
   /** Each Nth table has its old rows put back; the attacks are the same for all, and so are most parts of the stores. */
   readonly each: number;
+  /** What the comparison says, the statements of its owner, and those that undo them. */
+  readonly schemaChanges: readonly (readonly [string, readonly string[], readonly string[]])[];
   prepare(): void;
   open(folder: string): Promise<Store>;
   /** Past the store; the statement has `?` for values. */
@@ -442,6 +444,20 @@ const implementations: readonly Database[] = [
   {
     name: 'sqlite',
     each: 1,
+    schemaChanges: [
+      [
+        'trigger keys.more',
+        ["create trigger more after update on keys begin update keys set state = 'active'; end"],
+        ['drop trigger more'],
+      ],
+      ['index keys.more', ['create index more on keys (abs(created_at))'], ['drop index more']],
+      [
+        'index keys.keys_of_tenant',
+        ['drop index keys_of_tenant'],
+        ['create index keys_of_tenant on keys (tenant_id, id)'],
+      ],
+      ['column keys.more integer', ['alter table keys add column more integer'], ['alter table keys drop column more']],
+    ],
     prepare: () => undefined,
     open: (folder) => openStore({ path: join(folder, 'dke.db'), ...surroundings }),
     ask: async (folder, statement, ...values) => {
@@ -466,6 +482,40 @@ const implementations: readonly Database[] = [
   },
   {
     name: 'postgres',
+    schemaChanges: [
+      [
+        'function lower',
+        ['create function lower(a text, b int) returns text language sql as $f$ select a $f$'],
+        ['drop function lower(text, int)'],
+      ],
+      [
+        'trigger keys.more',
+        [
+          'create trigger more before update on keys for each row execute function suppress_redundant_updates_trigger()',
+        ],
+        ['drop trigger more on keys'],
+      ],
+      ['rule keys.more', ['create rule more as on update to keys do also notify more'], ['drop rule more on keys']],
+      [
+        'row security of keys',
+        ['alter table keys enable row level security'],
+        ['alter table keys disable row level security'],
+      ],
+      ['policy keys.more', ['create policy more on keys using (true)'], ['drop policy more on keys']],
+      [
+        "default keys.name lower('A'::text)",
+        ["alter table keys alter column name set default lower('A')"],
+        ['alter table keys alter column name drop default'],
+      ],
+      [
+        'constraint keys.more',
+        ["alter table keys add constraint more check (name <> 'x')"],
+        ['alter table keys drop constraint more'],
+      ],
+      ['child of keys', ['create table more () inherits (keys)'], ['drop table more']],
+      ['index keys.more', ['create index more on keys (abs(created_at))'], ['drop index more']],
+      ['column keys.more integer', ['alter table keys add column more integer'], ['alter table keys drop column more']],
+    ],
     each: sizeOf('rows on PostgreSQL'),
     prepare: () => {
       databases += 1;
@@ -487,7 +537,7 @@ const implementations: readonly Database[] = [
   },
 ];
 
-describe.each(implementations)('in the $name database', ({ each, prepare, open, ask }) => {
+describe.each(implementations)('in the $name database', ({ each, prepare, open, ask, schemaChanges }) => {
   let folder: string;
   let store: Store;
   const all = samples();
@@ -632,6 +682,22 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       await replace(table, newer);
     }
   });
+
+  test.each(schemaChanges)(
+    'a schema with something more or less is found, also at the start: %s',
+    async (what, change, undo) => {
+      const named = async (): Promise<readonly string[]> =>
+        (await store.snapshot((state) => state.whole.compareRowSet())).differences.map((found) => found.what);
+      expect(await named()).toEqual([]);
+      for (const statement of change) await ask(folder, statement);
+      expect(await named()).toEqual([what]);
+      await store.close();
+      store = await open(folder);
+      expect((await store.rowSet.load()).schema.map((found) => found.what)).toEqual([what]);
+      for (const statement of undo) await ask(folder, statement);
+      expect(await named()).toEqual([]);
+    },
+  );
 
   test('the set itself cannot be put back, changed or removed', async () => {
     const [older] = await ask(folder, 'select * from row_set');

@@ -21,7 +21,7 @@ import {
   restoredFinding,
   restoredSetting,
 } from './compare-log.ts';
-import { requireWritten } from './compare-written.ts';
+import { requireWritten, takeLog } from './compare-written.ts';
 import { createCheckpoints } from './sign-checkpoint.ts';
 
 const everyRecords = 1_000;
@@ -182,7 +182,11 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       nameAtStart = await auditOrigin(store.read);
       const restored = await store.read.decisions.get(restoredSetting);
       // Where something else is wrong, more is known.
-      if (found.state !== 'intact' || restored === undefined) return found;
+      if (found.state !== 'intact') return found;
+      if (restored === undefined) {
+        await takeLog({ store });
+        return found;
+      }
       return restoredFinding(restored, await store.read.audit.size());
     },
 
@@ -193,6 +197,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     accept: async (finding, actor) => {
       if (finding.state === 'intact') return;
       await acceptDatabase({ store, root, clock, log }, { finding, actor, nameAtStart });
+      await takeLog({ store });
       await checkpoint(true);
       suspended = false;
     },

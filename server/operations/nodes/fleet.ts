@@ -109,8 +109,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
   const changes = createShownChanges(ports, link, {
     head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
-    shown: async (last, position) => {
-      if (position !== undefined) ports.state.note(position);
+    noted: ports.state.note,
+    shown: async (last) => {
       if (joined) await link.tellShown(self.id, last);
     },
     kept: ports.state.kept,

@@ -28,6 +28,7 @@ import { createLineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+import { postgresSchema } from './schema-list.ts';
 
 export interface PostgresOptions {
   /** A name or an address, or the folder of a socket. */
@@ -253,8 +254,10 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     lasting: () => null,
     requests: undefined,
     columns,
+    schema: postgresSchema,
     kindOf,
     begin: (_run, durable) => begin(writer, durable),
+    outlast: (run) => run('set local synchronous_commit to default'),
     commit: () => commit(writer),
     rollback: () => writer.rollback(),
     mark: undefined,
