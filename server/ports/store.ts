@@ -137,7 +137,9 @@ export interface WrittenRecords {
   saw(after: number, leaves: readonly Buffer[], last: ChangeMark): void;
   /** That change. Undefined: none, or the log was taken as it is since. */
   readonly last: ChangeMark | undefined;
-  /** The hash of a record that this process has written; undefined: another one has, or it is covered by a checkpoint. */
+  /** The database has had a failover since what the tree is made of was read. */
+  readonly isMoved: boolean;
+  /** The hash of a record that this process has written; undefined: another one has, a checkpoint covers it, or a failover may have taken it back. */
   hashOf(sequence: number): Buffer | undefined;
   /** The oldest one that is kept. */
   first(): number | undefined;

@@ -72,6 +72,8 @@ export interface Engine {
   readonly shared:
     | {
         readonly link: NodeLink;
+        /** Of the server that answers: a failover changes it, and may have taken back what the former one had confirmed. */
+        lineage(): string;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
         announce(changes: Changes): Promise<HeadOfChanges>;
         /** What the first of several starts makes, the next ones find. */

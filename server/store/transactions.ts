@@ -78,7 +78,7 @@ export const createTransactions = ({
   let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
   const { transaction } = set;
-  const memory = createWrittenRecords();
+  const memory = createWrittenRecords(shared?.lineage);
   const plain = createRepositories(db, set, 'transaction', clock, memory.append);
   /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
   const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};

@@ -8,14 +8,29 @@ import type { WrittenRecords } from '../ports/store.ts';
 /** Records that a process without checkpoints keeps. */
 const most = 100_000;
 
-export const createWrittenRecords = () => {
-  const committed = new Map<number, Buffer>();
+interface Own {
+  readonly leaf: Buffer;
+  readonly lineage: string;
+}
+
+/**
+ * `lineage`: of a database that other processes use, too. A failover may take back what it has committed, and nobody was told of that: a record of this
+ * process is in the tree when it was read again, as those of others are. Undefined: what is committed stays.
+ */
+export const createWrittenRecords = (lineage: (() => string) | undefined) => {
+  const committed = new Map<number, Own>();
   /** Of the units of work before the present one in its transaction. */
   let done = new Map<number, Buffer>();
   let unit = new Map<number, Buffer>();
   let tree: GrowingTree | undefined;
   let last: ChangeMark | undefined;
-  /** Of others it is known when it is read. */
+  const now = (): string => lineage?.() ?? '';
+  /** When the tree was read. */
+  let from = now();
+  const ownOf = (sequence: number): Buffer | undefined => {
+    const own = committed.get(sequence);
+    return own?.lineage === now() ? own.leaf : undefined;
+  };
   const grow = (sequence: number, leaf: Buffer): void => {
     if (tree !== undefined && sequence === tree.size + 1) tree.append(leaf);
   };
@@ -23,26 +38,32 @@ export const createWrittenRecords = () => {
     get tree() {
       return tree && { size: tree.size, root: tree.root() };
     },
-    startFrom: (subtrees) => {
-      committed.clear();
-      last = undefined;
-      tree = growTree();
-      for (const { level, hash } of subtrees) tree.appendSubtree(level, hash);
-    },
     get last() {
       return last;
     },
+    get isMoved() {
+      return from !== now();
+    },
+    startFrom: (subtrees) => {
+      committed.clear();
+      last = undefined;
+      from = now();
+      tree = growTree();
+      for (const { level, hash } of subtrees) tree.appendSubtree(level, hash);
+    },
     saw: (after, leaves, newest) => {
       last = newest;
-      for (const [at, leaf] of leaves.entries()) grow(after + at + 1, committed.get(after + at + 1) ?? leaf);
+      for (const [at, leaf] of leaves.entries()) grow(after + at + 1, ownOf(after + at + 1) ?? leaf);
     },
-    hashOf: (sequence) => unit.get(sequence) ?? done.get(sequence) ?? committed.get(sequence),
+    hashOf: (sequence) => unit.get(sequence) ?? done.get(sequence) ?? ownOf(sequence),
     first: () => committed.keys().next().value,
     forget: (through) => {
       for (const sequence of committed.keys()) {
         if (sequence > through) break;
         committed.delete(sequence);
       }
+      // What was compared is in the database as it is now.
+      from = now();
     },
   };
   return {
@@ -62,8 +83,10 @@ export const createWrittenRecords = () => {
     },
     commit: (): void => {
       for (const [sequence, leaf] of done) {
-        committed.set(sequence, leaf);
-        grow(sequence, leaf);
+        // Under a number that a failover has freed, it is the last one: in the order of numbers.
+        committed.delete(sequence);
+        committed.set(sequence, { leaf, lineage: now() });
+        if (lineage === undefined) grow(sequence, leaf);
       }
       done = new Map();
       if (committed.size > most) written.forget((written.first() ?? 0) + committed.size - most);

@@ -1,15 +1,16 @@
 // Before a checkpoint is signed, or kept next to the root key: the log must be the one that this node has written and read. A writer of the database has no
 // time before the first signature: what it changes in a record differs from the tree that the node has in memory and, for a start, on its own disk.
 //
-// On PostgreSQL, a failover can take back what a node knows. Then the changes are gone that led there, too: that is found and named as lost, whoever finds it
-// first, until an operator takes the database as it is, and with it the log (`takeLog`). Where no change is gone, the log was rewritten.
+// On PostgreSQL, a failover can take back what a node knows. What nobody was told of is forgotten with it: a record is in the tree once it was read again. Of
+// what is missing, the changes that led there are gone, or the database has another lineage: that is named as lost, whoever finds it first, until an operator
+// takes the database as it is, and with it the log (`takeLog`). Otherwise the log was rewritten.
 
 import { coverRange, leafHash } from '../../base/merkle-tree.ts';
 import { auditEntry } from '../../domain/audit-event.ts';
 import { lostDifferences } from '../../domain/change-protocol.ts';
 import { type Difference, differencesOf } from '../../domain/difference.ts';
 import { everyTenant } from '../../domain/tenant.ts';
-import type { Repositories, Store } from '../../ports/store.ts';
+import type { Repositories, Store, WrittenRecords } from '../../ports/store.ts';
 import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { ChangedDatabase } from './compare-log.ts';
 
@@ -38,21 +39,21 @@ const lostChange = async ({ written, link }: Known): Promise<readonly Difference
   return lostDifferences(found.lost, last, expectedIn);
 };
 
-/** Throws ChangedDatabase. `size`: of the log that is compared. */
+/** Throws ChangedDatabase. `tree`: as it was known before the state that is compared was fixed: what was read since may be newer. */
 export const requireWritten = async (
   known: Known,
   { audit }: Pick<Repositories, 'audit'>,
-  size: number,
+  tree: WrittenRecords['tree'],
 ): Promise<void> => {
   const { written, link } = known;
+  const size = await audit.size();
   const fault = async (what: string, found: string, expected: string): Promise<never> => {
     const differences = [{ what, found, foundIn: 'its audit log', expected, expectedIn }] as const;
-    const lost = differencesOf((await lostChange(known)) ?? []);
+    const lost = differencesOf((await lostChange(known)) ?? []) ?? (written.isMoved ? differences : undefined);
     throw new ChangedDatabase(
       lost === undefined ? { state: 'changed', size, differences } : { state: 'lost-changes', differences: lost },
     );
   };
-  const { tree } = written;
   if (tree !== undefined) {
     if (tree.size > size) await fault('number of audit records', String(size), `at least ${tree.size}`);
     const root = await rootOf(audit, tree.size);

@@ -134,10 +134,11 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     // Where nothing is signed, the log is compared all the same.
     if (!isNewer && now - comparedAt < everyMs) return;
     comparedAt = now;
+    const { tree } = store.written;
     await tellChanged(
       store.snapshot(async (state) => {
         await requireContinued(kept, state);
-        if (latest !== undefined) await requireWritten(store, state, latest.size);
+        await requireWritten(store, state, tree);
       }),
     );
     if (!isNewer) return;

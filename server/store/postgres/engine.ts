@@ -24,7 +24,7 @@ import {
   leavesCommitOpen,
   TransactionLost,
 } from './errors.ts';
-import { createLineage } from './lineage.ts';
+import { createLineage, type Lineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
@@ -88,6 +88,7 @@ interface Connections {
   readonly writer: OneConnection;
   readonly reader: PostgresPool;
   readonly link: PostgresLink;
+  readonly lineage: Lineage;
 }
 
 const openConnections = (options: PostgresOptions): Connections => {
@@ -135,7 +136,7 @@ const openConnections = (options: PostgresOptions): Connections => {
     },
     end: () => pool.end(),
   };
-  return { writer, reader, link: openNodeLink(named('link')) };
+  return { writer, reader, link: openNodeLink(named('link')), lineage };
 };
 
 /** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
@@ -228,7 +229,7 @@ const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOf
 export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
   const { host, port, user, database } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
-  const { writer, reader, link } = openConnections(options);
+  const { writer, reader, link, lineage } = openConnections(options);
   const fail = async (error: StoreError): Promise<never> => {
     await Promise.allSettled([link.close(), writer.end(), reader.end()]);
     throw error;
@@ -264,7 +265,12 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     file: undefined,
     committed: () => undefined,
     started: () => undefined,
-    shared: { link, announce: (changes) => announce(writer, changes), started: () => link.started() },
+    shared: {
+      link,
+      lineage: lineage.name,
+      announce: (changes) => announce(writer, changes),
+      started: () => link.started(),
+    },
     checkpoint: () => Promise.resolve(),
     close: () => link.close(),
   };

@@ -18,6 +18,8 @@ export interface Lineage {
   /** A connection has found this primary. Throws NotPrimary when a newer one is known. */
   enter(found: Primary): void;
   isNewest(found: Primary | undefined): boolean;
+  /** Of the primary that was met last: a failover changes it. */
+  name(): string;
 }
 
 export const createLineage = (): Lineage => {
@@ -36,6 +38,7 @@ export const createLineage = (): Lineage => {
         );
       newest = found;
     },
+    name: () => `${newest?.system} ${newest?.timeline}`,
     isNewest: (found) => found !== undefined && found.system === newest?.system && found.timeline === newest.timeline,
   };
 };
