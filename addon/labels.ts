@@ -86,6 +86,22 @@ export const labels = {
     freshness: 'a random salt for each ciphertext',
     parser: '`ReadXksBody`',
   },
+  'dke sign-in hashes 1': {
+    use: 'HKDF',
+    key: 'service',
+    purpose: 'the key that hashes invitations, recovery codes, and what a sign-in leaves in the database',
+    writer: 'none: nothing of a caller is in it',
+    freshness: 'none: the rows of the hashes have it',
+    parser: 'none',
+  },
+  'dke sign-in attempts 1': {
+    use: 'HKDF',
+    key: 'service',
+    purpose: 'the key of the authentication codes of sign-ins under way, with the roles that they give at their end',
+    writer: 'none: nothing of a caller is in it',
+    freshness: 'none: an attempt is of minutes, and used up by its use',
+    parser: 'none',
+  },
   'dke root provider 1': {
     use: 'HKDF',
     key: 'root',
@@ -140,7 +156,7 @@ export const labels = {
     key: 'file',
     purpose: 'encrypts a backup of the whole service',
     writer: 'the service; who has the public recovery key can write another',
-    freshness: 'none',
+    freshness: 'the signed closing',
     parser: 'server/snapshots/backup-file.ts',
   },
   'dke backup key 1': {

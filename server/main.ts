@@ -8,8 +8,10 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
+import { markProven } from './base/connection-proof.ts';
 import { writeDurably } from './base/durable-files.ts';
 import { ignoreForeignSignals } from './base/foreign-signals.ts';
+import { createLimitRefusals, type LimitRefusals } from './base/limit-refusals.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
 import { checkFile } from './config/check-file.ts';
@@ -84,7 +86,7 @@ const loopbackOf = (host: string): string => (host === '0.0.0.0' ? '127.0.0.1' :
 const hostInUrl = (name: string): string => (isIPv6(name) ? `[${name}]` : name);
 
 /** The listener of the service that is open, and the certificates that it serves. */
-const createTlsServing = (config: Config, log: Log) => {
+const createTlsServing = (config: Config, log: Log, refusals: LimitRefusals) => {
   let listener: Listener | undefined;
   let served: TlsMaterial | undefined;
   let { port } = config.server;
@@ -102,6 +104,7 @@ const createTlsServing = (config: Config, log: Log) => {
         maxConnections: config.limits.connections,
         trustedProxies: config.server.trustedProxies,
         handle: serving.handle,
+        refused: refusals.refused,
       });
       port = await listener.listen(config.server.host, config.server.port);
     }
@@ -164,6 +167,10 @@ const asStartError = (error: unknown, what: string): StartError =>
 /** What the service reads of a connection. */
 const connection: Parameters<typeof openService>[0]['connection'] = {
   peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
+  proven: (c, caller) => {
+    const socket = bindings(c).incoming?.socket;
+    if (socket !== undefined) markProven(socket, caller);
+  },
   afterSent: (c, done) => {
     const { outgoing } = bindings(c);
     if (outgoing?.closed === true || outgoing?.destroyed === true) done();
@@ -185,7 +192,10 @@ export const startServer = async ({
   }
   const logs = openLogs(config);
   const { log } = logs;
-  const serving = createTlsServing(config, log);
+  const refusals = createLimitRefusals(({ limit, refused, from }) =>
+    log.warn('a limit has refused callers', { limit, refused, from }),
+  );
+  const serving = createTlsServing(config, log, refusals);
   const ended = Promise.withResolvers<StartError | undefined>();
   const sealed = Promise.withResolvers<string>();
   const stopping = new AbortController();
@@ -205,10 +215,12 @@ export const startServer = async ({
     log,
     logState: logs.logState,
     accessLog: logs.accessLog,
+    refusals,
     acceptDatabase,
     publicUrl: serving.publicUrl,
     ask,
     say,
+    showFirstToken: (token) => showFirstToken(token, tokenFile, say),
     signal: stopping.signal,
     onSealed: async (waiting) => {
       await serving.listen(waiting);
@@ -263,8 +275,6 @@ export const startServer = async ({
       },
     );
   } else {
-    // Before anything else can fail: it is created once, and the next start shows none.
-    if (first.adminToken !== undefined) showFirstToken(first.adminToken, tokenFile, say);
     await serve(first);
     sayListening(first.certificatePath);
   }

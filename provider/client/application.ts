@@ -1,6 +1,5 @@
 // One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its sessions, its login state, its
 // session objects, and its way to the service. Everything it holds is released when it ends.
-import { randomUUID } from 'node:crypto';
 import { core, type KeyRef } from '../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
 import { ServiceError } from '../../server/base/errors.ts';
@@ -44,6 +43,7 @@ import { isTrue, type ObjectView, type SessionObject, type SharedKey, type Token
 import type { RouteName, ServiceAnswer, ServiceDoor } from './service.ts';
 import { SessionState } from './session-state.ts';
 import { inSlices, untilDone } from './slices.ts';
+import { uniqueId } from './unique-id.ts';
 import { UsedIvs } from './used-ivs.ts';
 
 /** Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init asks one question. */
@@ -156,7 +156,7 @@ export class Application {
     handle: number | null,
     head: Heads[R],
     raw: Uint8Array<ArrayBuffer> | null = null,
-    requestId: string = randomUUID(),
+    requestId: string = uniqueId(),
   ): Promise<ServiceAnswer<R>> {
     const request = { route, handle, head: encodeHead(route, head), raw };
     return this.#door.call(request, { requestId, instance: this.#instance });
@@ -172,7 +172,7 @@ export class Application {
     head: Heads[R],
     key: KeyRef,
   ): Promise<ServiceAnswer<R>> {
-    const requestId = randomUUID();
+    const requestId = uniqueId();
     const json = headBytes(encodeHead(route, head));
     for (let attempt = 1; ; attempt++) {
       const { applicationId, recipient } = await this.info();

@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Peer } from '../../addon/core.ts';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
+import { createFairQueue } from '../../server/base/fair-queue.ts';
 import type { CauseName } from '../schema/causes.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
@@ -89,6 +90,12 @@ interface Waiting {
   readonly resolve: (reply: Reply) => void;
 }
 
+/**
+ * Calls of one configuration that the main thread has at a time: some more than it sends at once.
+ * The others wait here, so that the calls of another user never wait behind all of them.
+ */
+const mostCalls = 40;
+
 /** The socket thread's end: asks, and matches replies with who asked. */
 export class HostPort {
   readonly #port: MessagePort;
@@ -96,6 +103,11 @@ export class HostPort {
   readonly #waiting = new Map<number, Waiting>();
   /** By context, with the number of its processes. */
   readonly #caches = new Map<number, { readonly cache: ServiceAnswerCache; users: number }>();
+  readonly #calls = createFairQueue({
+    running: Number.POSITIVE_INFINITY,
+    runningEach: mostCalls,
+    waiting: Number.POSITIVE_INFINITY,
+  });
   #next = 1;
 
   /** `held` hears how many bytes more the open configurations of a user hold. */
@@ -140,8 +152,12 @@ export class HostPort {
   #door(context: number, cache: ServiceAnswerCache): ServiceDoor {
     const ask = async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
       const { raw } = request;
-      const question = { kind: 'call', context, request, caller } as const;
-      const reply = await this.#ask(question, raw === null ? [] : [raw.buffer]);
+      const askedAt = performance.now();
+      const reply = await this.#calls.run(() => {
+        const waitedMs = performance.now() - askedAt;
+        const question = { kind: 'call', context, request, caller: { ...caller, waitedMs } } as const;
+        return this.#ask(question, raw === null ? [] : [raw.buffer]);
+      }, String(context));
       switch (reply.kind) {
         case 'answered':
           return { answer: reply.answer as ServiceAnswer<R>['answer'], raw: reply.raw, epoch: reply.epoch };

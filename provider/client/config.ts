@@ -101,8 +101,13 @@ export const readConfig = async (
     const { uid, state, bytes } = await files.read(peer, path, { most: limits.configFile.most, follow, known, check });
     const user = actingFor(peer, uid);
     if (bytes === undefined) return { state, user, config: null };
-    const text = bytes.toString('utf8');
-    bytes.fill(0);
+    let text: string;
+    try {
+      files.count(peer, 'toml', bytes.length);
+      text = bytes.toString('utf8');
+    } finally {
+      bytes.fill(0);
+    }
     return { state, user, config: parseConfig(path, text, user) };
   } catch (error) {
     throw error instanceof UnsuitableFile ? unreadable(path, error.message) : error;

@@ -58,6 +58,8 @@ export class Connection {
   #closed = false;
   /** Whether the account counts this connection. */
   #counted = false;
+  /** Frames that are not answered yet. */
+  pending = 0;
 
   constructor(id: number, peer: Peer, dialect: Dialect, surroundings: Surroundings, account: Account = ownAccount()) {
     this.id = id;

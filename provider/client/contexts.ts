@@ -204,13 +204,17 @@ export class Contexts {
    */
   async open(path: string, peer: Peer, follow: boolean): Promise<OpenContext> {
     // Every peer's right to the file is checked, also when another process has it open already.
-    const { state, user, config } = await readConfig(this.#files, peer, path, { follow });
+    const known = this.#knownState(path, peer);
+    const { state, user, config } = await readConfig(this.#files, peer, path, { follow, known });
     const key = `${user.uid}:${path}`;
     let context = this.#byKey.get(key);
     if (context?.opened.state === state) {
       await context.opened.tls.current();
+    } else if (config === null) {
+      // What was known was closed, or replaced, in the meantime.
+      return this.open(path, peer, follow);
     } else {
-      const opened = await this.#prepare(config as ProviderConfig, state, follow);
+      const opened = await this.#prepare(config, state, follow);
       context = this.#byKey.get(key);
       if (context?.opened.state === state) opened.log.release();
       else if (context?.config.applicationId === opened.config.applicationId) context.replace(opened);
@@ -220,6 +224,15 @@ export class Contexts {
     if (!this.#byId.has(context.id)) return this.open(path, peer, follow);
     context.users++;
     return context;
+  }
+
+  /**
+   * Of the file as it is open, so that it is not taken apart again. Root acts for its owner,
+   * who is known only when it is read.
+   */
+  #knownState(path: string, { uid }: Peer): string {
+    const isOf = ({ config }: Context): boolean => config.path === path && (uid === 0 || config.user.uid === uid);
+    return [...this.#byKey.values()].find(isOf)?.opened.state ?? '';
   }
 
   async #prepare(config: ProviderConfig, state: string, follow: boolean): Promise<Opened> {

@@ -1,7 +1,6 @@
 // Is this database host in order? Configuration, log directory, library, socket, and the way to the service up to one label:
 // what a database would meet, in the order in which it would meet it. Reads only; the service sees one `info` and one look-up.
 
-import { randomUUID } from 'node:crypto';
 import {
   accessSync,
   closeSync,
@@ -38,6 +37,7 @@ import { userName } from './log.ts';
 import { type Caller, ServiceCallError, type ServiceDoor } from './service.ts';
 import { dnsShare, openHttpService } from './service-http.ts';
 import { TlsFiles } from './tls.ts';
+import { uniqueId } from './unique-id.ts';
 
 export interface DiagnoseOptions {
   /** pkcs11.toml. */
@@ -64,7 +64,7 @@ const configOf = ({ config }: Context): ProviderConfig => {
 };
 
 const caller = (): Caller => ({
-  requestId: randomUUID(),
+  requestId: uniqueId(),
   instance: instanceText({
     host: hostname(),
     pid: process.pid,

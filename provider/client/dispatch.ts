@@ -1,6 +1,5 @@
 // From a frame to its handler and back: the chapters put together, each function behind its guard, and the one place where
 // whatever a handler throws becomes a return value and a line in the log.
-import { randomUUID } from 'node:crypto';
 import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { type Call, CryptokiError } from '../schema/types.ts';
@@ -24,6 +23,7 @@ import { sign } from './functions/sign.ts';
 import { slot } from './functions/slot.ts';
 import { type GuardedHandlers, guards } from './guards.ts';
 import { ServiceCallError } from './service.ts';
+import { uniqueId } from './unique-id.ts';
 
 const chapters: GuardedHandlers = {
   ...general,
@@ -94,7 +94,7 @@ const fail: Fail<Connection> = (thrown, call, connection) => {
   const rv = returnValueFor(thrown, call);
   // What the service said is told, also where the agent has named it otherwise.
   const error = thrown instanceof CryptokiError && thrown.cause instanceof ServiceCallError ? thrown.cause : thrown;
-  const id = error instanceof ServiceCallError ? error.requestId : randomUUID();
+  const id = error instanceof ServiceCallError ? error.requestId : uniqueId();
   const told = error instanceof ServiceCallError || error instanceof ToldError ? error.told : null;
   const label = error instanceof ServiceCallError ? connection.application?.labelOf(error.handle) : undefined;
   const fields = {

@@ -2,6 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { core } from '../../addon/core.ts';
+import { createFairQueue } from '../../server/base/fair-queue.ts';
 import { Repeats } from '../../server/base/repeats.ts';
 import type { Notice, Question, Reply, ToHost } from './bridge.ts';
 import { ConfigError } from './config.ts';
@@ -23,6 +24,9 @@ export interface HostOptions {
   /** The number of connections has changed. */
   readonly counted: (connections: number) => void;
 }
+
+/** Configurations that are opened for one user at a time: each takes some work, and files may not answer. */
+const mostOpening = 16;
 
 export interface Host {
   close(): Promise<void>;
@@ -69,9 +73,16 @@ export const startHost = (options: HostOptions): Host => {
   const contexts = new Contexts(logs, (uid, bytes) => reply({ id: 0, kind: 'held', uid, bytes }));
   const lines = writeLines(contexts, log);
 
+  const opening = createFairQueue({
+    running: Number.POSITIVE_INFINITY,
+    runningEach: mostOpening,
+    waiting: Number.POSITIVE_INFINITY,
+  });
+
   const answerOpen = async ({ id, config, peer, wait }: Extract<Question, { kind: 'open' }>): Promise<void> => {
     try {
-      const context = await contexts.open(config ?? options.defaultConfig, peer, config === null);
+      const open = () => contexts.open(config ?? options.defaultConfig, peer, config === null);
+      const context = await opening.run(open, String(peer.uid));
       const { spinUs, keyCheckMs, waitSeconds, logLevel } = context.config;
       if (wait !== null && waitSeconds > 0)
         await context.wait.until({ ...wait, seconds: Math.min(wait.seconds, waitSeconds) });

@@ -30,6 +30,12 @@ export const limits = {
   ),
   filesAtOnce: row('files of an OS user that are being opened', 4, 'files', 'the next one waits'),
   fileMs: row('opening and reading a file', 1500, 'ms', '`CKR_DEVICE_ERROR`, cause of the file'),
+  fileWork: row(
+    'new or changed PEM files of an OS user, at once; then 1/16 of it a second; a byte of `pkcs11.toml` counts four times',
+    4 << 20,
+    'bytes',
+    '`CKR_DEVICE_ERROR`, cause of the file',
+  ),
   logLines: row(
     'lines of an OS user in the log of an agent for several users, after the first 2,000',
     20,

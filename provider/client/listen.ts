@@ -23,8 +23,10 @@ export interface ListenOptions {
 const arena = { arenaBytes: 32 << 20, leastArenaBytes: 4 << 20 } as const;
 /** How many users together may fill the arena. */
 const arenaShares = 4;
-/** Frames of this length are carried out even for a user who holds too much memory. */
+/** Frames of this length are carried out even for a user who holds too much memory, one of each connection. */
 const smallFrame = 4096;
+/** About what a call takes in memory until its answer has come, here and in the main thread, in addition to its frame. */
+const pendingBytes = 8192;
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -88,12 +90,15 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
       const connection = connections.get(id);
       if (connection === undefined) return -1;
       const { account } = connection;
-      if (length > smallFrame && account.isFull('memory')) return refuseFrame(connection, request, length, reply);
+      const isSpare = length <= smallFrame && connection.pending === 0;
+      if (!isSpare && account.isFull('memory')) return refuseFrame(connection, request, length, reply);
       const result = dispatch(connection, connection.dialect, request, length, reply);
       if (typeof result === 'number') return result;
-      account.note('memory', length);
+      account.note('memory', length + pendingBytes);
+      connection.pending++;
       void result.then((late) => {
-        account.give('memory', length);
+        account.give('memory', length + pendingBytes);
+        connection.pending--;
         if (!server.send(id, callCode, late)) {
           const refusal = Buffer.alloc(64);
           server.send(id, callCode, refusal.subarray(0, refuseFrame(connection, refusal, 0, refusal)));

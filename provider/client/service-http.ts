@@ -3,7 +3,6 @@
 // or change something have a key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is unknown at its
 // deadline, the call fails and its request is withdrawn (withdrawals.ts).
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { SecureContext } from 'node:tls';
@@ -36,6 +35,7 @@ import {
   type ServiceRequest,
 } from './service.ts';
 import { TlsFiles } from './tls.ts';
+import { uniqueId } from './unique-id.ts';
 import { createWithdrawals } from './withdrawals.ts';
 
 // One request over undici's pool and its answer in one piece, by the pool's own interface (undici's `dispatch`): a stream, its promises
@@ -274,7 +274,7 @@ export const openHttpService = (
     const timer = globalThis.setTimeout(() => expire(), way.config.callTimeoutMs);
     try {
       // Under an id of its own: the service logs two requests.
-      const asked = { ...caller, requestId: randomUUID() };
+      const asked = { ...caller, requestId: uniqueId() };
       const request = { route: 'withdraw', handle: null, head: { key: caller.requestId }, raw: null } as const;
       const { answer } = await send(request, asked, (exchange) => {
         expire = () => exchange.cancel(new Error('the deadline has passed'));
@@ -288,13 +288,14 @@ export const openHttpService = (
   return {
     async call(request, caller) {
       const full = way.config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
-      const timeout = full - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
+      const waited = caller.waitedMs ?? 0;
+      const timeout = full - waited - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
       const once = onceRoutes.has(request.route);
-      const until = performance.now() + full;
+      const until = performance.now() + full - waited;
       let mayBeDone = false;
       let wasRefused = false;
       let wasLost = false;
-      let expired = false;
+      let expired = timeout <= 0;
       let expire = (): void => undefined;
       // Cleared at the end: each call would wake the agent again, seconds later.
       const timer = globalThis.setTimeout(() => {

@@ -33,6 +33,8 @@ export interface Caller {
   readonly requestId: string;
   /** As it travels (`instanceText`), made once for all calls of a process. */
   readonly instance: string;
+  /** How long the call has waited in this agent already, which is part of its time. */
+  readonly waitedMs?: number;
 }
 
 /** A process that starts, and lets the agent wait for the service. */

@@ -3,8 +3,8 @@
 // buffer, handed to OpenSSL and wiped.
 //
 // OpenSSL takes the files apart on the main thread, which serves every user, so that a user's files
-// are short, what is known is not taken apart again, a user whose files change all the time waits,
-// and a private key is of a kind that is read in time.
+// are short, what is known is not taken apart again, what is not is counted (user-files.ts), and a
+// private key is of a kind that is read in time.
 import { createHash } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { tell } from './causes.ts';
@@ -14,8 +14,6 @@ import { type FileUser, type FoundFile, type ReadOptions, UnsuitableFile, UserFi
 
 /** More than twice all authorities of a system: about 40 ms. */
 const mostPemBytes = limits.pemFile.most;
-/** What one user may have taken apart at once, and in a second. */
-const budget = { burst: 8 * mostPemBytes, perSecond: mostPemBytes / 2 } as const;
 
 const reasonOf = (error: unknown): string =>
   error instanceof UnsuitableFile ? error.message : ((error as NodeJS.ErrnoException).code ?? 'unknown error');
@@ -94,63 +92,54 @@ const algorithmOf = (pem: Buffer): string | null => {
 const checkKind = (pem: Buffer): void => {
   const begin = '-----BEGIN ';
   for (let at = pem.indexOf(begin); at >= 0; at = pem.indexOf(begin, at + begin.length)) {
-    const end = pem.indexOf('\n', at);
-    const label =
-      /^-----BEGIN ([A-Z ]{1,40})-----\s*$/.exec(pem.toString('latin1', at, Math.min(end, at + 80)))?.[1] ?? '';
+    // Not the rest of the file, which may have one line and many of these.
+    const line = pem.subarray(at, at + 80);
+    const end = line.indexOf('\n');
+    const label = /^-----BEGIN ([A-Z ]{1,40})-----\s*$/.exec(line.toString('latin1', 0, Math.max(end, 0)))?.[1] ?? '';
     if (otherBlocks.has(label)) continue;
-    const algorithm = label === 'PRIVATE KEY' ? algorithmOf(pem.subarray(end + 1)) : null;
+    const algorithm = label === 'PRIVATE KEY' ? algorithmOf(pem.subarray(at + end + 1)) : null;
     if (algorithm === null || !quickKeys.has(algorithm))
       throw new UnsuitableFile('not an RSA, ECDSA or EdDSA key without a passphrase');
   }
 };
 
 type Pem = Readonly<Partial<Record<Named, Buffer>>>;
+type Paths = Readonly<Record<Named, string | null>>;
 
-const make = (cause: FileCause, file: string, options: SecureContextOptions): SecureContext => {
+/** What work on a file throws becomes its refusal. */
+const ofFile = <T>(paths: Paths, name: Named, work: () => T): T => {
   try {
-    return createSecureContext(options);
+    return work();
   } catch (error) {
-    throw new ConfigError(tell(cause, { file, error: reasonOf(error) }));
+    throw new ConfigError(tell(causes[name], { file: paths[name] ?? '', error: reasonOf(error) }));
   }
 };
 
 /** First each file without the next, so that a fault is told of the file that has it. */
-const build = (paths: Readonly<Record<Named, string>>, { ca, cert, key }: Pem): SecureContext => {
+const build = (paths: Paths, { ca, cert, key }: Pem): SecureContext => {
+  const make = (name: Named, options: SecureContextOptions): SecureContext =>
+    ofFile(paths, name, () => createSecureContext(options));
   const trust = ca === undefined ? {} : { ca };
-  if (cert === undefined || key === undefined) return make('ca-file', paths.ca, trust);
-  make('client-certificate', paths.cert, { ca: [], cert });
-  make('client-certificate', paths.key, { ca: [], cert, key });
-  return make('ca-file', paths.ca, { ...trust, cert, key });
+  if (cert === undefined || key === undefined) return make('ca', trust);
+  make('cert', { ca: [], cert });
+  ofFile(paths, 'key', () => checkKind(key));
+  make('key', { ca: [], cert, key });
+  return make('ca', { ...trust, cert, key });
 };
 
-/**
- * What users have had taken apart, and what of it is in use: one for all configurations of an
- * agent.
- */
+/** What users have had taken apart and is in use: one for all configurations of an agent. */
 export class TlsContexts {
   readonly #known = new Map<string, WeakRef<SecureContext>>();
-  readonly #spent = new Map<number, { bytes: number; at: number }>();
 
-  /** `name`: of what was read. Throws ConfigError, also when the user has spent its budget. */
-  of(uid: number, name: string, bytes: number, make: () => SecureContext): SecureContext | null {
+  /** `name`: of what was read. `make` may throw. */
+  of(uid: number, name: string, make: () => SecureContext): SecureContext {
     const key = `${uid} ${name}`;
     const known = this.#known.get(key)?.deref();
     if (known !== undefined) return known;
-    if (!this.#spend(uid, bytes)) return null;
-    for (const [each, context] of this.#known) if (context.deref() === undefined) this.#known.delete(each);
     const made = make();
+    for (const [each, context] of this.#known) if (context.deref() === undefined) this.#known.delete(each);
     this.#known.set(key, new WeakRef(made));
     return made;
-  }
-
-  #spend(uid: number, bytes: number): boolean {
-    const now = performance.now();
-    const before = this.#spent.get(uid);
-    const left = before === undefined ? 0 : before.bytes - ((now - before.at) / 1000) * budget.perSecond;
-    const spent = Math.max(left, 0) + bytes;
-    if (spent > budget.burst) return false;
-    this.#spent.set(uid, { bytes: spent, at: now });
-    return true;
   }
 }
 
@@ -173,7 +162,7 @@ const allRead = async <T extends { readonly bytes?: Buffer | undefined } | null>
 export class TlsFiles {
   readonly #files: UserFiles;
   readonly #contexts: TlsContexts;
-  readonly #paths: Readonly<Record<Named, string | null>>;
+  readonly #paths: Paths;
   readonly #user: FileUser;
   #states = '';
   #context: SecureContext | null = null;
@@ -230,13 +219,11 @@ export class TlsFiles {
       digest.update(`${each.length} `).update(each);
       bytes += each.length;
     }
-    const paths = { ca: this.#paths.ca ?? '', cert: this.#paths.cert ?? '', key: this.#paths.key ?? '' };
-    const name = digest.digest('base64');
-    const context = this.#contexts.of(this.#user.uid, name, bytes, () => build(paths, pem));
-    if (context === null) {
-      const error = 'the files of this user change too often: try again in a minute';
-      throw new ConfigError(tell('ca-file', { file: paths.ca, error }));
-    }
+    const context = this.#contexts.of(this.#user.uid, digest.digest('base64'), () => {
+      const first = this.#paths.ca === null ? 'cert' : 'ca';
+      ofFile(this.#paths, first, () => this.#files.count(this.#user, 'pem', bytes));
+      return build(this.#paths, pem);
+    });
     this.#context = context;
     this.#states = states;
     this.bytes = bytes;
@@ -250,7 +237,6 @@ export class TlsFiles {
     try {
       const check = name === 'key' ? { check: checkKey(this.#user) } : {};
       found = await this.#files.read(this.#user, file, { most: mostPemBytes, follow: true, known, ...check });
-      if (name === 'key' && found.bytes !== undefined) checkKind(found.bytes);
     } catch (error) {
       throw new ConfigError(tell(causes[name], { file, error: reasonOf(error) }));
     }

@@ -4,9 +4,12 @@
 // nothing waits for longer than the deadline, and a user who names files that do not answer uses up
 // only the user's own threads. A refusal says what the user's own open would say.
 //
+// What is read is taken apart on the main thread, which serves every user. So nothing of a file
+// comes there uncounted: a user whose files change all the time waits, and others do not.
+//
 // Who chooses the path: any local user. What proves the user: the kernel, of the peer of the
-// socket. How much: `mostEach` threads of one user, `mostWaiting` files that wait for them, and
-// each file no longer than its reader says.
+// socket. How much: `mostEach` threads of one user, `mostWaiting` files that wait for them, each
+// file no longer than its reader says, and what is read and taken apart in a second.
 import { readFileSync } from 'node:fs';
 import { getSystemErrorName } from 'node:util';
 import { core, type Peer, type UserFileAnswer, type UserFileRequest } from '../../addon/core.ts';
@@ -40,6 +43,11 @@ const mostWaiting = 256;
 /** Of all users together. */
 const mostThreads = 1024;
 
+/** What the main thread does for one byte of a user's file, in bytes of PEM that it takes apart. */
+const work = { read: 1 / 16, pem: 1, toml: 4 } as const;
+/** Of one user, in the same unit: at once, and in a second. About 2 % of a CPU. */
+const share = { burst: limits.fileWork.most, perSecond: limits.fileWork.most / 16 } as const;
+
 /** nogroup: of a user who is not in the list of users. */
 const noGroup = 65_534;
 
@@ -69,11 +77,29 @@ export const ownUser = (): FileUser => ({
 export class UserFiles {
   readonly #read: (request: UserFileRequest) => Promise<UserFileAnswer>;
   readonly #deadlineMs: number;
+  readonly #now: () => number;
   readonly #queue = createFairQueue({ running: mostThreads, runningEach: mostEach, waiting: mostWaiting });
+  readonly #done = new Map<number, { work: number; at: number }>();
 
-  constructor(read: typeof core.readUserFile = (request) => core.readUserFile(request), deadline = deadlineMs) {
+  constructor(
+    read: typeof core.readUserFile = (request) => core.readUserFile(request),
+    deadline = deadlineMs,
+    now = () => performance.now(),
+  ) {
     this.#read = read;
     this.#deadlineMs = deadline;
+    this.#now = now;
+  }
+
+  /** Counts work for a user before it is done. Throws UnsuitableFile when there was too much. */
+  count({ uid }: FileUser, kind: keyof typeof work, bytes: number): void {
+    const now = this.#now();
+    const before = this.#done.get(uid) ?? { work: 0, at: now };
+    const paid = (Math.max(now - before.at, 0) / 1000) * share.perSecond;
+    const left = Math.max(before.work - paid, 0);
+    const sum = left + work[kind] * bytes;
+    if (sum > share.burst) throw new UnsuitableFile(`the files of uid ${uid} change too often: try again in a minute`);
+    this.#done.set(uid, { work: sum, at: now });
   }
 
   /**
@@ -90,6 +116,12 @@ export class UserFiles {
     if (!found.regular) throw new UnsuitableFile('not a regular file');
     check?.(found);
     if (found.size > most) throw new UnsuitableFile(`longer than ${most} bytes`);
+    try {
+      this.count(user, 'read', found.bytes?.length ?? 0);
+    } catch (error) {
+      found.bytes?.fill(0);
+      throw error;
+    }
     return found;
   }
 

@@ -1,10 +1,10 @@
 // At the start of a database: waits until the service answers, at most wait_seconds (pkcs11.toml), so that a host can start before the service or
 // its network. Any answer of the service ends the wait, also a refusal, which the first call then reports. Other calls do not wait.
-import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { CauseName } from '../schema/causes.ts';
 import type { Log } from './log.ts';
 import { ServiceCallError, type ServiceDoor, type Wait } from './service.ts';
+import { uniqueId } from './unique-id.ts';
 
 /** Causes that may end without action: the service cannot be reached, or is starting. */
 const passing: ReadonlySet<CauseName> = new Set(['service-down', 'service-name', 'service-slow', 'service-busy']);
@@ -68,7 +68,7 @@ export class ServiceWait {
   async #ask(instance: string): Promise<(ServiceCallError & { readonly told: CauseName }) | null> {
     try {
       const request = { route: 'info', handle: null, head: {}, raw: null } as const;
-      await this.#door.call(request, { requestId: randomUUID(), instance });
+      await this.#door.call(request, { requestId: uniqueId(), instance });
       return null;
     } catch (error) {
       const isPassing = error instanceof ServiceCallError && error.told !== null && passing.has(error.told);

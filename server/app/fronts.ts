@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { Hono } from 'hono';
 import type { Core } from '../../addon/core.ts';
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import type { ProbeMarks } from '../base/probe-mark.ts';
 import type { Config } from '../config/config.ts';
 import { type ApiFrontOptions, createApiFront } from '../fronts/api/app.ts';
@@ -45,7 +46,8 @@ export interface FrontOptions {
   readonly metrics: ReturnType<typeof readMetrics>;
   readonly latency: XksLatency;
   readonly marks: ProbeMarks;
-  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
+  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent' | 'proven'>;
+  readonly refused: LimitRefusals['refused'];
   /** Undefined: nothing observes the requests. */
   readonly observation: Observation | undefined;
 }
@@ -94,7 +96,7 @@ const describersOf = (observation: Observation) => ({
 
 export const createFronts = (ports: Ports, operations: Operations, options: FrontOptions): Fronts => {
   const { clock, log, directory, meter } = ports;
-  const { config, version, requestId, metrics, latency, marks, connection, observation } = options;
+  const { config, version, requestId, metrics, latency, marks, connection, observation, refused } = options;
   const describers = observation === undefined ? undefined : describersOf(observation);
   const tde = createTdeFront({
     operations,
@@ -103,6 +105,7 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
     requestId,
     epoch: directory.epoch,
     observe: meter.tdeRequest,
+    refused,
     describe: describers?.tde,
   });
   const xks = createXksFront({
@@ -114,6 +117,7 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
           meter.xksRequest(entry);
           latency.record(entry);
         }
+        if (entry.status === 429) refused('xks-requests', entry.peer);
         directory.record(entry, isOwnProbe);
       },
     },
@@ -132,7 +136,7 @@ export const createFronts = (ports: Ports, operations: Operations, options: Fron
   );
   routes.route(
     '/api',
-    createApiFront({ operations, clock, log, document: () => readApiDocument(version), ...connection }),
+    createApiFront({ operations, clock, log, document: () => readApiDocument(version), refused, ...connection }),
   );
   routes.route('/', serveConsole(pagesDirectory));
 

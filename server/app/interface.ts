@@ -1,5 +1,6 @@
 // What a service is given, and what it gives to the process that runs it.
 
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import type { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { ApiFrontOptions } from '../fronts/api/app.ts';
@@ -21,6 +22,8 @@ export interface ServiceOptions {
   readonly logState: () => LogState;
   /** Where a line for each request goes; absent: requests are not logged. */
   readonly accessLog?: { write(line: string): void; state(): LogState } | undefined;
+  /** Counts what limits refuse; its own when absent. */
+  readonly refusals?: LimitRefusals;
   /** An operator decided to use a database that does not match the checkpoint next to the root key. */
   readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
@@ -33,6 +36,8 @@ export interface ServiceOptions {
   readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
   /** Stops waiting for a root key. */
   readonly signal?: AbortSignal | undefined;
+  /** At the first start: gives the value of the first administrator token to the person who has started it, before anything else can fail. */
+  readonly showFirstToken?: ((token: string) => void) | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
@@ -40,7 +45,7 @@ export interface ServiceOptions {
   /** Of Argon2id; the usual ones when absent. */
   readonly passwordParameters?: Argon2Parameters;
   /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
-  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent'>;
+  readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent' | 'proven'>;
 }
 
 export interface Service {

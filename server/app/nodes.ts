@@ -26,6 +26,13 @@ const removedFault = (): StartError =>
     'this node was removed: to join again, copy the root key file of a node that runs, and delete the file node in the data directory',
   );
 
+const schemaFault = (found: string, own: string): StartError =>
+  new StartError(
+    'store',
+    `the database has the schema ${found}, and this version of the service needs ${own}: another version was started on it; all nodes of one ` +
+      'database run the same version (docs/upgrade.md)',
+  );
+
 export const createNodes = async (
   {
     ring,
@@ -56,6 +63,7 @@ export const createNodes = async (
     onFatal(why);
   };
   events.on('nodeRemoved', () => leave(removedFault()));
+  events.on('schemaChanged', (schema) => leave(schemaFault(schema, store.schema)));
   events.on('nodeCopied', () => leave(copiedFault(node.path)));
   const fleet = createFleet(
     { store, ring, clock, log, state, events },

@@ -64,7 +64,7 @@ interface Opened extends Offline {
 }
 
 /** Throws StartError: as a service that does not start. */
-const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
+export const openOffline = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
   const undo: (() => void | Promise<void>)[] = [];
   try {
     const databasePath = join(config.dataDirectory, 'dke.db');
@@ -127,7 +127,7 @@ const open = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
 
 /** Checks everything that is stored. Throws StartError when it cannot be opened at all. */
 export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise<VerificationReport> => {
-  const opened = await open(config, ask);
+  const opened = await openOffline(config, ask);
   try {
     return await verifyStore(opened);
   } finally {
@@ -189,7 +189,7 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
   const path = join(target.dataDirectory, 'dke.db');
   if (target.postgresql === undefined && existsSync(path))
     throw new StartError('store', `${path} already exists: move it away; nothing was changed`);
-  const opened = await open(config, ask);
+  const opened = await openOffline(config, ask);
   try {
     const { store, ring, root, core } = opened;
     if (root.previous !== undefined)
@@ -254,7 +254,7 @@ export const recoverAdministrator = async (
   config: Config,
   ask: AskPassphrase,
 ): Promise<{ readonly token: string; readonly expiresAt: number }> => {
-  const opened = await open(config, ask);
+  const opened = await openOffline(config, ask);
   try {
     const { store, core, ring } = opened;
     const actor = operator();
@@ -351,7 +351,7 @@ export const changeProvider = async (
         ? new StartError('root-key', error.message, { cause: error })
         : toStartError(error, config);
     });
-  const opened = await open(config, ask);
+  const opened = await openOffline(config, ask);
   const { core, store, root, wrapped } = opened;
   const made: NewWay[] = [];
   try {

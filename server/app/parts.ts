@@ -2,6 +2,8 @@
 
 import { dirname } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { probeDirectory } from '../base/durable-files.ts';
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
 import { createApprovals } from '../operations/approvals/approvals.ts';
@@ -22,20 +24,22 @@ import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
 import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
-import { createServiceBackups } from '../operations/service/service-backup.ts';
+import { createBackupAuthority, createServiceBackups } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
+import { tellHealth } from '../operations/service/told-health.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
 import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
+import { createBackupAnswers } from './backup-requests.ts';
 import type { Certificates } from './certificates.ts';
+import { readBackupReceipt } from './create-backup.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import type { Observed } from './observation.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
-import { readBackupReceipt } from './service-backup.ts';
 import { openSink, openTarget } from './sinks.ts';
 
 /** The snapshots may be in a network folder that hangs: they come last. */
@@ -65,7 +69,11 @@ export const createParts = (
   { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
   opened: OpenedPorts,
   certificates: Certificates,
-  { accessLogState, telemetryState }: Pick<Observed, 'accessLogState' | 'telemetryState'>,
+  {
+    accessLogState,
+    telemetryState,
+    refusals,
+  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
@@ -78,7 +86,7 @@ export const createParts = (
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
-  const health = checkHealth(ports);
+  const health = checkHealth(ports, () => probeDirectory(config.dataDirectory));
   const packages = openPackageDirectory(config.server.packagesDirectory);
   // Nothing waits for it: the service does its work without the packages, too.
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
@@ -128,10 +136,17 @@ export const createParts = (
     logState,
     accessLogState,
     telemetryState,
+    refusals,
   });
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);
   const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
+  const backupAnswers = createBackupAnswers(
+    config.dataDirectory,
+    createBackupAuthority(ports),
+    () => quarantine.closed()?.reason,
+    log,
+  );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
   const jobs: Jobs = {
@@ -143,8 +158,9 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      operations.health,
+      tellHealth(ports, fleet.id, { health: operations.health, logState }),
       async () => {
+        await backupAnswers.run();
         await sealer.run();
         await providerChanges.run();
         await rootBackups.run();

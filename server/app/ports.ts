@@ -126,7 +126,7 @@ export const createPorts = (
     },
     usage: createUsageLog({ store: ownStore, clock, log }, config.limits.instancesPerApplication),
     meter: createMeter(clock),
-    passwords: createPasswordHashes(options.passwordParameters),
+    passwords: createPasswordHashes(core, options.passwordParameters),
     people: config.people,
     passkeys: createPasskeys(publicUrl),
     provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc), log),

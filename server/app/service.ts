@@ -5,6 +5,7 @@ import { systemClock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { createEvents } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
+import { createLimitRefusals } from '../base/limit-refusals.ts';
 import { StartError } from '../base/start-error.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { openData } from './data.ts';
@@ -38,7 +39,7 @@ const reportFailures = (log: ServiceOptions['log'], failures: readonly StopFailu
 };
 
 const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> => {
-  const { config, version, log, connection } = options;
+  const { config, version, log, connection, refusals = createLimitRefusals(() => undefined) } = options;
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const events: ServiceEvents = createEvents();
@@ -61,12 +62,13 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const { directory } = ports;
   lifecycle.opened('the directory', () => directory.close());
   lifecycle.opened('the nodes', () => fleet.stop());
-  const parts = createParts(options, storage.store, nodes, opened, certificates, observed);
+  const parts = createParts(options, storage.store, nodes, opened, certificates, { ...observed, refusals });
   const { operations, metrics, latency, notifications, retention } = parts;
   // A certificate, a signal or a rotation of the root key can start one at any time.
   lifecycle.opened('the checks of notifications', () => notifications.stop());
   const fronts = createFronts(ports, operations, {
     ...{ config, version, core: core.raw, requestId, metrics, latency, marks, connection, observation },
+    refused: refusals.refused,
   });
   telemetry?.startMetrics(metrics);
   // From now on, a backup of the former root key opens nothing.

@@ -80,7 +80,7 @@ const runDetails = (
 };
 
 export const createStart = (
-  options: Pick<ServiceOptions, 'log' | 'version'>,
+  options: Pick<ServiceOptions, 'log' | 'version' | 'showFirstToken'>,
   lifecycle: Lifecycle,
   all: Opened,
 ): Start => {
@@ -93,7 +93,8 @@ export const createStart = (
   let adminToken: string | undefined;
   const steps: readonly (() => Promise<unknown>)[] = [
     async () => {
-      ({ adminToken } = await setUp(ports)());
+      // Before anything else can fail: it is created once.
+      ({ adminToken } = await setUp(ports)(options.showFirstToken ?? (() => undefined)));
     },
     data.storage.store.started,
     deadlines.advance,

@@ -20,6 +20,7 @@ import type { PostgresOptions } from '../store/postgres/engine.ts';
 import { lockDirectory } from '../store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from '../store/store.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import { isRestoreCutOff } from './restore-journal.ts';
 import { databaseOf } from './start-errors.ts';
 import { readPem } from './tls-files.ts';
 
@@ -46,6 +47,11 @@ const openDataDirectory = (path: string): void => {
  * a first start: a first start makes the database before the root key.
  */
 const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
+  if (isRestoreCutOff(dirname(databasePath)))
+    throw new StartError(
+      'store',
+      `the restore of a backup into ${dirname(databasePath)} was cut off: run dke backup restore again; nothing was changed`,
+    );
   const size = statSync(databasePath, { throwIfNoEntry: false })?.size ?? 0;
   if (size > 0 || !existsSync(rootPath)) return;
   throw new StartError(

@@ -3,7 +3,7 @@
 // destroyed is back. The only place that renames files of the service (test/house/durable-files.test.ts).
 
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export const syncFolder = (folder: string): void => {
@@ -71,5 +71,18 @@ export const writeWhole = async (
     const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, position + at);
     if (bytesWritten === 0) throw new Error('the disk takes no bytes');
     at += bytesWritten;
+  }
+};
+
+/** Throws unless the folder takes a new file that reaches the disk. Off the main thread; nothing of it stays. */
+export const probeDirectory = async (folder: string): Promise<void> => {
+  const path = `${folder}/probe`;
+  const handle = await open(path, 'w', 0o600);
+  try {
+    await writeWhole(handle, Buffer.alloc(4_096), 0);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+    await rm(path, { force: true });
   }
 };

@@ -3,13 +3,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import {
-  type Checkpoint,
-  parseCheckpoint,
-  parseVerifierKey,
-  type Verifier,
-  verifyLogNote,
-} from '../base/checkpoint.ts';
+import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../base/checkpoint.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AuditRecord } from '../client/gen/types.ts';
 import { verifyAuditLog } from './audit-verify.ts';
@@ -17,16 +11,7 @@ import { CommandError } from './exit-codes.ts';
 import { exportTo, readTextFile } from './files.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Given } from './rows.ts';
-
-/** A verifier key, or a file that holds one. */
-const readVerifier = (text: string): Verifier => {
-  const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readTextFile(text));
-  if (verifier === null)
-    throw new CommandError('config', `${text} is not a verifier key`, {
-      hint: 'dke audit log shows it as verifierKey: NAME+ID+KEY; store it where the service cannot change it',
-    });
-  return verifier;
-};
+import { readVerifier, verifierHelp } from './verifier-key.ts';
 
 /** A note that was kept elsewhere. Who signed it shows when the log has told which keys it had. */
 const readCheckpoint = (path: string): { readonly path: string; readonly note: string; readonly is: Checkpoint } => {
@@ -51,7 +36,7 @@ const placeOf = ({ details: { process: program, host }, peer }: AuditRecord): st
   typeof program === 'string' && typeof host === 'string' ? `${program} on ${host}` : peer;
 
 const verifyFlags = {
-  '--key <key>': { help: 'verifierKey from dke audit log, or a file that contains it', required: true },
+  '--key <key>': { help: verifierHelp, required: true },
   '--checkpoint <file...>':
     'a checkpoint stored elsewhere (next to the root key, in a sink): detects records that are missing at the end',
   '--requests <file>':

@@ -2,13 +2,14 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { OpenBackupKey } from '../app/service-backup.ts';
+import type { BackupOpening } from '../app/restore-backup.ts';
 import { defaultConfig, loadConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
-import { addNoun, configFlag, type Given } from './rows.ts';
+import { addNoun, configFlag, type Given, passphraseFlag } from './rows.ts';
 import { askFor, readPassphrase } from './terminal.ts';
+import { readVerifier, verifierHelp } from './verifier-key.ts';
 import { requireSound } from './verify.ts';
 
 const openFlags = {
@@ -18,12 +19,13 @@ const openFlags = {
   },
   '--recovery-passphrase-file <file>':
     'with the passphrase of the recovery key (mode 600); without it, the command asks',
+  '--signer <key>': `who must have signed the backup: ${verifierHelp}`,
   '--root-backup <file>': 'file that dke root backup wrote',
   '--passphrase-file <file>': 'with the passphrase of the root key or of its backup (mode 600)',
 } as const;
 
 /** The recovery key's file is opened once, also where the backup is read twice. */
-const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFlags>): OpenBackupKey => {
+const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFlags>): BackupOpening['openKey'] => {
   let recovery: ReturnType<typeof openRecoveryKeyFile> | undefined;
   return async (core, preface) => {
     recovery ??= openRecoveryKeyFile(readyCore(), recoveryKey, () => readPassphrase(recoveryPassphraseFile));
@@ -31,6 +33,14 @@ const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFla
     return openBackupKey(core, preface, id, key);
   };
 };
+
+const openingOf = (options: Given<typeof openFlags>, newPassphraseFile?: string): BackupOpening => ({
+  openKey: keyOpener(options),
+  verifier: options.signer === undefined ? undefined : readVerifier(options.signer),
+  doubt: (why) => process.stderr.write(`dke: not authentic: ${why}\n`),
+  rootBackup: options.rootBackup,
+  ask: askFor(options.passphraseFile, newPassphraseFile),
+});
 
 const damaged = 'compare with another backup; the damage existed when the backup was created (docs/faults.md)';
 
@@ -41,12 +51,13 @@ export const addBackup = (program: Command): void => {
     'create',
     'Writes the whole service into a new file that the registered recovery keys open: tenants, keys, users, tokens, the audit ' +
       'log and the configuration, without the root key (dke root backup) and the files of the configuration. The service may run. Run ' +
-      'it on the host, as the user of the service.',
-    { '--out <file>': { help: 'the new file', required: true }, ...configFlag },
-    async (output, { config, out }) => {
-      const { createBackup } = await import('../app/service-backup.ts');
+      'it on the host, as the user of the service. It is signed: by the service that runs, or by this command, which then opens the root key.',
+    { '--out <file>': { help: 'the new file', required: true }, ...configFlag, ...passphraseFlag },
+    async (output, { config, out, passphraseFile }) => {
+      const { createBackup } = await import('../app/create-backup.ts');
       const version = program.version() ?? 'unknown';
-      const report = await createBackup(loadConfig(config, process.cwd()), version, resolve(out));
+      const ask = askFor(passphraseFile, undefined);
+      const report = await createBackup(loadConfig(config, process.cwd()), version, resolve(out), ask);
       output.record(report);
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(
@@ -57,36 +68,41 @@ export const addBackup = (program: Command): void => {
   );
   noun.local(
     'verify <backup>',
-    'Opens and checks a complete backup on any machine: every byte and its database. With --root-backup, also every key, as dke verify does. ' +
+    'Opens and checks a complete backup on any machine: who signed it, every byte, and its database. With --root-backup, also every key, as ' +
+      'dke verify does. Without --signer, the backup is not authentic: everyone who has a public recovery key can make one that opens. ' +
       'It uses a folder under TMPDIR, which it removes afterwards.',
     openFlags,
     async (output, options, backup = '') => {
-      const { verifyBackup } = await import('../app/service-backup.ts');
-      const report = await verifyBackup(defaultConfig(process.cwd()), resolve(backup), keyOpener(options), {
-        rootBackup: options.rootBackup,
-        ask: askFor(options.passphraseFile, undefined),
-      });
+      const { verifyBackup } = await import('../app/restore-backup.ts');
+      const report = await verifyBackup(defaultConfig(process.cwd()), resolve(backup), openingOf(options));
       output.record({ ...report, valid: report.findings.length === 0 });
       requireSound(report.findings, damaged);
     },
   );
   noun.local(
     'restore <backup>',
-    'Restores the complete service into the data directory of the configuration, which must be empty. A configuration that does not ' +
-      'exist is written from the backup. The service starts in quarantine: dke quarantine show lists what is missing since then.',
+    'Restores the complete service into the data directory of the configuration, which must be empty. It shows how dke.toml differs from ' +
+      'the one of the backup, which is written only with --apply-configuration. The service starts in quarantine: dke quarantine show lists ' +
+      'what is missing since then.',
     {
       ...openFlags,
       ...configFlag,
+      '--apply-configuration': 'write the dke.toml of the backup, where there is none',
       '--new-passphrase-file <file>': 'with the passphrase of a root provider that dke.toml declares (mode 600)',
     },
     async (output, options, backup = '') => {
-      const { restoreBackup } = await import('../app/service-backup.ts');
+      const { restoreBackup } = await import('../app/restore-backup.ts');
       const restored = await restoreBackup(resolve(backup), {
+        ...openingOf(options, options.newPassphraseFile),
         configPath: options.config === undefined ? undefined : resolve(options.config),
         workingDirectory: process.cwd(),
-        rootBackup: options.rootBackup,
-        openKey: keyOpener(options),
-        ask: askFor(options.passphraseFile, options.newPassphraseFile),
+        applyConfiguration: options.applyConfiguration === true,
+        differs: (lines) => {
+          if (lines.length === 0) return;
+          process.stderr.write(
+            `dke: dke.toml differs from the one of the backup, which is not applied (- only here, + only there):\n${lines.join('\n')}\n`,
+          );
+        },
       });
       output.record({ ...restored, valid: restored.findings.length === 0 });
       output.say(

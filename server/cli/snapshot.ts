@@ -4,7 +4,7 @@
 import type { Command } from 'commander';
 import type { KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
-import { parseVerifierKey, publicKeyOf } from '../base/checkpoint.ts';
+import { publicKeyOf } from '../base/checkpoint.ts';
 import { openingContext, sealingContext } from '../base/recovery-key.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { Snapshot, SnapshotRestore } from '../fronts/contract/api/snapshots.ts';
@@ -20,6 +20,7 @@ import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
+import { readVerifier } from './verifier-key.ts';
 
 const routes = operations.snapshots;
 
@@ -85,12 +86,7 @@ const verifyFile = async (
   signer: string,
   { recoveryKey, passphraseFile }: RecoveryOptions,
 ): Promise<object> => {
-  const verifier = parseVerifierKey(signer);
-  if (verifier === null)
-    throw new CommandError('config', `${signer} is not a verifier key`, {
-      hint: 'dke audit log shows it as verifierKey: NAME+ID+KEY',
-    });
-  const trusted = [publicKeyOf(verifier)];
+  const trusted = [publicKeyOf(readVerifier(signer))];
   const fail = (error: unknown): never => {
     throw new CommandError('checks-failed', error instanceof Error ? error.message : 'the snapshot is damaged');
   };

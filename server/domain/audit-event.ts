@@ -155,7 +155,7 @@ export const auditKinds = {
   'tenant.key-rotation-requested': { severity: 'low', activity: 'other', fields: ['epoch'] },
   'tenant.key-rotated': { severity: 'low', activity: 'update', fields: ['epoch', 'records'] },
   /** What opens the root key was changed, by an operator on the service's host. */
-  'service.backed-up': { severity: 'info', activity: 'create', fields: ['backupId', 'at', 'size'] },
+  'service.backed-up': { severity: 'info', activity: 'create', fields: ['backupId', 'at', 'size', 'digest'] },
   'root.backed-up': { severity: 'medium', activity: 'create', fields: ['rootEpoch', 'at'] },
   'root.provider-added': { severity: 'high', activity: 'create', fields: ['name', 'type'] },
   'root.provider-removed': { severity: 'high', activity: 'delete', fields: ['name', 'type'] },
@@ -169,6 +169,8 @@ export const auditKinds = {
   },
   'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  /** A sink has other records of the same numbers: the log went back, or a copy of the service writes to it. */
+  'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
   'snapshot.created': {

@@ -46,6 +46,11 @@ export const metrics = {
     help: 'A registered external key store. 1 for the state of its connection: CONNECTED, CONNECTING, DISCONNECTING, DISCONNECTED or FAILED.',
     labels: ['endpoint', 'custom_key_store_id', 'key_store', 'state'],
   },
+  dke_limit_refusals_total: {
+    type: 'counter',
+    help: 'Connections and requests that a limit has refused or ended. The log names the addresses.',
+    labels: ['limit'],
+  },
   dke_request_log_queued: {
     type: 'gauge',
     help: 'Records of the request log that wait to be written.',

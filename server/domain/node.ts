@@ -11,6 +11,14 @@ export type Duty = (typeof duties)[number];
 export const runOf = ({ id, startedAt }: { readonly id: string; readonly startedAt: number }): string =>
   `${id} ${startedAt}`;
 
+/** How far a clock is from those of the others, in milliseconds; of an even number of others, from the nearer one of the two in the middle. */
+export const clockDifference = (own: number, others: readonly number[]): number => {
+  const sorted = others.toSorted((a, b) => a - b);
+  const low = sorted[Math.ceil(sorted.length / 2) - 1] ?? own;
+  const high = sorted[Math.floor(sorted.length / 2)] ?? own;
+  return own - Math.min(Math.max(own, low), high);
+};
+
 /** A node as another one, or itself, sees it. */
 export interface FleetNode {
   readonly id: string;

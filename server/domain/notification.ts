@@ -236,6 +236,14 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'audit.sink-forked': {
+    text: 'the sink {name} has other records of the same numbers: an older state of the service was put back, or a copy of it runs',
+    fix: 'make sure that no copy of the data directory runs (docs/operations.md); both histories are kept: compare the files that were set aside, and repeat missing revocations',
+    action: 'View sinks',
+    page: '/audit/sinks',
+    leadDays: [],
+    severities: ['critical'],
+  },
   'audit.checkpoint-stale': {
     text: 'records of the audit log wait for a signed checkpoint',
     fix: "check the server's log, and the free space on the disk of the root key",
@@ -326,7 +334,7 @@ export const notificationKinds = {
   },
   'health.failing': {
     text: 'the service failed its own check: {name}',
-    fix: "run dke status to see what failed; the server's log names the reason",
+    fix: "run dke status, on the node that is named, to see what failed; the server's log names the reason",
     action: 'View the service state',
     page: '/settings',
     leadDays: [],

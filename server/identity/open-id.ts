@@ -6,6 +6,7 @@ import type * as openid from 'openid-client';
 import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
+import { originsOf } from '../base/origins.ts';
 import { callOutside, readAnswer } from '../base/outside.ts';
 import { createShares } from '../base/shares.ts';
 import type { Role } from '../domain/access.ts';
@@ -40,8 +41,8 @@ interface Kept {
 const answerSeconds = 10;
 /** In bytes. Metadata, keys and tokens with the groups of a person are far shorter. */
 const longestAnswer = 1024 * 1024;
-/** Sign-ins that wait for the provider at a time. */
-const mostSignIns = 32;
+/** Sign-ins that wait for the provider at a time: in all, from a network and from an address. */
+const placesOfSignIns = { all: 32, group: 8, caller: 4 };
 /** The code by which an error, or what caused it, says that the name was not resolved. */
 const nameFault = (error: unknown): string | undefined => {
   if (!(error instanceof Error)) return undefined;
@@ -109,7 +110,7 @@ const createReader =
 export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider => {
   const { libraries, fetchFrom } = openTransport(options.ca);
 
-  const signIns = createShares({ all: mostSignIns, group: mostSignIns, caller: mostSignIns });
+  const signIns = createShares(placesOfSignIns);
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
   let asking: Promise<openid.Configuration> | undefined;
   /** Those who ask at the same time share the answer. */
@@ -175,12 +176,13 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
       return { url: url.href, state: kept.state, data: JSON.stringify(kept) };
     },
 
-    finish: async (returned, data) => {
+    finish: async (returned, data, peer) => {
       const [openid] = await libraries;
       const { verifier, state, nonce } = JSON.parse(data) as Kept;
-      const release = signIns.take('', '');
+      const [[, address], [, network] = [undefined, undefined]] = originsOf(peer);
+      const release = signIns.take(address, network ?? address);
       if (release === undefined)
-        throw new ServiceError('unavailable', 'too many sign-ins wait for the OpenID provider', {
+        throw new ServiceError('rate-limited', 'too many sign-ins wait for the OpenID provider', {
           hint: 'start again at the sign-in page in a minute',
           retryAfterSeconds: answerSeconds,
         });

@@ -10,11 +10,13 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../base/address.ts';
-import { createNetworks } from '../base/networks.ts';
+import { expectProof } from '../base/connection-proof.ts';
+import type { LimitName } from '../base/limit-refusals.ts';
+import { createNetworks, type Networks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
-import { watchRawConnections } from './raw-connections.ts';
+import { type RawConnection, watchRawConnections } from './raw-connections.ts';
 import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
@@ -35,6 +37,8 @@ const sweepMarginMs = 10_000;
 const pingTimeoutMs = 5_000;
 const aliveCheckMs = 15_000;
 const mostStreams = 128;
+/** How long an answer over HTTP/2 may wait for its reader, in steps of the time of a request. */
+const mostUnreadSteps = 6;
 const lingerMs = 1_000;
 
 /** PEM texts. The first pair answers those who name no name, or one that no certificate has. */
@@ -50,6 +54,10 @@ export interface ListenerOptions {
   /** Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all others must have none. */
   readonly trustedProxies: readonly string[];
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /** How long a request may take to come, and its answer to continue. */
+  readonly requestMs?: number;
+  /** Told of each connection that gives way, finds no place, or does not read its answer. */
+  readonly refused?: (limit: LimitName, address: string | null) => void;
 }
 
 export interface Listener {
@@ -168,7 +176,7 @@ const createHttp1Handlers = (
 };
 
 /** HTTP/2 over connections that are given to it. */
-const createHttp2Server = (handle: Handle) => {
+const createHttp2Server = (handle: Handle, requestMs: number, refused: NonNullable<ListenerOptions['refused']>) => {
   const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const objection = objectionTo(incoming);
     if (objection !== undefined) refuse(incoming, outgoing, objection);
@@ -178,11 +186,11 @@ const createHttp2Server = (handle: Handle) => {
   };
 
   const sessions = new Set<Http2Session>();
-  /** What ends the raw sockets of sessions. */
-  const ends = new WeakMap<Http2Session, () => void>();
+  /** What sessions are on. */
+  const connections = new WeakMap<Http2Session, RawConnection>();
   /** A peer that lets a request wait may be gone without a sign: one that is there answers (RFC 9113, 6.7). */
   const requireAlive = (session: Http2Session): void => {
-    const end = ends.get(session) ?? (() => undefined);
+    const end = (): void => connections.get(session)?.destroy();
     const timer = setTimeout(end, pingTimeoutMs);
     timer.unref();
     const answered = (error: Error | null): void => {
@@ -218,10 +226,20 @@ const createHttp2Server = (handle: Handle) => {
   });
   http2.on('stream', (stream) => {
     const { session } = stream;
-    stream.setTimeout(requestTimeoutMs, () => {
-      stream.close(http2Constants.NGHTTP2_CANCEL);
+    let unreadSteps = 0;
+    const look = (): void => {
       if (session !== undefined) requireAlive(session);
-    });
+      // A request that has come is answered in the time that it takes, as over HTTP/1.
+      const hasCome = stream.state.state === http2Constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
+      unreadSteps = hasCome && stream.writableLength === 0 ? 0 : unreadSteps + 1;
+      if (hasCome && unreadSteps < mostUnreadSteps) {
+        stream.setTimeout(requestMs, look);
+        return;
+      }
+      if (hasCome) refused('unread-answer', session?.socket?.remoteAddress ?? null);
+      stream.close(http2Constants.NGHTTP2_CANCEL);
+    };
+    stream.setTimeout(requestMs, look);
   });
   http2.on('connect', (incoming, outgoing) =>
     refuse(
@@ -235,11 +253,13 @@ const createHttp2Server = (handle: Handle) => {
   );
 
   return {
-    /** `end`: of its raw socket. */
-    take: (socket: TLSSocket, end: () => void): void => {
+    /** `connection`: what it is on. */
+    take: (socket: TLSSocket, connection: RawConnection | undefined): void => {
       http2.once('session', (session) => {
-        session.once('close', end);
-        ends.set(session, end);
+        if (connection === undefined) return;
+        session.once('close', () => connection.destroy());
+        connection.endWith(() => session.close());
+        connections.set(session, connection);
       });
       http2.emit('connection', socket);
     },
@@ -284,33 +304,32 @@ const refuseUnreadable = (
 /** Reads the header of connections from trusted proxies. Answers what looks up the real peer of a connection, as long as that is open. */
 const readProxyHeaders = (
   server: Server,
-  trustedProxies: readonly string[],
+  trusted: Networks,
+  isFrom: (socket: Socket, peer: string | null) => void,
 ): ((socket: Socket) => string | undefined) => {
   /** Real peers, by the proxy's own end of the connection. */
   const behindProxy = new Map<string, string>();
   const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-  if (trustedProxies.length > 0) {
-    const trusted = createNetworks(trustedProxies);
-    const beginTls = takeOver(server, 'connection');
-    server.on('connection', (socket: Socket) => {
-      if (!trusted.has(socket.remoteAddress)) {
-        beginTls(socket);
+  const beginTls = takeOver(server, 'connection');
+  server.on('connection', (socket: Socket) => {
+    if (!trusted.has(socket.remoteAddress)) {
+      beginTls(socket);
+      return;
+    }
+    readProxyHeader(socket, headersTimeoutMs, (peer) => {
+      if (peer === undefined) {
+        socket.destroy();
         return;
       }
-      readProxyHeader(socket, headersTimeoutMs, (peer) => {
-        if (peer === undefined) {
-          socket.destroy();
-          return;
-        }
-        if (peer.address !== null) {
-          const end = endOf(socket);
-          behindProxy.set(end, peer.address);
-          socket.once('close', () => behindProxy.delete(end));
-        }
-        beginTls(socket);
-      });
+      if (peer.address !== null) {
+        const end = endOf(socket);
+        behindProxy.set(end, peer.address);
+        socket.once('close', () => behindProxy.delete(end));
+      }
+      isFrom(socket, peer.address);
+      beginTls(socket);
     });
-  }
+  });
   return (socket) => behindProxy.get(endOf(socket));
 };
 
@@ -373,23 +392,29 @@ export const createListener = (options: ListenerOptions): Listener => {
     refuseByHand(socket, 'the request target is a path');
     connections.end(socket);
   });
-  server.maxConnections = options.maxConnections;
-
-  const peerOf = readProxyHeaders(server, options.trustedProxies);
-  const raw = watchRawConnections(server, keepAliveTimeoutMs + sweepMarginMs);
-  const http2 = createHttp2Server(handle);
+  const trusted = createNetworks(options.trustedProxies);
+  const refused = options.refused ?? (() => undefined);
+  const peerOf = readProxyHeaders(server, trusted, (socket, peer) => raw.isFrom(socket, peer));
+  const raw = watchRawConnections(server, {
+    most: options.maxConnections,
+    silentMs: keepAliveTimeoutMs + sweepMarginMs,
+    refused,
+    isBalancer: trusted.has,
+  });
+  const http2 = createHttp2Server(handle, options.requestMs ?? requestTimeoutMs, refused);
   const beginHttp1 = takeOver(server, 'secureConnection');
   // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
   const established = new WeakSet<object>();
   server.on('secureConnection', (socket: TLSSocket) => {
     established.add(socket);
-    const end = raw.of(socket);
-    socket.once('close', end);
+    const connection = raw.of(socket);
+    socket.once('close', () => connection?.destroy());
+    expectProof(socket, (caller) => connection?.prove(caller));
     const peer = peerOf(socket) ?? socket.remoteAddress;
     // One text for one address, wherever it is read.
     if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: canonicalAddress(peer) });
     if (socket.alpnProtocol === 'h2') {
-      http2.take(socket, end);
+      http2.take(socket, connection);
       return;
     }
     // Node calls it when the last answer of a connection is written.

@@ -1,63 +1,268 @@
-// The connections as the kernel has them, counted and ended by their raw sockets. What is above them (TLS, HTTP/2) may forget one: Node does so when a
-// peer leaves in the middle of padded DATA, and the socket then stays open and counted permanently. So a raw socket ends with what is above it,
-// or when nothing was received or sent on it for longer than any connection may be silent, and with the listener.
+// The connections as the kernel has them, counted and ended by their raw sockets. What is above them (TLS, HTTP/2) may forget one: Node does so
+// when a peer leaves in the middle of padded DATA, and the socket then stays open and counted permanently. So a raw socket ends with what is above
+// it, or when nothing was received or sent on it for longer than any connection may be silent, when its peer does not read, and with the listener.
 //
-// Who can choose it: every peer that reaches the port. How many: `mostConnections`. How long: `silentMs` without a byte in either direction.
+// Who can choose it: every peer that reaches the port. What proves it: a request that was authenticated (base/connection-proof.ts); until then a
+// connection is a stranger's. How many: `most`, of which strangers have three quarters, an address or its /64 an eighth, a /48 a quarter, and a
+// caller a quarter. At a limit, the connection that has been idle longest gives way to the new one, among those that the limit is about: a stranger
+// competes with strangers, and with its own address first. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
+// does not take. Behind a balancer that tells no addresses, all strangers are one.
 
 import type { Server } from 'node:https';
 import { Socket } from 'node:net';
+import { canonicalAddress } from '../base/address.ts';
+import type { LimitName } from '../base/limit-refusals.ts';
+import { originsOf } from '../base/origins.ts';
+
+/** Connections of one kind, the longest idle one first. */
+interface Group {
+  readonly name: string;
+  readonly open: Set<Open>;
+}
 
 interface Open {
   readonly socket: Socket;
+  address: string | null;
+  caller: string | undefined;
+  groups: readonly Group[];
+  /** Ends what is above it in its own way, where there is one. */
+  end: (() => void) | undefined;
+  isLeaving: boolean;
   bytes: number;
   movedAt: number;
+  /** While bytes wait for the peer: how many it had taken when the count began. */
+  unread: { since: number; taken: number } | undefined;
+}
+
+export interface RawConnection {
+  /** Ends the raw socket, whatever has become of the rest. */
+  destroy(): void;
+  /** The connection is a caller's. */
+  prove(caller: string): void;
+  /** How it gives way: HTTP/2 says so before. */
+  endWith(end: () => void): void;
 }
 
 export interface RawConnections {
-  /** What ends the raw socket that this one is on, whatever has become of the rest. */
-  of(over: Socket): () => void;
+  /** What is below this one; undefined where Node does not say it. */
+  of(over: Socket): RawConnection | undefined;
+  /** A balancer has named the peer; null: the connection is its own. */
+  isFrom(socket: Socket, peer: string | null): void;
+  /** Looks which of them have moved, and ends those that are silent or unread for too long; every few seconds on its own. */
+  sweep(): void;
   /** Ends all of them. */
   destroy(): void;
   stop(): void;
 }
 
+export interface RawConnectionOptions {
+  readonly most: number;
+  readonly silentMs: number;
+  readonly refused: (limit: LimitName, address: string | null) => void;
+  /** Peers that will name another one. */
+  readonly isBalancer: (address: string | undefined) => boolean;
+  readonly now?: () => number;
+}
+
 const sweepMs = 5_000;
+/** How long a peer may leave what was sent to it, and how much it has to take in that time. */
+const unreadMs = 60_000;
+const leastTaken = 65_536;
+/** A connection of a caller that was used within this time does not give way. */
+const usedMs = 10_000;
+const lingerMs = 1_000;
+/** Of a small `most`: everybody has room for the connections of a browser. */
+const fewest = 16;
+
 /**
  * What a TLS socket of a server is on. Not found by the addresses: a peer that is gone no longer has them. Where Node does not say it, the sweep ends the
  * socket.
  */
 const under = (over: Socket): unknown => (over as { readonly _parent?: unknown })._parent;
 
-export const watchRawConnections = (
-  server: Server,
-  silentMs: number,
-  now: () => number = () => performance.now(),
-): RawConnections => {
-  const open = new Set<Open>();
-  // Before TLS takes it: the listeners that are there come behind this one.
-  server.prependListener('connection', (socket: Socket) => {
-    const each = { socket, bytes: 0, movedAt: now() };
-    open.add(each);
-    socket.once('close', () => open.delete(each));
-  });
-  const sweep = setInterval(() => {
-    for (const each of open) {
-      const bytes = each.socket.bytesRead + each.socket.bytesWritten;
-      if (bytes !== each.bytes) Object.assign(each, { bytes, movedAt: now() });
-      else if (now() - each.movedAt > silentMs) each.socket.destroy();
+/** Bytes that the kernel has not taken, because the peer does not read. */
+const waitingBytes = (socket: Socket): number =>
+  (socket as { readonly _handle?: { readonly writeQueueSize?: number } | null })._handle?.writeQueueSize ?? 0;
+
+const limitsOf = (most: number) => ({
+  strangers: Math.ceil((most * 3) / 4),
+  address: Math.max(fewest, Math.ceil(most / 8)),
+  network: Math.max(fewest, Math.ceil(most / 4)),
+  caller: Math.max(fewest, Math.ceil(most / 4)),
+});
+
+/** Who has which places. */
+const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number) => {
+  const limits = limitsOf(most);
+  const groups = new Map<string, Group>();
+  const strangers: Group = { name: 'strangers', open: new Set() };
+  const callers: Group = { name: 'callers', open: new Set() };
+  const count = (): number => strangers.open.size + callers.open.size;
+
+  const groupOf = (name: string): Group => {
+    let group = groups.get(name);
+    if (group === undefined) {
+      group = { name, open: new Set() };
+      groups.set(name, group);
     }
-  }, sweepMs);
-  sweep.unref();
+    return group;
+  };
+  const enter = (each: Open, into: readonly Group[]): void => {
+    each.groups = into;
+    for (const { open } of into) open.add(each);
+  };
+  const leave = (each: Open): void => {
+    for (const group of each.groups) {
+      group.open.delete(each);
+      if (group.open.size === 0) groups.delete(group.name);
+    }
+    each.groups = [];
+  };
+  const giveWay = (each: Open, limit: LimitName): void => {
+    leave(each);
+    each.isLeaving = true;
+    refused(limit, each.address);
+    const { socket, end } = each;
+    if (end === undefined) {
+      socket.destroy();
+      return;
+    }
+    const timer = setTimeout(() => socket.destroy(), lingerMs);
+    socket.once('close', () => clearTimeout(timer));
+    end();
+  };
+  const oldest = ({ open }: Group): Open | undefined => open.values().next().value;
+  const makeRoom = (group: Group, limit: number, name: LimitName): void => {
+    const first = group.open.size < limit ? undefined : oldest(group);
+    if (first !== undefined) giveWay(first, name);
+  };
+  /** Of the address that has the most. */
+  const oldestStranger = (): Open | undefined => {
+    let largest: Group | undefined;
+    for (const group of groups.values())
+      if (group.name.startsWith('address ') && group.open.size > (largest?.open.size ?? 0)) largest = group;
+    return largest === undefined ? oldest(strangers) : oldest(largest);
+  };
+  /** Undefined: everything is in use. */
+  const givesWayToAnyone = (): Open | undefined => {
+    const stranger = oldestStranger();
+    if (stranger !== undefined) return stranger;
+    const caller = oldest(callers);
+    return caller !== undefined && now() - caller.movedAt >= usedMs ? caller : undefined;
+  };
+
+  return {
+    leave,
+    /** False: there is no place. */
+    admit: (each: Open): boolean => {
+      if (strangers.open.size >= limits.strangers || count() >= most) {
+        const first = strangers.open.size >= limits.strangers ? oldestStranger() : givesWayToAnyone();
+        if (first === undefined) {
+          refused('connections', each.address);
+          return false;
+        }
+        giveWay(first, 'connections');
+      }
+      enter(each, [strangers]);
+      return true;
+    },
+    /** From now on the limits of its address are about it. */
+    settle: (each: Open): void => {
+      const origins = originsOf(each.address).map(([kind, text]) => ({ kind, group: groupOf(`${kind} ${text}`) }));
+      for (const { kind, group } of origins) makeRoom(group, limits[kind], `connections-of-${kind}`);
+      // It may have been the last one of its group until now.
+      enter(each, [strangers, ...origins.map(({ group: { name } }) => groupOf(name))]);
+    },
+    prove: (each: Open, caller: string): void => {
+      if (each.isLeaving || each.caller !== undefined) return;
+      leave(each);
+      each.caller = caller;
+      makeRoom(groupOf(`caller ${caller}`), limits.caller, 'connections-of-caller');
+      enter(each, [callers, groupOf(`caller ${caller}`)]);
+    },
+    /** It was used: it is the last one to give way. */
+    toTheBack: (each: Open): void => {
+      for (const { open } of each.groups) if (open.delete(each)) open.add(each);
+    },
+  };
+};
+
+export const watchRawConnections = (server: Server, options: RawConnectionOptions): RawConnections => {
+  const { silentMs, refused, isBalancer, now = () => performance.now() } = options;
+  const open = new Map<Socket, Open>();
+  const places = createPlaces(options, now);
+  const begin = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    const peer = socket.remoteAddress;
+    const address = peer === undefined ? null : canonicalAddress(peer);
+    const each: Open = {
+      ...{ socket, address, caller: undefined, groups: [], end: undefined, isLeaving: false },
+      ...{ bytes: 0, movedAt: now(), unread: undefined },
+    };
+    if (!places.admit(each)) {
+      socket.destroy();
+      return;
+    }
+    open.set(socket, each);
+    socket.once('close', () => {
+      open.delete(socket);
+      places.leave(each);
+    });
+    if (!isBalancer(peer)) places.settle(each);
+    for (const listener of begin) listener.call(server, socket);
+  });
+
+  const isUnread = (each: Open): boolean => {
+    const waiting = waitingBytes(each.socket);
+    if (waiting === 0) {
+      each.unread = undefined;
+      return false;
+    }
+    const taken = each.socket.bytesWritten - waiting;
+    each.unread ??= { since: now(), taken };
+    if (now() - each.unread.since < unreadMs) return false;
+    if (taken - each.unread.taken < leastTaken) return true;
+    each.unread = { since: now(), taken };
+    return false;
+  };
+  const sweep = (): void => {
+    for (const each of open.values()) {
+      const bytes = each.socket.bytesRead + each.socket.bytesWritten;
+      if (bytes !== each.bytes) {
+        Object.assign(each, { bytes, movedAt: now() });
+        places.toTheBack(each);
+      } else if (now() - each.movedAt > silentMs) each.socket.destroy();
+      if (!isUnread(each)) continue;
+      refused('unread-answer', each.address);
+      each.socket.destroy();
+    }
+  };
+  const timer = setInterval(sweep, sweepMs).unref();
   return {
     of: (over) => {
       const socket = under(over);
-      return () => {
-        if (socket instanceof Socket) socket.destroy();
+      const each = socket instanceof Socket ? open.get(socket) : undefined;
+      if (each === undefined) return undefined;
+      return {
+        destroy: () => void each.socket.destroy(),
+        prove: (caller) => places.prove(each, caller),
+        endWith: (end) => {
+          each.end = end;
+        },
       };
     },
-    destroy: () => {
-      for (const { socket } of open) socket.destroy();
+    isFrom: (socket, peer) => {
+      const each = open.get(socket);
+      if (each === undefined || each.isLeaving || peer === null) return;
+      each.address = canonicalAddress(peer);
+      places.leave(each);
+      places.settle(each);
     },
-    stop: () => clearInterval(sweep),
+    sweep,
+    destroy: () => {
+      for (const { socket } of open.values()) socket.destroy();
+    },
+    stop: () => clearInterval(timer),
   };
 };

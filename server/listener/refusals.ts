@@ -11,8 +11,8 @@ const codingName = 'transfer-encoding';
 const isNamed = (name: string, wanted: string): boolean =>
   name.length === wanted.length && name.toLowerCase() === wanted;
 
-/** Why a request is refused before any front sees it, or undefined. */
-export const objectionTo = (incoming: IncomingMessage): string | undefined => {
+/** Why a request is refused before any front sees it, or undefined. `fewestHosts`: 0 where a request without a Host header is one. */
+export const objectionTo = (incoming: IncomingMessage, fewestHosts = 1): string | undefined => {
   const { rawHeaders, url } = incoming;
   if (url === undefined || !url.startsWith('/')) return 'the request target is a path';
   let hosts = 0;
@@ -25,8 +25,16 @@ export const objectionTo = (incoming: IncomingMessage): string | undefined => {
       if ((rawHeaders[index + 1] ?? '').toLowerCase() !== 'chunked') return 'the only transfer coding is chunked';
     }
   }
-  if (hosts !== 1) return 'a request has one Host header';
+  if (hosts > 1 || hosts < fewestHosts) return 'a request has one Host header';
   return codings > 1 ? 'the only transfer coding is chunked' : undefined;
+};
+
+/** Balancers check the health in HTTP/1.0, which has no Host header unless they are told to send one. */
+const isBalancerProbe = ({ httpVersionMinor, method, url, headers }: IncomingMessage): boolean => {
+  if (httpVersionMinor !== 0 || method !== 'GET' || (url !== '/health' && url !== '/health/live')) return false;
+  // What builds an address of it needs a name.
+  headers.host ??= 'localhost';
+  return true;
 };
 
 /** The same of what came as HTTP/1: Node's parser also takes 0.9 and 2.0 there, and transfer codings in 1.0 (RFC 9112, 6.1). */
@@ -34,7 +42,7 @@ export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined 
   if (incoming.httpVersionMajor !== 1) return 'the request is not HTTP/1.1';
   if (incoming.httpVersionMinor === 0 && incoming.headers[codingName] !== undefined)
     return 'HTTP/1.0 has no transfer codings';
-  return objectionTo(incoming);
+  return objectionTo(incoming, isBalancerProbe(incoming) ? 0 : 1);
 };
 
 /** Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC 9113, 6.5.2): Node does not count them. */

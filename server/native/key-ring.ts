@@ -106,6 +106,7 @@ export const createKeyRing = (core: CryptoCore): KeyRing => {
       return records.reseal(record);
     },
     authenticateRow: (text) => mac(core, own.key('row-authentication'), text),
+    authenticateAttempt: (text) => mac(core, own.derived('dke sign-in attempts 1'), text),
     selfTest: () => roundTrip(core, own.key('self-test')),
   };
 };

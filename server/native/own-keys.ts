@@ -1,5 +1,6 @@
 // The service's own keys: their names, their places among the records, what their attributes say, the keys themselves in memory, and MACs under keys.
 
+import { type Label, labelBytes } from '../../addon/labels.ts';
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
@@ -38,10 +39,11 @@ export const ownAttributes: Readonly<Record<OwnKey, string>> = {
 export const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
 export const hashKeys = ['session-hash', 'api-token-hash'] as const satisfies HashKey[];
-/** Each purpose has a key that is rotated independently: sessions end when theirs is, and databases notice neither. */
-export const hashKeyOf = (purpose: TokenPurpose): HashKey | 'token-hash' => {
+/** Each purpose has a key of its own, where it needs one: sessions end when theirs is rotated, and databases notice neither. Null: no key. */
+export const hashKeyOf = (purpose: TokenPurpose): HashKey | 'dke sign-in hashes 1' | null => {
+  if (purpose === 'access-guid') return null;
   if (purpose === 'session') return 'session-hash';
-  return purpose === 'api-token' || purpose === 'metrics-token' ? 'api-token-hash' : 'token-hash';
+  return purpose === 'api-token' || purpose === 'metrics-token' ? 'api-token-hash' : 'dke sign-in hashes 1';
 };
 
 /** An own key that is replaced: the version of its record counts up. Absent `since`: the key is the first one. */
@@ -64,6 +66,8 @@ const names = Object.keys(ownKeys) as OwnKey[];
 
 export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) => {
   const keys = new Map<OwnKey, KeyRef>();
+  /** Those that follow from the key of the rows' codes, which never leaves the service. */
+  const derived = new Map<Label, KeyRef>();
   /** Of those in memory that have been replaced. */
   const replaced = new Map<OwnKey, Pick<OwnedRecord, 'version' | 'attributes'>>();
 
@@ -76,11 +80,20 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
     if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
   };
+  const keyOf = (name: OwnKey): KeyRef => {
+    const key = keys.get(name);
+    if (key === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return key;
+  };
   return {
     has: (name: OwnKey): boolean => keys.has(name),
-    key: (name: OwnKey): KeyRef => {
-      const key = keys.get(name);
-      if (key === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    key: keyOf,
+    derived: (label: Label): KeyRef => {
+      const root = keyOf('row-authentication');
+      const known = derived.get(label);
+      if (known !== undefined) return known;
+      const key = core.hkdf(root, 'sha256', new Uint8Array(0), labelBytes(label), 'generic', 32);
+      derived.set(label, key);
       return key;
     },
     /** Of the record of the one in memory. */
@@ -115,8 +128,9 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       }
     },
     clear: (): void => {
-      for (const key of keys.values()) core.release(key);
+      for (const key of [...keys.values(), ...derived.values()]) core.release(key);
       keys.clear();
+      derived.clear();
       replaced.clear();
     },
     /** Puts the key of this record into the place of the one in memory. */

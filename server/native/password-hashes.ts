@@ -3,10 +3,11 @@
 // who guess, from however many addresses, delay a sign-in from a known address by a few hashes. What is kept is a PHC string, so that
 // parameters can be raised and old hashes remain valid.
 
-import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { argon2, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../base/errors.ts';
 import { createFairQueue, QueueFull } from '../base/fair-queue.ts';
 import { originsOf } from '../base/origins.ts';
+import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { PasswordHashes } from '../ports/people.ts';
 
 export interface Argon2Parameters {
@@ -34,7 +35,15 @@ const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Pa
 
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 
-export const createPasswordHashes = (parameters: Argon2Parameters = usualParameters): PasswordHashes => {
+export const createPasswordHashes = (
+  { random }: Pick<CryptoCore, 'random'>,
+  parameters: Argon2Parameters = usualParameters,
+): PasswordHashes => {
+  const newSalt = (): Buffer => {
+    const salt = Buffer.alloc(saltBytes);
+    random(salt);
+    return salt;
+  };
   const queue = createFairQueue({ running: 1, waiting: 16, waitingOfStrangers: 64 });
   /** Where a right password came from, the latest last: their sign-ins have every second turn. */
   const known = new Set<string>();
@@ -60,12 +69,12 @@ export const createPasswordHashes = (parameters: Argon2Parameters = usualParamet
     }
   };
   // For users that are not there: the same work, and no password that gives this hash.
-  const dummySalt = randomBytes(saltBytes);
+  const dummySalt = newSalt();
 
   return {
     hash: (password, peer) =>
       pass(originOf(peer), async () => {
-        const salt = randomBytes(saltBytes);
+        const salt = newSalt();
         const hash = await derive(password, salt, parameters);
         const text = `$argon2id$v=19$m=${parameters.memory},t=${parameters.passes},p=1$${unpadded(salt)}$${unpadded(hash)}`;
         hash.fill(0);

@@ -1,5 +1,9 @@
-// Hashes of bearer tokens, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until
-// they are wiped. Keys that hash access_guids and came with snapshots are adopted, by the ids of their records.
+// Hashes of bearer values, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until they are
+// wiped. Access_guids are 256 random bits, and a row with a hash needs a code: they are hashed without a key, so that no secret of the service has to
+// travel with a tenant. Earlier versions hashed them under `token-hash`, which hashes nothing else now; such keys come with snapshots, too,
+// and are adopted, by the ids of their records.
+
+import { createHash } from 'node:crypto';
 
 import { canonicalJson } from '../base/bytes.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
@@ -60,8 +64,13 @@ export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
 /** That of an API token names the version of its key: those under a former one are found by it. */
 const storedHash = (purpose: TokenPurpose, version: number, digits: string): string =>
   hashKeyOf(purpose) === 'api-token-hash' ? `${version}.${digits}` : digits;
-const hashUnder = (core: CryptoCore, key: KeyRef, purpose: TokenPurpose, token: string, version: number): string =>
-  storedHash(purpose, version, mac(core, key, `${purpose}\0${token}`));
+/** What is hashed. The caller wipes it. */
+const messageOf = (purpose: TokenPurpose, token: string | Uint8Array): Buffer =>
+  Buffer.concat([Buffer.from(`${purpose}\0`), typeof token === 'string' ? Buffer.from(token) : token]);
+
+const withoutKey = /^2\.[0-9a-f]{64}$/;
+/** What earlier versions hashed under `token-hash` and keep for longer than minutes, in rows that have codes. */
+const underTokenHash: ReadonlySet<TokenPurpose> = new Set(['access-guid', 'invitation', 'recovery-code']);
 
 /** The former keys of API tokens, by version. */
 export const createFormerKeys = (core: CryptoCore, { open }: KeyRecords) => {
@@ -96,6 +105,7 @@ export const createTokenHashes = (
   KeyRing,
   | 'hashToken'
   | 'formerHashes'
+  | 'hashNeedsKey'
   | 'isFormerTokenHash'
   | 'rotateHashKey'
   | 'wipeFormerTokenKeys'
@@ -116,22 +126,29 @@ export const createTokenHashes = (
   };
   return {
     hashToken: (purpose, token) => {
-      const name = hashKeyOf(purpose);
-      const key = own.key(name);
-      const version = own.versionOf(name);
-      if (typeof token === 'string') return hashUnder(core, key, purpose, token, version);
-      const message = Buffer.concat([Buffer.from(`${purpose}\0`), token]);
+      const message = messageOf(purpose, token);
       try {
-        return storedHash(purpose, version, macOf(core, key, message));
+        const name = hashKeyOf(purpose);
+        if (name === null) return `2.${createHash('sha256').update('dke ').update(message).digest('hex')}`;
+        if (name === 'dke sign-in hashes 1') return macOf(core, own.derived(name), message);
+        return storedHash(purpose, own.versionOf(name), macOf(core, own.key(name), message));
       } finally {
         core.wipe(message);
       }
     },
     formerHashes: (purpose, token) => {
-      if (hashKeyOf(purpose) === 'api-token-hash')
-        return [...former.keys].map(([version, key]) => hashUnder(core, key, purpose, token, version));
-      return purpose === 'access-guid' ? [...adopted.keys()].map((key) => hashUnder(core, key, purpose, token, 1)) : [];
+      const message = messageOf(purpose, token);
+      try {
+        if (hashKeyOf(purpose) === 'api-token-hash')
+          return [...former.keys].map(([version, key]) => storedHash(purpose, version, macOf(core, key, message)));
+        const all = purpose === 'access-guid' ? [...adopted.keys()] : [];
+        const keys = underTokenHash.has(purpose) ? [own.key('token-hash'), ...all] : [];
+        return keys.map((key) => macOf(core, key, message));
+      } finally {
+        core.wipe(message);
+      }
     },
+    hashNeedsKey: (hash) => !withoutKey.test(hash),
     isFormerTokenHash: (hash) => !hash.startsWith(`${own.versionOf('api-token-hash')}.`),
     rotateHashKey: async (tx, name, since) => {
       await refreshHashKey(tx, name);

@@ -35,5 +35,6 @@ export interface ErasureState {
 export interface ErasureRuns {
   /** A key was destroyed: its run comes, together with that of others. */
   schedule(): void;
-  state(): ErasureState;
+  /** Of the node that has the duty, on every node. */
+  state(): Promise<ErasureState>;
 }

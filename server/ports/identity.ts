@@ -60,6 +60,9 @@ export interface IdentityProvider {
   readonly tokenMs: number;
   /** `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not answer. */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly state: string; readonly data: string }>;
-  /** `returned`: the whole address that the browser came back to. 'unauthenticated' for whatever is not valid. */
-  finish(returned: URL, data: string): Promise<OpenIdPerson>;
+  /**
+   * `returned`: the whole address that the browser came back to. `peer`: each address has a share of the sign-ins that wait for the provider.
+   * 'unauthenticated' for whatever is not valid.
+   */
+  finish(returned: URL, data: string, peer: string | null): Promise<OpenIdPerson>;
 }

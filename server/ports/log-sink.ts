@@ -13,6 +13,17 @@ export type LogItem =
 export const forwardedLogs = ['audit', 'requests'] as const;
 export type ForwardedLog = (typeof forwardedLogs)[number];
 
+/** A record by its number and the hash of its text (base/merkle-tree.ts), in hex. */
+export interface KnownRecord {
+  readonly sequence: number;
+  readonly hash: string;
+}
+/**
+ * The sink has another record under this number of the same log: the log went back to an older state and continued, or a copy of it writes to the same
+ * sink. `hash`: of the record that the sink has last.
+ */
+export type LogFork = KnownRecord;
+
 export interface LogSink {
   readonly name: string;
   readonly type: 'file' | 'syslog' | 'https';
@@ -22,9 +33,12 @@ export interface LogSink {
   readonly wholeLogs: boolean;
   /**
    * `log` is the name of the log that they are from. Resolves when the sink has them all; rejects when it is not certain, and the same ones
-   * come again. In order, one call at a time.
+   * come again. In order, one call at a time. `before`: the record before the first item, where it is known. A number proves nothing: a sink that can
+   * read what it has compares the records, and answers the fork, with nothing written.
    */
-  send(items: readonly LogItem[], log: string): Promise<void>;
+  send(items: readonly LogItem[], log: string, before?: KnownRecord): Promise<LogFork | undefined>;
+  /** Keeps what it has of the log under a name of its own, and takes the log from its first record. Answers where that is now. */
+  setAside?: (log: string, fork: LogFork) => Promise<string>;
   close(): Promise<void>;
 }
 
@@ -55,6 +69,8 @@ export interface LogSinkState {
   /** Records that it never gets: it refuses them, or retention removed them from the request log before the sink took them. */
   readonly lost: number;
   readonly lostAt: number | null;
+  /** Another history of the same log was found at the sink: the record that differs, and when. */
+  readonly fork: { readonly record: number; readonly at: number } | null;
   readonly deliveredAt: number | null;
   /** Null: the last attempt went well. */
   readonly failure: { readonly since: number; readonly message: string } | null;

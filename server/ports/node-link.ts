@@ -64,6 +64,8 @@ export interface DutyRow {
 export interface Beat {
   /** Undefined: the row no longer exists. */
   readonly state: NodeState | undefined;
+  /** The schema of the database (Store.schema). */
+  readonly schema: string;
   /** The last change of all. */
   readonly last: ChangeMark;
   readonly rootRun: RootRun | undefined;
@@ -79,6 +81,8 @@ export interface LogPosition {
 export interface DatabaseCopy extends StoredCopy {
   /** It usually takes minutes. */
   readonly isSlow: boolean;
+  /** Follows the name: why it may be behind for long, and what helps; empty: not known. */
+  readonly hint: string;
 }
 
 /** All fail while the store is away; the next call tries to connect again. */
@@ -152,6 +156,8 @@ export interface NodeLink {
   logPosition(): Promise<LogPosition>;
   /** Copies that the database knows of: standbys, replication slots, the archive of its log. 'other': it is no longer the database of this position. */
   copies(position: LogPosition): Promise<readonly DatabaseCopy[] | 'other'>;
+  /** Settings of the server with which it may lose what it confirms, in words; empty: none. */
+  risks(): Promise<readonly string[]>;
   /** Standbys that may lag behind what was confirmed, by name. */
   asynchronousStandbys(): Promise<readonly string[]>;
 

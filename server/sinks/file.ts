@@ -2,6 +2,10 @@
 // the disk before it counts. A file that has become too long gets the number of its last record behind its name, and a new one
 // is started. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
 // accepted, or from a rebuilt service) never go into the same file: the files of the former log get its id before their names.
+//
+// A number of a record proves nothing: after older files were put back, or beside a copy of the data directory, the same log has other records of the same
+// numbers. So the last record that both have is compared. Where it differs, both histories are kept: the files of the one that is there get a name with its
+// last record's hash, and the log is written again from its first record.
 
 import {
   closeSync,
@@ -12,6 +16,7 @@ import {
   ftruncateSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   unlinkSync,
   writeSync,
@@ -21,7 +26,8 @@ import { createInterface } from 'node:readline';
 import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
 import { putInPlace, syncFolder } from '../base/durable-files.ts';
-import type { LogItem, LogSink } from '../ports/log-sink.ts';
+import { leafHash } from '../base/merkle-tree.ts';
+import type { KnownRecord, LogFork, LogItem, LogSink } from '../ports/log-sink.ts';
 
 export interface FileSinkOptions {
   readonly name: string;
@@ -40,6 +46,8 @@ interface Content {
   readonly log: string | undefined;
   readonly record: number;
   readonly checkpoint: number;
+  /** The line of the last record. */
+  readonly last: string | undefined;
 }
 
 const parseLine = (line: string): Readonly<Record<string, unknown>> => {
@@ -68,17 +76,21 @@ const readContent = (fd: number): Content => {
   let log = typeof named === 'string' ? named : undefined;
   let record = 0;
   let checkpoint = 0;
+  let last: string | undefined;
   for (const line of tail.subarray(0, whole).toString('utf8').split('\n')) {
     const value = parseLine(line);
-    if (typeof value.sequence === 'number') record = value.sequence;
+    if (typeof value.sequence === 'number') [record, last] = [value.sequence, line];
     const note = typeof value.checkpoint === 'string' ? parseCheckpoint(value.checkpoint) : null;
     if (note === null) continue;
     checkpoint = note.size;
     // Files of before the first line named the log.
     if (named === undefined) log = note.origin;
   }
-  return { log: log ?? (whole === 0 ? undefined : unnamed), record, checkpoint };
+  return { log: log ?? (whole === 0 ? undefined : unnamed), record, checkpoint, last };
 };
+const nothing: Content = { log: undefined, record: 0, checkpoint: 0, last: undefined };
+
+const hashOf = (line: string): string => leafHash(Buffer.from(line, 'utf8')).toString('hex');
 
 /** The rotated files, the oldest first. */
 const rotatedFiles = (path: string): readonly string[] =>
@@ -117,17 +129,47 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
   };
 
   /** Files of another log. The current one goes last: one that is cut off is finished by the next batch. */
-  const moveAside = (log: string): void => {
-    const id = log.replace(/^.*\//, '').replaceAll(/[^\w-]/g, '_');
+  const moveAside = (log: string, history = ''): string => {
+    const id = `${log.replace(/^.*\//, '').replaceAll(/[^\w-]/g, '_')}${history}`;
     const folder = dirname(path);
+    const asideOf = (file: string): string => join(folder, `${id}.${file}`);
     for (const file of [...rotated(), basename(path)]) {
-      const aside = join(folder, `${id}.${file}`);
-      if (existsSync(aside))
+      if (existsSync(asideOf(file)))
         throw new Error(
-          `${path} has records of another log, ${log}, and ${aside} is there already: give every service a file of its own`,
+          `${path} has records of another log, ${log}, and ${asideOf(file)} is there already: give every service a file of its own`,
         );
-      putInPlace(join(folder, file), aside);
+      if (existsSync(join(folder, file))) putInPlace(join(folder, file), asideOf(file));
     }
+    return asideOf(basename(path));
+  };
+
+  /** The line of a record, or of the last one where `sequence` is none; the newest file first. Undefined: an operator has taken it away. */
+  const lineOf = (content: Content, sequence: number): string | undefined => {
+    if (content.record === sequence) return content.last;
+    const files = [...rotated().filter((file) => Number(file.slice(-12)) >= sequence), basename(path)].reverse();
+    for (const file of files) {
+      if (!existsSync(join(dirname(path), file))) continue;
+      const lines = readFileSync(join(dirname(path), file), 'utf8').split('\n');
+      const found = lines.find((line) => parseLine(line).sequence === sequence);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+
+  /** Compares the last record that both have. `known`: the last one that is here. */
+  const forkOf = (
+    content: Content,
+    known: number,
+    items: readonly LogItem[],
+    before: KnownRecord | undefined,
+  ): LogFork | undefined => {
+    const again = items.findLast(({ kind, sequence }) => kind !== 'checkpoint' && sequence <= known);
+    const expected = again === undefined ? before : { sequence: again.sequence, hash: hashOf(again.text) };
+    if (expected === undefined || expected.sequence > known) return undefined;
+    const line = lineOf(content, expected.sequence);
+    if (line === undefined || hashOf(line) === expected.hash) return undefined;
+    const last = lineOf(content, known);
+    return { sequence: expected.sequence, hash: hashOf(last ?? line) };
   };
 
   /** The file of this log, and what it has. */
@@ -143,38 +185,41 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
       throw error;
     }
     closeSync(fd);
-    return { fd: openSync(path, 'a+', 0o600), content: { log: undefined, record: 0, checkpoint: 0 } };
+    return { fd: openSync(path, 'a+', 0o600), content: nothing };
   };
 
-  const append = (items: readonly LogItem[], log: string): void => {
+  const append = (items: readonly LogItem[], log: string, before: KnownRecord | undefined): LogFork | undefined => {
     const { fd, content } = open(log);
     let size: number;
     try {
-      const before = fstatSync(fd).size;
+      const length = fstatSync(fd).size;
       // Of a file that was just begun the name of the one before tells.
       const known = Math.max(content.record, Number(rotated().at(-1)?.slice(-12) ?? 0));
+      const fork = forkOf(content, known, items, before);
+      if (fork !== undefined) return fork;
       const fresh = items.filter((item) =>
         item.kind === 'checkpoint'
           ? item.sequence > content.checkpoint && item.sequence >= known
           : item.sequence > known,
       );
       const texts = fresh.map(({ text }) => `${text}\n`);
-      if (before === 0) texts.unshift(`${canonicalJson({ log })}\n`);
+      if (length === 0) texts.unshift(`${canonicalJson({ log })}\n`);
       const bytes = Buffer.from(texts.join(''), 'utf8');
       try {
         for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
         fsyncSync(fd);
       } catch (error) {
-        ftruncateSync(fd, before);
+        ftruncateSync(fd, length);
         throw error;
       }
-      if (before === 0) syncFolder(dirname(path));
-      size = before + bytes.length;
+      if (length === 0) syncFolder(dirname(path));
+      size = length + bytes.length;
     } finally {
       closeSync(fd);
     }
     const last = items.at(-1);
     if (size >= rotateBytes && last !== undefined) rotate(last.sequence);
+    return undefined;
   };
 
   return {
@@ -182,7 +227,8 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     type: 'file',
     target: path,
     wholeLogs: true,
-    send: async (items, log) => append(items, log),
+    send: async (items, log, before) => append(items, log, before),
+    setAside: async (log, { hash }) => moveAside(log, `.fork-${hash.slice(0, 16)}`),
     close: () => Promise.resolve(),
   };
 };

@@ -1,6 +1,7 @@
 // Records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io). Audit records are Authentication, Application Lifecycle,
 // and Entity Management for everything that is done with a resource; requests are API Activity. What the schema has no place for stands under `unmapped`.
 
+import { leafHash } from '../base/merkle-tree.ts';
 import { type AuditActivity, type AuditSeverity, auditKinds, readableDetails } from '../domain/audit-event.ts';
 import type { LogItem } from '../ports/log-sink.ts';
 
@@ -84,7 +85,8 @@ export const toOcsf = (item: LogItem, log: string, version: string): object => {
     product: { name: 'DKE', vendor_name: 'DKE', version },
     log_name: item.kind === 'request' ? 'requests' : 'audit',
     log_provider: log,
-    uid: `${log}#${uid}`,
+    // A log that went back to an older state has other records of the same numbers.
+    uid: `${log}#${uid}-${leafHash(Buffer.from(item.text, 'utf8')).toString('hex').slice(0, 16)}`,
     sequence: item.sequence,
   });
   if (item.kind === 'request') return requestEvent(item, metadata(String(item.sequence)));

@@ -1,17 +1,31 @@
-// The file of a backup of the whole service (addon/FORMAT.md, section 7): a few named parts in one encrypted stream, sealed to recovery keys.
-// Every byte of the parts is authenticated before it is written anywhere, and a file that was cut off is noticed. Leaves out what the parts
-// are, and the root key, which is never in a backup.
+// The file of a backup of the whole service (addon/FORMAT.md, section 7): a few named parts in one encrypted stream, sealed to recovery keys, and a
+// closing that the audit key has signed. A file that was cut off or changed is noticed. Leaves out what the parts are, and the root key, which is
+// never in a backup.
+//
+// 1. Who chooses a file: everyone who can write where backups are kept. The public recovery keys are not secret, so that such a person can make one that
+//    opens.
+// 2. What proves it: its closing, signed by the verifier key that the reader brings. Without one, and in format 1, the file is not authentic: it is
+//    read, and what it says is shown, but nothing of it is applied unasked (app/restore-backup.ts).
+// 3. Whose: the closing names the backup; its digest covers preface and parts.
+// 4. How large: preface, closing, and names of parts have limits here; the reader of a part has the others.
+// 5. Older: a file says when it was made. Which is the newest, the audit log says (`service.backed-up` has the digest).
+// 6. What others see: the preface, which has no names.
 
+import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, parseBase64, toBase64 } from '../base/bytes.ts';
+import { parseVerifierKey, publicKeyOf, type Verifier } from '../base/checkpoint.ts';
 import { putInPlaceSoon } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { backupContext, type RecoveryPublicKey } from '../base/recovery-key.ts';
-import { segmentNonce, sha256, tagLength } from './layout.ts';
+import { type BackupClosing, backupClosingText } from '../domain/service-backup.ts';
+import type { BackupAuthority } from '../ports/backup-authority.ts';
+import { segmentNonce, sha256, signatureLength, tagLength } from './layout.ts';
+import { isSigned } from './reader.ts';
 
 export type BackupCore = Pick<Core, 'generateGeneric' | 'hkdf' | 'hpkeSealKey' | 'hpkeOpenKey' | 'cipher' | 'release'>;
 
@@ -37,9 +51,13 @@ export interface BackupPart {
 }
 
 const magic = Buffer.from('DKE-BKUP');
-const format = 1;
+/** The first one has no closing. */
+const format = 2;
 const headLength = 16;
 const mostPreface = 65_536;
+const mostClosing = 4096;
+/** The length of the closing is the last thing in the file. */
+const closingLength = 4;
 /** Plaintext of every segment but the last, which is shorter. */
 const segmentLength = 1_048_576;
 const mostHeader = 1024;
@@ -86,16 +104,18 @@ async function* bytesOf({ name, from }: BackupPart): AsyncGenerator<Buffer> {
   }
 }
 
-/** Writes a new file, whole or not at all. Answers its size. Throws errors of the file system as they are. */
+/** Writes a new file, whole or not at all. Throws errors of the file system as they are. */
 export const writeBackup = async (
   core: BackupCore,
   path: string,
   named: Omit<BackupPreface, 'recipients'>,
   recoveryKeys: readonly RecoveryPublicKey[],
   parts: readonly BackupPart[],
-): Promise<number> => {
+  { sign }: Pick<BackupAuthority, 'sign'>,
+): Promise<{ readonly bytes: number; readonly digest: string; readonly signer: string }> => {
   const draft = `${path}.part`;
   const own = core.generateGeneric(32);
+  const hash = createHash('sha256');
   let key: KeyRef | undefined;
   let file: FileHandle | undefined;
   try {
@@ -110,7 +130,12 @@ export const writeBackup = async (
     head.writeUInt32BE(preface.length, 12);
     key = contentKey(core, own, preface);
     file = await open(draft, 'wx', 0o600);
-    await file.writeFile(Buffer.concat([head, preface]));
+    const opened = file;
+    const write = async (bytes: Buffer): Promise<void> => {
+      hash.update(bytes);
+      await opened.writeFile(bytes);
+    };
+    await write(Buffer.concat([head, preface]));
     const plain = Buffer.allocUnsafeSlow(segmentLength);
     const sealed = Buffer.allocUnsafeSlow(segmentLength + tagLength);
     let [filled, index] = [0, 0];
@@ -122,7 +147,7 @@ export const writeBackup = async (
         plain.subarray(0, filled),
         sealed,
       );
-      await file?.writeFile(sealed.subarray(0, length));
+      await write(sealed.subarray(0, length));
       [filled, index] = [0, index + 1];
     };
     for (const part of parts)
@@ -134,12 +159,19 @@ export const writeBackup = async (
           if (filled === segmentLength) await writeSegment(false);
         }
     await writeSegment(true);
+    const digest = toBase64(hash.digest());
+    const { backupId } = named;
+    const { signer, signature } = await sign({ backupId, digest, recoveryKeyIds: recoveryKeys.map(({ id }) => id) });
+    const closing = Buffer.from(canonicalJson({ backupId, digest, signer }));
+    const end = Buffer.alloc(closingLength);
+    end.writeUInt32BE(closing.length);
+    await file.writeFile(Buffer.concat([closing, signature, end]));
     await file.sync();
     const { size } = await file.stat();
     await file.close();
     file = undefined;
     await putInPlaceSoon(draft, path);
-    return size;
+    return { bytes: size, digest, signer };
   } catch (error) {
     await file?.close();
     // A file of another backup that is under way is not this one's.
@@ -174,9 +206,35 @@ const parsePreface = (path: string, bytes: Buffer): BackupPreface => {
   throw damaged(path, 'damaged: its preface is not what was written');
 };
 
-const openHead = async (
-  path: string,
-): Promise<{ readonly file: FileHandle; readonly preface: BackupPreface; readonly bytes: Buffer }> => {
+/** What can be read of a backup without a key. It counts only when the file was read to its end. */
+export interface BackupHead {
+  readonly preface: BackupPreface;
+  /** With the key that has signed it. Null in format 1, which is not authentic. */
+  readonly closing: (BackupClosing & { readonly by: Verifier }) | null;
+}
+interface OpenedHead extends BackupHead {
+  readonly file: FileHandle;
+  /** The head of the file, and its preface. */
+  readonly bytes: readonly [Buffer, Buffer];
+  /** Bytes of segments. */
+  readonly segments: number;
+}
+
+/** The closing, whose signature fits it; whether its signer is trusted, the caller decides. */
+const parseClosing = (path: string, bytes: Buffer, signature: Buffer): NonNullable<BackupHead['closing']> => {
+  try {
+    const { backupId, digest, signer } = JSON.parse(bytes.toString('utf8')) as BackupClosing;
+    const by = parseVerifierKey(String(signer));
+    const closing = { backupId: String(backupId), digest: String(digest), signer: String(signer) };
+    const fits = by !== null && Buffer.from(canonicalJson(closing)).equals(bytes);
+    if (fits && isSigned(backupClosingText(closing), signature, publicKeyOf(by))) return { ...closing, by };
+  } catch {
+    // Said below.
+  }
+  throw damaged(path, 'cut off or damaged: its signature does not fit');
+};
+
+const openHead = async (path: string): Promise<OpenedHead> => {
   const file = await open(path, constants.O_RDONLY);
   try {
     const head = Buffer.alloc(headLength);
@@ -184,14 +242,32 @@ const openHead = async (
       throw new ServiceError('validation', `${path} is not a backup of a service`, {
         hint: 'a snapshot of one tenant is restored with dke snapshot, a backup of the root key with dke root restore',
       });
-    if (head.readUInt32BE(8) !== format)
+    const version = head.readUInt32BE(8);
+    if (version < 1 || version > format)
       throw new ServiceError('unsupported', `this version does not know the format of ${path}`, {
         hint: 'use the version that created it, or a newer one',
       });
     const length = head.readUInt32BE(12);
     const bytes = Buffer.alloc(Math.min(length, mostPreface));
     if (length > mostPreface || (await readFully(file, bytes)) < length) throw damaged(path, 'cut off or damaged');
-    return { file, preface: parsePreface(path, bytes), bytes };
+    const preface = parsePreface(path, bytes);
+    const behindPreface = (await file.stat()).size - headLength - length;
+    if (version === 1) return { file, preface, closing: null, bytes: [head, bytes], segments: behindPreface };
+    const before = async (end: number, count: number): Promise<Buffer> => {
+      const part = Buffer.alloc(count);
+      const at = headLength + length + end - count;
+      if (end < count || (await file.read(part, 0, count, at)).bytesRead < count) throw damaged(path, 'cut off');
+      return part;
+    };
+    const signedAt = behindPreface - closingLength;
+    const textLength = (await before(behindPreface, closingLength)).readUInt32BE();
+    if (textLength > mostClosing) throw damaged(path, 'cut off: its end is missing');
+    const signature = await before(signedAt, signatureLength);
+    const text = await before(signedAt - signatureLength, textLength);
+    const closing = parseClosing(path, text, signature);
+    if (closing.backupId !== preface.backupId) throw damaged(path, 'damaged: it is made of two backups');
+    const segments = signedAt - signatureLength - textLength;
+    return { file, preface, closing, bytes: [head, bytes], segments };
   } catch (error) {
     await file.close();
     throw error;
@@ -199,10 +275,26 @@ const openHead = async (
 };
 
 /** What the file says without a key. It counts only when the file was opened: the key depends on it. */
-export const readBackupPreface = async (path: string): Promise<BackupPreface> => {
-  const { file, preface } = await openHead(path);
+export const readBackupHead = async (path: string): Promise<BackupHead> => {
+  const { file, preface, closing } = await openHead(path);
   await file.close();
-  return preface;
+  return { preface, closing };
+};
+
+/** Throws ServiceError unless this verifier's key has signed the backup. */
+export const requireSigner = (path: string, { closing }: BackupHead, verifier: Verifier): void => {
+  if (closing === null)
+    throw new ServiceError(
+      'forbidden',
+      `${path} is not authentic: it has no signature, as backups of earlier versions`,
+      {
+        hint: 'leave out --signer to open it all the same',
+      },
+    );
+  if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;
+  throw new ServiceError('forbidden', `${path} is not authentic: it was signed by ${closing.signer}`, {
+    hint: 'if it was made before the audit key was rotated, specify the former verifier key (formerKeys of dke audit log)',
+  });
 };
 
 /** The key of a backup, opened with one of its recovery keys. The caller releases it. */
@@ -222,12 +314,20 @@ export const openBackupKey = (
 };
 
 /** Plaintext, segment by segment. The buffer is used again. */
-async function* openSegments(core: BackupCore, path: string, key: KeyRef, file: FileHandle): AsyncGenerator<Buffer> {
+async function* openSegments(
+  core: BackupCore,
+  path: string,
+  key: KeyRef,
+  { file, segments }: OpenedHead,
+  take: (sealed: Buffer) => void,
+): AsyncGenerator<Buffer> {
   const sealed = Buffer.allocUnsafeSlow(segmentLength + tagLength);
   const plain = Buffer.allocUnsafeSlow(segmentLength + tagLength);
   for (let index = 0; ; index += 1) {
-    const length = await readFully(file, sealed);
+    const left = segments - index * sealed.length;
+    const length = await readFully(file, sealed.subarray(0, Math.max(0, Math.min(left, sealed.length))));
     const last = length < sealed.length;
+    take(sealed.subarray(0, length));
     if (length < tagLength) throw damaged(path, 'cut off: its end is missing');
     let opened: number;
     try {
@@ -262,9 +362,12 @@ export const readBackup = async (
   path: string,
   own: KeyRef,
   into: (name: string) => BackupSink | undefined,
-): Promise<{ readonly preface: BackupPreface; readonly parts: ReadonlyMap<string, number> }> => {
-  const { file, preface, bytes: prefaceBytes } = await openHead(path);
-  const key = contentKey(core, own, prefaceBytes);
+): Promise<BackupHead & { readonly parts: ReadonlyMap<string, number> }> => {
+  const head = await openHead(path);
+  const { file, preface, closing } = head;
+  const key = contentKey(core, own, head.bytes[1]);
+  const digest = createHash('sha256');
+  for (const bytes of head.bytes) digest.update(bytes);
   const parts = new Map<string, number>();
   try {
     let header = Buffer.alloc(0);
@@ -277,7 +380,7 @@ export const readBackup = async (
       sink = into(name);
       return bytes === 0 ? sink?.end() : undefined;
     };
-    for await (const segment of openSegments(core, path, key, file))
+    for await (const segment of openSegments(core, path, key, head, (sealed) => digest.update(sealed)))
       for (let at = 0; at < segment.length; ) {
         if (left === 0) {
           const end = segment.indexOf(10, at);
@@ -296,7 +399,9 @@ export const readBackup = async (
         if (left === 0) await sink?.end();
       }
     if (left > 0 || header.length > 0) throw damaged(path, 'cut off: its end is missing');
-    return { preface, parts };
+    if (closing !== null && closing.digest !== toBase64(digest.digest()))
+      throw damaged(path, 'damaged: it is not what was signed');
+    return { preface, closing, parts };
   } finally {
     core.release(key);
     await file.close();

@@ -76,6 +76,8 @@ export interface Engine {
         lineage(): string;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
         announce(changes: Changes): Promise<HeadOfChanges>;
+        /** Names of the nodes that are connected now, also while the database is of another version. */
+        running(): Promise<readonly string[]>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;
       }

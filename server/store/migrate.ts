@@ -1,6 +1,7 @@
 // Brings a database to the schema of this version. An empty database gets the tables as they are declared (schema.ts) and counts as
 // migrated; one of a released version takes the steps that it lacks (migrations/), all in one transaction.
 
+import { setTimeout } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import { createTables } from './create-tables.ts';
@@ -52,11 +53,30 @@ const providerOf = (
   ),
 });
 
+/** How long a node of this host that has just ended may still seem to be connected. */
+const endedMs = 5_000;
+const lookEveryMs = 200;
+
+/** Nodes of the version before would take the new rows for rows that were changed from outside. Throws `StoreError` while one runs. */
+const requireNoNode = async ({ shared }: Pick<Engine, 'shared'>): Promise<void> => {
+  const until = performance.now() + endedMs;
+  for (;;) {
+    const names = (await shared?.running()) ?? [];
+    if (names.length === 0) return;
+    if (performance.now() > until)
+      throw new StoreError(
+        'open',
+        `nodes of an earlier version use the database: stop them first (${names.join(', ')}), then start this version on each; nothing was changed`,
+      );
+    await setTimeout(lookEveryMs);
+  }
+};
+
 /** Throws `StoreError`; then nothing was changed. */
 export const migrate = async (
   // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
   db: Kysely<any>,
-  engine: Pick<Engine, 'columns' | 'kindOf'>,
+  engine: Pick<Engine, 'columns' | 'kindOf' | 'shared'>,
   steps: readonly SchemaMigration[] = migrations,
 ): Promise<void> => {
   const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
@@ -65,6 +85,7 @@ export const migrate = async (
     .catch(() => []);
   const foreign = foreignSchema(applied, steps);
   if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.fix}`);
+  if (applied.length > 0 && applied.length < namesOf(steps).length) await requireNoNode(engine);
   const provided = providerOf(engine, steps, applied.length === 0);
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(provided) } });
   const { error, results = [] } = await migrator.migrateToLatest();

@@ -28,7 +28,9 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
       if (!fatal) {
         fatal = true;
         onFatal(
-          new StoreError('io', `writing ${engine.place} failed: what was not confirmed is lost`, { cause: error }),
+          error instanceof StoreError && error.code === 'newer'
+            ? error
+            : new StoreError('io', `writing ${engine.place} failed: what was not confirmed is lost`, { cause: error }),
         );
       }
       return new ServiceError('unavailable', 'the store has failed', { cause: error });

@@ -413,6 +413,18 @@ describe('the way over HTTPS', () => {
     expect(await pair).toBe('label-exists');
     await stop();
   });
+  test('a call whose time is over before its turn in the agent is not sent', async () => {
+    let requests = 0;
+    const { door, stop } = await serve(() => {
+      requests += 1;
+    });
+    const late = { ...caller(), waitedMs: 60_000 };
+    await expect(door.call({ route: 'info', handle: null, head: {}, raw: null }, late)).rejects.toMatchObject({
+      code: 'dependency-timeout',
+    });
+    await stop();
+    expect(requests).toBe(0);
+  });
   test('no server there is unavailable', async () => {
     const door = openHttpService(config('http://127.0.0.1:9'));
     await expect(door.call({ route: 'info', handle: null, head: {}, raw: null }, caller())).rejects.toMatchObject({

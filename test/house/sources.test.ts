@@ -67,6 +67,13 @@ describe('TypeScript', () => {
     );
   });
 
+  test('only test files that share no modules with others put a module in the place of another', () => {
+    // Else the real one may be loaded already (vitest.config.ts).
+    const mocking = typescript.filter((path) => path.startsWith('test/') && /\bvi\.mock\(/.test(read(path)));
+    expect(mocking.filter((path) => path !== 'test/scenario/unreadable-master-key.test.ts')).toEqual([]);
+    expect(read('vitest.config.ts')).toMatch(/\|unreadable-master-key'/);
+  });
+
   test('code writes to standard output only where a person reads it', () => {
     const speakers =
       /^(test\/|server\/cli\/|server\/main\.ts|provider\/client\/main\.ts|provider\/schema\/generate\.ts|provider\/packaging\/main\.ts|server\/web\/)/;

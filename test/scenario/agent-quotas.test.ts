@@ -5,6 +5,7 @@ import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { startDatabase } from '../support/database.ts';
@@ -121,6 +122,33 @@ describe.runIf(isRoot)('one user', () => {
     await gather(1_000, 255 * 1024);
     await working();
     expect(resident() - before).toBeLessThan(200 << 20);
+  });
+
+  test('with calls that its own service never answers stays within its limit of memory', async () => {
+    const place = join(folder, 'pending');
+    const small = await startAgent(place, { environment: { DKE_AGENT_USER_LIMITS: 'memory=4' } });
+    const calls = 1000;
+    const words = [
+      join(import.meta.dirname, '../support/pending-child.ts'),
+      small.socket,
+      String(nobody),
+      String(calls),
+    ];
+    const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] });
+    crowds.push(child);
+    const refused: string[] = [];
+    for await (const line of createInterface({ input: child.stdout })) {
+      refused.push(returnValueName(Number(line)));
+      // The others wait for their answers: at most as many as 4 MiB are.
+      if (refused.length >= calls - 4096 / 8) break;
+    }
+    expect(new Set(refused)).toEqual(new Set(['CKR_DEVICE_MEMORY']));
+    const database = startDatabase({ config, socket: small.socket });
+    expect((await database.call('open', { pin })).rv).toBe('CKR_OK');
+    expect((await database.call('generate', { label: 'ORACLE.TDE.PENDING' })).rv).toBe('CKR_OK');
+    await database.stop();
+    crowds.pop()?.kill('SIGKILL');
+    await small.stop();
   });
 
   test('whose connections do not call C_Initialize loses them after a while', async () => {

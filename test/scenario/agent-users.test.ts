@@ -33,7 +33,9 @@ const why = installed('setpriv', 'systemd-socket-activate')
   ? whyNoOtherUsers
   : 'it takes setpriv and systemd-socket-activate to be several users';
 if (why !== undefined) console.log(`skipped: ${why}`);
-const [agentUser, owner, attacker] = [54_400, 54_321, 65_534];
+const [agentUser, owner] = [54_400, 54_321];
+/** Another one for each way, because each user has a share. */
+let attacker = 65_534;
 const mostConfigurations = limits.configurations.most;
 const pin = 'any';
 const zeroIv = '00'.repeat(16);
@@ -226,6 +228,16 @@ describe.runIf(why === undefined)('an agent for all users', () => {
       // The agent has no business there.
       expect(readdirSync(logs)).toEqual([]);
     },
+    'a long pkcs11.toml that changes before each hello': async () => {
+      const path = configOf(attacker);
+      const said = await greet(
+        Array.from({ length: 60 }, () => path),
+        (n) => writeFileSync(path, tomlOf(`# ${n} ${'x'.repeat(60_000)}\n`)),
+      );
+      expect(said.at(0)).toBe('CKR_OK');
+      expect(said).toContain('CKR_DEVICE_ERROR');
+      await expect.poll(() => agent.log()).toContain(`${path}: cannot be read (the files of uid ${attacker} change`);
+    },
     'a large ca_file that changes before each hello': async () => {
       const where = folderOf(attacker);
       const ca = join(where, 'ca.pem');
@@ -248,6 +260,7 @@ describe.runIf(why === undefined)('an agent for all users', () => {
     },
   };
   test.each(Object.keys(ways))('continues for others while a user names %s', async (way) => {
+    attacker--;
     let over = false;
     const attack = ways[way]?.().finally(() => {
       over = true;

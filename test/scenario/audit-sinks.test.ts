@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import {
   appendFileSync,
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -22,6 +23,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseVerifierKey } from '../../server/base/checkpoint.ts';
 import { toRfc3339 } from '../../server/base/clock.ts';
+import { leafHash } from '../../server/base/merkle-tree.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
 import type { LogItem } from '../../server/ports/log-sink.ts';
 import { openFileSink } from '../../server/sinks/file.ts';
@@ -144,6 +146,74 @@ describe('a file', () => {
     await expect(sink.send([item(4)], 'dke/audit/two')).rejects.toThrow(/a file of its own/);
     expect(recordsOf(linesOf(join(own, 'one.audit.ndjson')))).not.toContain(9);
   });
+
+  test('compares the last record that both have: a log that has another one is a fork, and nothing is written', async () => {
+    const own = join(folder, 'compared');
+    mkdirSync(own);
+    const path = join(own, 'audit.ndjson');
+    const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 0 });
+    const other = (sequence: number): LogItem => ({ ...item(sequence), text: JSON.stringify({ sequence, other: 1 }) });
+    const hashOf = ({ text }: LogItem): string => leafHash(Buffer.from(text, 'utf8')).toString('hex');
+    for (let at = 1; at <= 8; at += 1) expect(await sink.send([item(at)], 'dke/audit/one')).toBeUndefined();
+    const before = readdirSync(own).map((name) => [name, linesOf(join(own, name))]);
+    const fork = (sequence: number) => ({ sequence, hash: hashOf(item(8)) });
+    // The log went back to the third record, and to the last one, and a copy of it has gone on.
+    expect(await sink.send([other(4), other(5)], 'dke/audit/one')).toEqual(fork(5));
+    expect(await sink.send([item(7), other(8), other(9)], 'dke/audit/one')).toEqual(fork(8));
+    expect(await sink.send([other(9)], 'dke/audit/one', { sequence: 8, hash: hashOf(other(8)) })).toEqual(fork(8));
+    expect(readdirSync(own).map((name) => [name, linesOf(join(own, name))])).toEqual(before);
+    expect(await sink.send([item(7), item(8)], 'dke/audit/one')).toBeUndefined();
+    const place = await sink.setAside?.('dke/audit/one', fork(8));
+    expect(place).toBe(join(own, `one.fork-${hashOf(item(8)).slice(0, 16)}.audit.ndjson`));
+    expect(await sink.send([item(1), other(2)], 'dke/audit/one')).toBeUndefined();
+    expect(recordsOf(linesOf(path))).toEqual([1, 2]);
+    expect(readdirSync(own).filter((name) => name.startsWith('one.fork-'))).toHaveLength(before.length);
+  });
+
+  test.skipIf(!onSqlite('a data directory put back by its files'))(
+    'of a data directory that was put back loses no record of either history, and the fork is named',
+    async () => {
+      const path = join(folder, 'reverted.ndjson');
+      const first = await open(sinkTo(path));
+      await createVaults(first, 'one');
+      const { verifierKey } = await first.operations.audit.log();
+      await first.stop();
+      const older = join(folder, 'reverted');
+      cpSync(first.config.dataDirectory, older, { recursive: true, preserveTimestamps: true });
+      const second = await open(sinkTo(path), first.folder);
+      await createVaults(second, 'two', 'three', 'four');
+      await second.stop();
+      const former = readFileSync(path, 'utf8');
+      rmSync(first.config.dataDirectory, { recursive: true });
+      cpSync(older, first.config.dataDirectory, { recursive: true, preserveTimestamps: true });
+      chmodSync(first.config.dataDirectory, 0o700);
+
+      const third = await open(sinkTo(path), first.folder);
+      await createVaults(third, 'another two');
+      await delivered(third);
+      const [found] = (await third.operations.audit.list(administrator, { kind: 'audit.sink-forked', limit: 9 })).items;
+      expect(found).toMatchObject({ details: { name: 'f' } });
+      expect(third.complaints.map(({ message }) => message)).toContainEqual(
+        expect.stringContaining('a sink has other records of the same numbers'),
+      );
+      await third.stop();
+      const aside = readdirSync(folder).find((name) => /\.fork-[0-9a-f]{16}\.reverted\.ndjson$/.test(name));
+      expect(readFileSync(join(folder, aside ?? ''), 'utf8')).toBe(former);
+      const verifier = parseVerifierKey(verifierKey);
+      if (verifier === null) throw new Error('not a verifier key');
+      for (const file of [path, join(folder, aside ?? '')]) {
+        const lines = linesOf(file);
+        const verdict = await verifyAuditLog(
+          (async function* () {
+            yield* lines;
+          })(),
+          verifier,
+        );
+        expect([verdict.findings, verdict.signed]).toEqual([[], recordsOf(lines).length]);
+      }
+      rmSync(first.folder, { recursive: true });
+    },
+  );
 
   test.skipIf(!onSqlite('an older database put back by its files'))(
     'of an older database that was accepted loses no record: the former log stays, and says nothing for the new one',

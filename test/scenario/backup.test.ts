@@ -43,10 +43,12 @@ const onOld = (...args: string[]) => dke(...args, '--config', join(old.folder, '
 const create = (out: string) => onOld('backup', 'create', '--out', at(out));
 const withRecovery = ['--recovery-key', 'recovery.key', '--recovery-passphrase-file', 'recovery-passphrase'];
 const withRoot = ['--root-backup', 'root-backup.key', '--passphrase-file', 'root-passphrase'];
+const signed = ['--signer', 'verifier-key'];
 /** An empty machine: its configuration is in the backup. */
 const newMachine = (): string => mkdtempSync(at('machine-'));
 const restore = (backup: string, machine: string, ...args: string[]) =>
-  dke('backup', 'restore', backup, '--config', join(machine, 'dke.toml'), ...args);
+  dke('backup', 'restore', backup, '--config', join(machine, 'dke.toml'), ...signed, ...args);
+const fromBackup = '--apply-configuration';
 
 const recoveryKey = async (): Promise<string> => {
   const made = await dke(
@@ -80,6 +82,8 @@ beforeAll(async () => {
   xks = await createXksEndpoint({ server: old, api: api() }, 'cloud');
   sealed = await xks.encrypt(Buffer.alloc(32, 7));
   expect(sealed.status).toBe(200);
+  const { verifierKey } = await api().call<{ readonly verifierKey: string }>('GET', '/api/audit/log');
+  writeFileSync(at('verifier-key'), `${verifierKey}\n`);
   const early = await create('early.dkebackup');
   expect([early.code, early.stderr]).toEqual([0, expect.stringContaining('dke root backup')]);
   const root = await onOld(
@@ -101,12 +105,17 @@ beforeAll(async () => {
   busy = false;
   await writing;
   expect([made.code, made.stderr]).toEqual([0, '']);
-  expect(JSON.parse(made.stdout)).toMatchObject({ rootEpoch: 1, rootKeyBackup: 'current', bytes: expect.any(Number) });
+  expect(JSON.parse(made.stdout)).toMatchObject({
+    ...{ rootEpoch: 1, rootKeyBackup: 'current', bytes: expect.any(Number), signer: verifierKey },
+  });
 
   await until('the receipt of the backup', async () => {
     const { items } = await api().call<Page<AuditRecord>>('GET', '/api/audit?kind=service.backed-up');
     const { backupId } = JSON.parse(made.stdout) as { readonly backupId: string };
-    return items.some(({ details }) => details.backupId === backupId) ? true : undefined;
+    const digest = /^[A-Za-z0-9+/]{43}=$/;
+    return items.some(({ details }) => details.backupId === backupId && digest.test(String(details.digest)))
+      ? true
+      : undefined;
   });
   // Changes after the backup.
   await api().send('DELETE', `/api/tokens/${kept.record.id}`);
@@ -127,15 +136,22 @@ test('a backup is encrypted, readable by its user alone, and leaves no copy of t
 });
 
 test('it is verified anywhere, every key of it with the backup of the root key', async () => {
-  const keys = await dke('backup', 'verify', 'service.dkebackup', ...withRecovery, ...withRoot);
+  const keys = await dke('backup', 'verify', 'service.dkebackup', ...signed, ...withRecovery, ...withRoot);
   expect([keys.code, keys.stderr]).toEqual([0, '']);
   expect(JSON.parse(keys.stdout)).toMatchObject({
+    authentic: true,
     depth: 'keys',
     configuration: true,
     rootEpochs: [1],
     findings: [],
     valid: true,
   });
+});
+
+test('without the verifier key, the first line says that it is not authentic', async () => {
+  const { code, stdout, stderr } = await dke('backup', 'verify', 'service.dkebackup', ...withRecovery);
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/^dke: not authentic: /)]);
+  expect(JSON.parse(stdout)).toMatchObject({ authentic: false, depth: 'database' });
 });
 
 describe('a restore that fails says why, and leaves nothing behind', () => {
@@ -168,7 +184,7 @@ describe('a restore that fails says why, and leaves nothing behind', () => {
   ];
   test.each(without)('%s', async (_, args, exit, message) => {
     const machine = newMachine();
-    const { code, stderr } = await restore('service.dkebackup', machine, ...args);
+    const { code, stderr } = await restore('service.dkebackup', machine, fromBackup, ...args);
     expect([code, stderr]).toEqual([exit, expect.stringMatching(message)]);
     expect(readdirSync(machine)).toEqual([]);
   });
@@ -177,7 +193,7 @@ describe('a restore that fails says why, and leaves nothing behind', () => {
     const machine = newMachine();
     mkdirSync(join(machine, 'dke-data'));
     writeFileSync(join(machine, 'dke-data', 'dke.db'), 'of another service');
-    const { code, stderr } = await restore('service.dkebackup', machine, ...withRecovery, ...withRoot);
+    const { code, stderr } = await restore('service.dkebackup', machine, fromBackup, ...withRecovery, ...withRoot);
     expect([code, stderr]).toEqual([5, expect.stringMatching(/is not empty.*nothing was changed/)]);
     expect(readFileSync(join(machine, 'dke-data', 'dke.db'), 'utf8')).toBe('of another service');
     expect(existsSync(join(machine, 'dke.toml'))).toBe(false);
@@ -213,7 +229,7 @@ test('on a new machine everything is there, and the quarantine lists what was ch
   const machine = newMachine();
   // The sink is the only thing that was saved of the old machine next to the backups.
   copyFileSync(join(old.folder, 'audit.ndjson'), join(machine, 'audit.ndjson'));
-  const restored = await restore('service.dkebackup', machine, ...withRecovery, ...withRoot);
+  const restored = await restore('service.dkebackup', machine, fromBackup, ...withRecovery, ...withRoot);
   expect([restored.code, restored.stderr]).toEqual([0, '']);
   const said = JSON.parse(restored.stdout) as { readonly auditRecords: number };
   expect(said).toMatchObject({ findings: [], valid: true, dataDirectory: join(machine, 'dke-data') });
@@ -271,5 +287,8 @@ test('a root key that is already there is used', async () => {
   const refused = await restore('another.dkebackup', machine, ...withRecovery, ...withRoot);
   expect([refused.code, refused.stderr]).toEqual([6, expect.stringMatching(/leave out --root-backup/)]);
   const restored = await restore('another.dkebackup', machine, ...withRecovery);
-  expect([restored.code, restored.stderr]).toEqual([0, '']);
+  expect([restored.code, restored.stderr]).toEqual([
+    0,
+    expect.stringMatching(/^dke: dke\.toml differs.*which is not applied.*\n- \[root\]\n- path = "keys\/root\.key"\n$/),
+  ]);
 });

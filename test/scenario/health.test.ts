@@ -1,9 +1,11 @@
 // The service's answers about its own health, for each kind of caller: a cloud key service calls GetHealthStatus and no one
 // else asks anything. A supervisor asks whether a restart would help, a container's health check asks with the service's own command.
+import { once } from 'node:events';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
+import { connectRaw } from '../support/raw-tls.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 
@@ -28,6 +30,16 @@ test('GetHealthStatus turns bad with the root key, and good again, though nothin
   expect(await site.api.send('GET', '/health/live')).toMatchObject({ status: 200, text: '{"status":"live"}' });
   renameSync(`${rootKey}.away`, rootKey);
   await expect.poll(answer).toMatchObject({ status: 200 });
+});
+
+test('a balancer that speaks HTTP/1.0, without a Host header, gets 200', async () => {
+  const socket = await connectRaw(site.server, undefined);
+  const chunks: Buffer[] = [];
+  socket.on('data', (bytes: Buffer) => chunks.push(bytes));
+  const end = once(socket, 'close');
+  socket.write('GET /health HTTP/1.0\r\n\r\n');
+  await end;
+  expect(Buffer.concat(chunks).toString('latin1')).toMatch(/^HTTP\/1\.[01] 200 .*\{"status":"healthy"\}$/s);
 });
 
 test('dke server health: healthy, unhealthy, and a service that does not run', async () => {

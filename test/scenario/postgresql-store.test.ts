@@ -150,8 +150,16 @@ describe('a database that is not to be used', () => {
   });
   test('one that confirms what it may lose', async () => {
     const hasty = postgres.createDatabase('hasty');
-    postgres.run('hasty', 'alter database hasty set synchronous_commit = off');
-    expect(await refusalOf(tomlOf(hasty))).toContain('may lose what it confirms');
+    const setPages = (value: string): void => {
+      postgres.run('hasty', `alter system set full_page_writes = ${value}`);
+      postgres.run('hasty', 'select pg_reload_conf()');
+    };
+    setPages('off');
+    try {
+      expect(await refusalOf(tomlOf(hasty))).toContain('may lose what it confirms (full_page_writes is off)');
+    } finally {
+      setPages('on');
+    }
     expect(postgres.run('hasty', "select count(*) from pg_tables where schemaname = 'public'")).toBe('0');
   });
   test('one that is not there, and a server that is not', async () => {

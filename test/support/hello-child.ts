@@ -3,34 +3,12 @@
 // each C_Initialize, a number, or "closed".
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { calls } from '../../provider/schema/calls.ts';
 import { frame } from './frame-client.ts';
+import { becomeUser, helloBody, plainHello } from './hello.ts';
 
-const user = Number(process.env.DKE_TEST_USER ?? process.getuid?.() ?? 0);
-if (user !== process.getuid?.()) {
-  process.setgroups?.([]);
-  process.setgid?.(user);
-  process.setuid?.(user);
-}
+becomeUser(Number(process.env.DKE_TEST_USER ?? process.getuid?.() ?? 0));
 
-const array = (bytes: Buffer): Buffer => {
-  const head = Buffer.alloc(5);
-  head[0] = 1;
-  head.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([head, bytes]);
-};
-const signature = Buffer.from('ayyay');
-const body = (hello: string): Buffer => {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(calls.C_Initialize.code, 0);
-  head.writeUInt32BE(signature.length, 4);
-  const handshake = Buffer.from('PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1');
-  return Buffer.concat([head, signature, array(handshake), Buffer.from([1]), array(Buffer.from(`${hello}\0`))]);
-};
-const helloOf = (line: string): string =>
-  line.startsWith('{')
-    ? line
-    : JSON.stringify({ config: line, library: '1.0', pid: process.pid, process: 'guest', login: null, sessions: [] });
+const helloOf = (line: string): string => (line.startsWith('{') ? line : plainHello(line));
 
 const initialize = (path: string, line: string): Promise<string> =>
   new Promise((resolve) => {
@@ -38,7 +16,7 @@ const initialize = (path: string, line: string): Promise<string> =>
     let received = Buffer.alloc(0);
     socket.on('error', () => resolve('closed'));
     socket.on('close', () => resolve('closed'));
-    socket.on('connect', () => socket.write(Buffer.concat([Buffer.from([0xd1]), frame(1, body(helloOf(line)))])));
+    socket.on('connect', () => socket.write(Buffer.concat([Buffer.from([0xd1]), frame(1, helloBody(helloOf(line)))])));
     socket.on('data', (bytes) => {
       received = Buffer.concat([received, bytes]);
       const answer = received.subarray(1 + 12);

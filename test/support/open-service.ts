@@ -70,6 +70,7 @@ export const openTestService = async (
     readonly toml?: string;
     readonly acceptDatabase?: boolean;
     readonly logState?: Parameters<typeof openService>[0]['logState'];
+    readonly showFirstToken?: (token: string) => void;
   } = {},
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
@@ -95,6 +96,7 @@ export const openTestService = async (
     onFatal: (error) => {
       fatal.push(error);
     },
+    showFirstToken: options.showFirstToken,
     // What Argon2id does with more is the same, and takes a second on a busy machine.
     passwordParameters: { memory: 1024, passes: 1 },
     connection: { peerOf: () => null, afterSent: () => undefined },

@@ -148,6 +148,7 @@ const sizes = {
   'strikes at a server': [1, 3, 'system calls that are struck, of each operation'],
   templates: [300, 50_000, 'random templates of each call'],
   'swapped values': [60, 2000, 'values that are swapped in a snapshot, spread evenly over all of them'],
+  'spoilt backups': [12, 200, 'rows that are changed in a backup'],
   'wrapping kills': [2, 5, 'kills while keys are wrapped'],
 } as const satisfies Readonly<Record<string, readonly [short: number, long: number, what: string]>>;
 

@@ -25,11 +25,10 @@ Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const C
   int encrypting = Encrypting(direction);
   if (parameters.mode == CipherMode::kGcm) {
     if (fresh && EVP_CipherInit_ex(context, cipher, nullptr, nullptr, nullptr, encrypting) != 1) return CryptoFailure("GCM");
-    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(parameters.iv_length), nullptr) != 1) {
-      (void)CryptoFailure("");
-      return Unsupported("the GCM IV is longer than supported");
+    if (EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_IVLEN, static_cast<int>(parameters.iv_length), nullptr) != 1 ||
+        EVP_CipherInit_ex(context, nullptr, nullptr, secret, iv, encrypting) != 1) {
+      return CryptoFailure("GCM");
     }
-    if (EVP_CipherInit_ex(context, nullptr, nullptr, secret, iv, encrypting) != 1) return CryptoFailure("GCM");
     int ignored = 0;
     if (parameters.aad_length != 0 &&
         EVP_CipherUpdate(context, nullptr, &ignored, parameters.aad, static_cast<int>(parameters.aad_length)) != 1) {

@@ -14,7 +14,7 @@ namespace dke {
 
 struct CipherParameters {
   CipherMode mode;
-  uint8_t iv[256];
+  uint8_t iv[128];
   size_t iv_length = 0;
   const uint8_t* aad = nullptr;
   size_t aad_length = 0;

@@ -157,12 +157,13 @@ size_t FrameLoop::HandOn(Connection* connection, const uint8_t* data, size_t len
   return at;
 }
 
-// The limits of one connection's share, for the socket and the lane alike. False: the frame waits,
-// until the next round or until the peer has taken its answers.
+// The limits of the share of a connection, and of its user, for the socket and the lane alike.
+// False: the frame waits, until the next round or until the peer has taken its answers.
 bool FrameLoop::MayServe(Connection* connection, int budget) {
   if (connection->paused) return false;
-  if (budget <= 0) MarkReady(connection);
-  return budget > 0;
+  const bool may = budget > 0 && HasTurn(connection->user.get());
+  if (!may) MarkReady(connection);
+  return may;
 }
 
 // Answers one frame, from what was learned or by the handler. The connection may be closed after
@@ -172,7 +173,9 @@ void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_
   ++frames_;
   if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
   spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
-  if (connection->replays != nullptr) {
+  // While the handler still has a message of the connection, it has all that follow: it may not have begun with that one, which
+  // may change what an Init reads, and nothing may be answered ahead of it.
+  if (connection->replays != nullptr && connection->awaited == 0) {
     const size_t known = connection->replays->Answer(body, length, reply(), options_.max_frame);
     if (known > 0) {
       ++replayed_frames_;

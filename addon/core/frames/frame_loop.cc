@@ -85,7 +85,10 @@ namespace {
 
 constexpr uint32_t kLargestFrame = 64u << 20;
 constexpr size_t kHighWater = 256 * 1024;
-constexpr int kEventsPerRound = 64;
+// As many as one user may have connections: else that one would have most rounds alone.
+constexpr int kEventsPerRound = 4096;
+// How long a user may have the loop in one round when there are others, in nanoseconds.
+constexpr int64_t kTurn = 2'000'000;
 // Calls "flow" while the pause between two of them is at most this many spin windows. A wake-up across CPUs costs about two
 // windows of the usual 20 microseconds, so a peer that calls without a pause is recognised even while the loop still sleeps.
 constexpr int64_t kFlowWindows = 10;
@@ -190,9 +193,11 @@ FrameLoop::RunResult FrameLoop::Rounds(FrameHandler* handler, bool glance) {
   if (!without_sequences) LeaveRestartableSequences();
   without_sequences = true;
 
-  epoll_event events[kEventsPerRound];
+  static thread_local std::vector<epoll_event> room(kEventsPerRound);
+  epoll_event* const events = room.data();
   for (bool looked = false;; looked = true) {
     deferred_.clear();
+    ++round_;
     const uint32_t raised = signal_fired_ || signal_->raised() ? signal_->Take() : 0;
     signal_fired_ = false;
     if ((raised & FrameSignal::kStop) != 0) Stop();
@@ -251,7 +256,7 @@ int FrameLoop::Wait(epoll_event* events, int capacity) {
     const int64_t now = Now();
     const bool flowing = now - last_busy_ <= kFlowWindows * window && spin_wanted_;
     spin_policy_.Note(now - last_busy_, window);
-    TakeCensus(options_.census_clock == nullptr ? now : options_.census_clock());
+    TakeCensus(options_.clock == nullptr ? now : options_.clock());
     frames_seen_ = frames_;
     last_busy_ = now;
     spin_wanted_ = false;
@@ -270,18 +275,40 @@ int FrameLoop::SleepTimeout() const {
   return left <= 0 ? 0 : static_cast<int>(std::min<int64_t>(left / 1'000'000 + 1, INT32_MAX));
 }
 
+// However many connections a user has, others are served after one turn. A connection whose user is
+// behind joins the queue, so that it does not overtake those that are there.
+bool FrameLoop::HasTurn(FrameUser* user) {
+  if (!users_.several()) return true;
+  if (!serving_ready_ && user->behind + 1 >= round_) return false;
+  const int64_t now = options_.clock == nullptr ? Now() : options_.clock();
+  if (user->round != round_) {
+    user->round = round_;
+    user->turn_ends = now + kTurn;
+  }
+  return now < user->turn_ends;
+}
+
 void FrameLoop::ServeReady() {
+  std::vector<uint64_t> left;
+  serving_ready_ = true;
   size_t served = 0;
   for (; served < serving_.size() && !failed_; ++served) {
     const auto found = connections_.find(serving_[served]);
     if (found == connections_.end()) continue;
     Connection* const connection = found->second.get();
+    if (!HasTurn(connection->user.get())) {
+      connection->user->behind = round_;
+      left.push_back(connection->id);
+      continue;
+    }
     connection->ready = false;
     if (!connection->lane_rest.empty()) ServeLane(connection);
     if (!connection->paused) connection->in.Discard(Consume(connection, connection->in.data(), connection->in.size()));
     ServeLane(connection);
   }
-  ready_.insert(ready_.end(), serving_.begin() + static_cast<std::ptrdiff_t>(served), serving_.end());
+  serving_ready_ = false;
+  left.insert(left.end(), serving_.begin() + static_cast<std::ptrdiff_t>(served), serving_.end());
+  ready_.insert(ready_.begin(), left.begin(), left.end());
   serving_.clear();
 }
 

@@ -64,9 +64,9 @@ struct FrameOptions {
   uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
-  // By which callers are counted, in nanoseconds: a test's clock can stand still. Null: the
-  // monotonic one.
-  int64_t (*census_clock)() = nullptr;
+  // By which callers are counted and turns end, in nanoseconds: a test's clock can stand still.
+  // Null: the monotonic one.
+  int64_t (*clock)() = nullptr;
 };
 
 struct FrameStatistics {
@@ -236,6 +236,7 @@ class FrameLoop {
   int Gather(epoll_event* events, int capacity);
   int Spin(epoll_event* events, int capacity, int64_t from, int64_t window);
   int SleepTimeout() const;
+  bool HasTurn(FrameUser* user);
   void ServeReady();
   void Accept();
   bool MayConnect(const FramePeer& peer, FrameUser* user);
@@ -302,8 +303,11 @@ class FrameLoop {
   std::unordered_map<uint64_t, std::unique_ptr<Connection>> connections_;
   std::vector<std::unique_ptr<Connection>> deferred_;  // freed when no event of the current batch can name them
   std::deque<uint64_t> closed_;                         // to be reported to the handler
-  std::vector<uint64_t> ready_;                         // connections with whole frames already in memory
+  // Connections with whole frames already in memory, those that have waited longest first.
+  std::vector<uint64_t> ready_;
   std::vector<uint64_t> serving_;
+  bool serving_ready_ = false;
+  uint64_t round_ = 1;
   Connection* lone_ = nullptr;  // the only one that had anything to read in the last round
   uint64_t lone_rounds_ = 0;    // for how many rounds that has been so
   uint64_t lone_unasked_ = 0;   // how often it was read since the others were polled

@@ -261,9 +261,9 @@ void ReplayCache::Suspend(const OperationSlot& slot, bool suspended) {
   }
 }
 
-// What was started was handed to the handler before it could say this.
+// Nothing runs here while the handler has a message (FrameLoop::Respond), and only the handler says this.
 void ReplayCache::Forget() {
-  running_.clear();
+  DKE_ASSERT(running_.empty());
   known_.clear();
 }
 

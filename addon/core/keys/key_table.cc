@@ -195,9 +195,9 @@ Result<EvpPkeyPtr> FindRsa(int bits, const std::atomic<bool>* ending) {
     EVP_PKEY_CTX_set_app_data(context.get(), const_cast<std::atomic<bool>*>(ending));
     EVP_PKEY_CTX_set_cb(context.get(), GoesOn);
   }
-  EVP_PKEY* pkey = nullptr;
-  if (EVP_PKEY_generate(context.get(), &pkey) != 1) return CryptoFailure("RSA key generation");
-  return EvpPkeyPtr(pkey);
+  EvpPkeyPtr pkey(NewPair(context.get()));
+  if (pkey == nullptr) return CryptoFailure("RSA key generation");
+  return pkey;
 }
 
 Result<KeyRef> GenerateRsa(int bits) {
@@ -208,8 +208,7 @@ Result<KeyRef> GenerateRsa(int bits) {
 
 Result<KeyRef> GenerateEc(Curve curve) {
   const CurveRow& row = Row(curve);
-  EVP_PKEY* pkey = row.form == CurveForm::kWeierstrass ? EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", row.group)
-                                                       : EVP_PKEY_Q_keygen(nullptr, nullptr, row.group);
+  EVP_PKEY* pkey = row.form == CurveForm::kWeierstrass ? NewPair("EC", row.group) : NewPair(row.group);
   return Generated(pkey, "key generation on a curve");
 }
 

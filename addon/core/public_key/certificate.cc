@@ -55,7 +55,7 @@ Result<std::string> CreateSelfSignedCertificate(const std::string& key_path, con
     if (!IsPlainName(name)) return BadArgument("a certificate's name is a DNS name or an IP address");
     alternatives += (alternatives.empty() ? "" : ",") + std::string(IsAddress(name) ? "IP:" : "DNS:") + name;
   }
-  EvpPkeyPtr key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "prime256v1"));
+  EvpPkeyPtr key(NewPair("EC", "prime256v1"));
   X509Ptr certificate(X509_new());
   if (key == nullptr || certificate == nullptr) return CryptoFailure("certificate");
   X509* x509 = certificate.get();

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/random.h"
+
 namespace dke {
 namespace {
 
@@ -176,6 +178,7 @@ Result<std::vector<uint8_t>> RsaEncrypt(KeyRef ref, const RsaEncryptionParameter
   if (!context.ok()) return context.status();
   std::vector<uint8_t> out(static_cast<size_t>(EVP_PKEY_get_size(key.pkey.get())));
   size_t length = out.size();
+  DKE_RETURN_IF_ERROR(StirPublic());
   if (EVP_PKEY_encrypt(context.value().get(), out.data(), &length, input, input_length) != 1) {
     (void)CryptoFailure("");
     return DataLength("the input is too long for the key");

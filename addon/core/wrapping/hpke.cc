@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/random.h"
 #include "digests/kdf.h"
 
 namespace dke {
@@ -134,7 +135,7 @@ const EVP_CIPHER* Gcm() { return AesCipher(Row(CipherMode::kGcm), kAesKey); }
 }  // namespace
 
 Result<KeyRef> GenerateHpkeKey() {
-  EvpPkeyPtr pair(EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519"));
+  EvpPkeyPtr pair(NewPair("X25519"));
   if (pair == nullptr) return CryptoFailure("X25519 key generation");
   return AddPkey(std::move(pair), true);
 }
@@ -196,7 +197,7 @@ Result<std::vector<uint8_t>> HpkeSealKey(const uint8_t* recipient, size_t recipi
   if (recipient_length != kHpkePublic) return BadArgument("an X25519 public key has 32 bytes");
   Result<SecureBuffer> value = ValueToWrap(key);
   if (!value.ok()) return value.status();
-  EvpPkeyPtr ephemeral(EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519"));
+  EvpPkeyPtr ephemeral(NewPair("X25519"));
   if (ephemeral == nullptr) return CryptoFailure("X25519 key generation");
   return HpkeSealWith(ephemeral.get(), recipient, context, value.value().data(), value.value().size());
 }
@@ -206,7 +207,7 @@ Result<std::vector<uint8_t>> HpkeSealKek(const uint8_t* recipient, size_t recipi
   KeyUse kek(ref);
   if (!kek) return BadKey();
   if (kek->description.kind != KeyKind::kKek) return WrongKeyType();
-  EvpPkeyPtr ephemeral(EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519"));
+  EvpPkeyPtr ephemeral(NewPair("X25519"));
   if (ephemeral == nullptr) return CryptoFailure("X25519 key generation");
   return HpkeSealWith(ephemeral.get(), recipient, context, kek->secret.data(), kek->secret.size());
 }

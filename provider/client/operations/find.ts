@@ -1,6 +1,5 @@
 // Searching for objects (PKCS#11 2.40, section 5.7). Label and class go to the service's index; the other attributes of the
 // template are compared here. Session objects come first; token objects follow page by page, as they are asked for.
-import { randomUUID } from 'node:crypto';
 import { core } from '../../../addon/core.ts';
 import type { FindHead } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -13,6 +12,7 @@ import { classNamed, isReadable, type ObjectView } from '../object-view.ts';
 import type { Operation } from '../operation.ts';
 import { inSlices } from '../slices.ts';
 import { equalValues, sameOrNull } from '../template.ts';
+import { uniqueId } from '../unique-id.ts';
 import { readValue } from './value.ts';
 
 /** Token objects asked for at once. */
@@ -82,7 +82,7 @@ export class FindOperation implements Operation {
   }
 
   async #more(head: FindHead): Promise<void> {
-    const requestId = randomUUID();
+    const requestId = uniqueId();
     const { answer } = await this.#application.ask('findObjects', null, head, null, requestId);
     const found: number[] = [];
     for (const object of answer.objects) {

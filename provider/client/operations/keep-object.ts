@@ -1,5 +1,4 @@
 // Where a new object is kept: a session object's key in the addon, a token object with the service.
-import { randomUUID } from 'node:crypto';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { attributeName, CKA } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -11,6 +10,7 @@ import { describeNew, type SharedKey } from '../object-view.ts';
 import { kindOf } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { equalValues } from '../template.ts';
+import { uniqueId } from '../unique-id.ts';
 import { ownCopy } from './parts.ts';
 
 export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
@@ -21,7 +21,7 @@ export const keepInSession = (session: Session, attributes: AttributeMap, key: S
   try {
     // The session may have been closed while the key was made.
     if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed in the meantime');
-    attributes.set(CKA.UNIQUE_ID, Buffer.from(randomUUID()));
+    attributes.set(CKA.UNIQUE_ID, Buffer.from(uniqueId()));
     if (key !== null) describeKey(attributes, key.ref);
     return session.application.addObject(session, attributes, key).handle;
   } catch (error) {

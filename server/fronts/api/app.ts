@@ -4,6 +4,7 @@
 import { type Context, Hono } from 'hono';
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { LimitRefusals } from '../../base/limit-refusals.ts';
 import { createShares } from '../../base/shares.ts';
 import { Waiting } from '../../base/waiting.ts';
 import type { Approval } from '../../domain/approval.ts';
@@ -30,6 +31,9 @@ export interface ApiFrontOptions {
   readonly document: () => string;
   /** Address of the peer of a request, where the server knows it. */
   readonly peerOf: (context: Context) => string | null;
+  /** The connection of this request belongs to a caller who has authenticated. */
+  readonly proven?: (context: Context, caller: string) => void;
+  readonly refused?: LimitRefusals['refused'];
   /** Runs once the answer has been handed to the socket. */
   readonly afterSent: (context: Context, done: () => void) => void;
 }
@@ -79,6 +83,8 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       const approval = error.request as Approval;
       return json(representApproval(approval), 202, { location: `${prefix}/approvals/${approval.id}` });
     }
+    if (error instanceof ServiceError && error.code === 'rate-limited')
+      options.refused?.('api-requests', options.peerOf(context));
     return answerError(error, requestId, (cause) =>
       log.error('an API request failed', { requestId, path: context.req.path, error: cause }),
     );
@@ -105,7 +111,9 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   });
   bindAll(({ needs }) => needs === 'sign-in');
   app.use('*', async function authenticate(context, next) {
-    context.set('caller', actIn(context, await authenticator.authenticate(context, context.get('requestId'))));
+    const caller = await authenticator.authenticate(context, context.get('requestId'));
+    options.proven?.(context, caller.actor.id);
+    context.set('caller', actIn(context, caller));
     await next();
   });
   bindAll(({ needs }) => needs !== 'sign-in');

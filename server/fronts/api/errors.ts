@@ -32,6 +32,9 @@ export const problemRows = {
   internal: { status: 500, title: 'Internal error' },
 } as const satisfies Record<ServiceErrorCode, ProblemRow>;
 
+/** Of a limit that does not say when it ends. */
+const usualPauseSeconds = 5;
+
 /** An answer is not much longer than the request that it refuses. */
 const mostFaults = 50;
 
@@ -77,7 +80,8 @@ export const answerError = (error: unknown, requestId: string, report: (error: u
   if (error.code === 'internal') report(error);
   const row = problemRows[error.code];
   const headers: Record<string, string> = error instanceof HttpRefusal ? { ...error.headers } : {};
-  if (error.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.retryAfterSeconds);
+  const retryAfter = error.retryAfterSeconds ?? (error.code === 'rate-limited' ? usualPauseSeconds : undefined);
+  if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   if (error.code === 'unauthenticated') headers['www-authenticate'] = 'Bearer realm="dke"';
   return answerProblem(
     {

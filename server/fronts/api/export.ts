@@ -11,8 +11,9 @@ import { representKey, representRequest } from './represent.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
-/** A reader that takes nothing for this long is not waited for. */
+/** A reader that takes nothing for this long is not waited for, nor one that takes less than this in the long run. */
 const stallMs = 60_000;
+const leastBytesPerMs = 16;
 
 /** A file that is sent while it is read, as the connection takes it. */
 export class StreamedFile {
@@ -23,6 +24,10 @@ export class StreamedFile {
   readonly #ended: (() => void)[] = [];
   #isEnded = false;
   #stalled: NodeJS.Timeout | undefined;
+  #bytes = 0;
+  /** How long its reader was waited for, and since when it is. */
+  #waitedMs = 0;
+  #waitsSince = 0;
 
   constructor(contentType: string, name: string, pieces: AsyncIterable<Uint8Array>) {
     this.contentType = contentType;
@@ -33,11 +38,13 @@ export class StreamedFile {
         start: (controller) => this.#await(controller),
         pull: async (controller) => {
           clearTimeout(this.#stalled);
+          this.#waitedMs += performance.now() - this.#waitsSince;
           try {
             const { value, done } = await this.#iterator.next();
             if (this.#isEnded) return;
             if (done !== true) {
               controller.enqueue(value);
+              this.#bytes += value.byteLength;
               this.#await(controller);
               return;
             }
@@ -71,10 +78,15 @@ export class StreamedFile {
   }
 
   #await(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    this.#stalled = setTimeout(() => {
-      this.stop();
-      controller.error(new Error('the reader of a file takes nothing'));
-    }, stallMs);
+    this.#waitsSince = performance.now();
+    const left = stallMs + this.#bytes / leastBytesPerMs - this.#waitedMs;
+    this.#stalled = setTimeout(
+      () => {
+        this.stop();
+        controller.error(new Error('the reader of a file takes nothing, or too little'));
+      },
+      Math.min(stallMs, left),
+    );
     this.#stalled.unref();
   }
 }

@@ -378,7 +378,7 @@ export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit
   note,
 });
 
-export const representSink = ({ deliveredAt, failure, lostAt, ...sink }: LogSinkState): audit.AuditSink => ({
+export const representSink = ({ deliveredAt, failure, lostAt, fork: _, ...sink }: LogSinkState): audit.AuditSink => ({
   name: sink.name,
   type: sink.type,
   target: sink.target,

@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { markProven } from '../../base/connection-proof.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { LimitRefusals } from '../../base/limit-refusals.ts';
 import type { MadeKey, Operations, ShownCertificate, TdeCaller } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
@@ -53,6 +55,7 @@ export interface TdeFrontOptions {
   readonly requestId: () => string;
   /** Told of every request when its answer leaves: the route (or `unknown`), the status, and how long it took. */
   readonly observe: (route: TdeRoute | 'unknown', status: number, durationMs: number) => void;
+  readonly refused?: LimitRefusals['refused'];
   /** Told of each request when it begins; the trace says more when it ends. Absent: it is not observed. */
   readonly describe?: ((incoming: IncomingMessage, trace: TdeTrace) => void) | undefined;
   /** What an answer says of the state of the service's objects. */
@@ -307,7 +310,7 @@ const runner = (tde: Operations['tde'], core: Pick<CryptoCore, 'wipe'>) => {
 export type TdeFront = RawFront;
 
 export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
-  const { operations, core, log, requestId, epoch, observe, describe } = options;
+  const { operations, core, log, requestId, epoch, observe, refused, describe } = options;
   const outbox = createOutbox();
   const wipe = (buffer: Uint8Array): void => core.wipe(buffer);
 
@@ -328,6 +331,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'path not found');
     trace.route = path.route;
     const caller = await authenticate(incoming, path, id);
+    markProven(incoming.socket, caller.application.id);
     trace.caller = caller.application.id;
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type must be ${envelopeType}`);
@@ -397,6 +401,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     // The URL holds the access_guid: the log names the route by the id of the request only.
     if (known.code === 'internal') log.error('a TDE request failed', { requestId: id, error });
     else log.debug('a TDE request was refused', { requestId: id, code: known.code });
+    if (known.code === 'rate-limited') refused?.('tde-requests', incoming.socket.remoteAddress ?? null);
     const { status, body } = toProblem(known, id);
     send(incoming, outgoing, id, trace, status, 'application/problem+json', Buffer.from(JSON.stringify(body)), false);
   };

@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+import { markProven } from '../../base/connection-proof.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
@@ -134,6 +135,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
         return probeAnswer(context, endpoint);
       }
       authenticate(incoming, body, trace, endpoint);
+      markProven(incoming.socket, endpoint.id);
       trace.authDone = performance.now();
       const parsed = parseXksBody(core, path.operation, body);
       trace.parsed = parsed;
@@ -181,6 +183,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
         requestId,
       ];
       if (status === 405) headers.push('Allow', 'POST');
+      if (status === 429) headers.push('Retry-After', '1');
       // What was not read of a request cannot be told from the next one.
       const isUnread = (): boolean => !incoming.complete && hasBody(incoming);
       const unread = isUnread();

@@ -14,7 +14,17 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { DoubtedLog } from './doubted-log.ts';
 import { forwardToSink } from './forward-to-sink.ts';
-import { addLost, logName, lostSettingOf, parseCursor, parseLost, settingOf, takes } from './sink-cursor.ts';
+import {
+  addLost,
+  forkSettingOf,
+  logName,
+  lostSettingOf,
+  parseCursor,
+  parseFork,
+  parseLost,
+  settingOf,
+  takes,
+} from './sink-cursor.ts';
 
 export interface LogForwarding {
   start(): void;
@@ -89,6 +99,7 @@ export const createLogForwarding = (
             forwarded: record,
             lag,
             ...lost,
+            fork: parseFork(await store.read.settings.get(forkSettingOf(target))) ?? null,
             deliveredAt,
             failure,
           };

@@ -1,13 +1,16 @@
 // The loop of one sink: it sends what comes next, and pauses when there is nothing, or when the sink takes nothing.
 
 import { ItemRefused } from '../../base/outside.ts';
+import { serviceActor } from '../../domain/actor.ts';
 import type { Fleet } from '../../ports/fleet.ts';
-import type { Forwarded, LogItem, LogSink, LogSinkState } from '../../ports/log-sink.ts';
+import type { Forwarded, KnownRecord, LogFork, LogItem, LogSink, LogSinkState } from '../../ports/log-sink.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
+import { aboutService, recordEvent } from '../shared/record-event.ts';
 import type { DoubtedLog } from './doubted-log.ts';
 import { readNext } from './forwarded-items.ts';
-import { addLost, type Cursor, logName, parseCursor, settingOf } from './sink-cursor.ts';
+import { addLost, type Cursor, forkSettingOf, logName, parseCursor, settingOf } from './sink-cursor.ts';
 
 const pollMs = 500;
 const shortestPauseMs = 500;
@@ -49,13 +52,15 @@ const sendParts = async (
   sink: Pick<LogSink, 'send'>,
   items: readonly LogItem[],
   log: string,
-): Promise<readonly LogItem[]> => {
+  before: KnownRecord | undefined,
+): Promise<readonly LogItem[] | LogFork> => {
   const refused: LogItem[] = [];
   let first: ItemRefused | undefined;
   const waiting: (readonly LogItem[])[] = [items];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop())
     try {
-      await sink.send(part, log);
+      const fork = await sink.send(part, log, part[0] === items[0] ? before : undefined);
+      if (fork !== undefined) return fork;
     } catch (error) {
       if (!(error instanceof ItemRefused)) throw error;
       first ??= error;
@@ -66,6 +71,16 @@ const sendParts = async (
   if (first !== undefined && refused.length === items.length) throw first;
   return refused;
 };
+
+/** By the tree of the audit log; the request log has none. */
+const recordBefore = async (
+  read: Pick<Repositories, 'audit'>,
+  { log }: Forwarded,
+  { record }: Cursor,
+): Promise<KnownRecord | undefined> =>
+  log === 'audit' && record > 0
+    ? { sequence: record, hash: (await read.audit.subtree(0, record - 1)).toString('hex') }
+    : undefined;
 
 export const forwardToSink = async (
   { store, clock, log, fleet, quarantine }: SinkPorts,
@@ -78,6 +93,27 @@ export const forwardToSink = async (
   /** Set aside while nothing could be written. */
   let uncounted = 0;
   let pauseMs = shortestPauseMs;
+  /** Durable before the files are moved: the next start finds the fork again, or sends the whole log. */
+  const startAgain = async (name: string, fork: LogFork): Promise<Cursor> => {
+    if (quarantine.closed() === undefined)
+      await store.write(async (tx) => {
+        await tx.settings.set(settingOf(target), `0 0 ${name}`);
+        await tx.settings.set(forkSettingOf(target), `${fork.sequence} ${clock.now()}`);
+        await recordEvent(tx, 'audit.sink-forked', serviceActor('forwarding'), aboutService(), {
+          name: sink.name,
+          record: fork.sequence,
+        });
+      });
+    const aside = await sink.setAside?.(name, fork);
+    log.error(
+      'a sink has other records of the same numbers: an older state was put back, or a copy of this service writes to it',
+      {
+        ...{ sink: sink.name, log: target.log, record: fork.sequence },
+        ...(aside === undefined ? {} : { setAside: aside }),
+      },
+    );
+    return { log: name, record: 0, checkpoint: 0 };
+  };
   const sendNext = async (): Promise<Cursor | 'nothing'> => {
     if (quarantine.doubtsLog()) return 'nothing';
     const name = await logName(store.read, target.log);
@@ -87,7 +123,9 @@ export const forwardToSink = async (
       from = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...from, log: name, checkpoint: 0 };
     const { items, next } = await readNext(store.read, target, from);
     if (items.length === 0 && next.record === from.record) return 'nothing';
-    const refused = items.length > 0 ? await sendParts(sink, items, name) : [];
+    const refused =
+      items.length > 0 ? await sendParts(sink, items, name, await recordBefore(store.read, target, from)) : [];
+    if ('hash' in refused) return startAgain(name, refused);
     for (const item of refused)
       log.error('a sink refuses a record; it is set aside, and the next ones are delivered', {
         sink: sink.name,

@@ -1,4 +1,4 @@
-// Applications in memory, with the keyed hashes of their access_guids.
+// Applications in memory, with the hashes of their access_guids.
 
 import type { TdeApplication } from '../../domain/tde.ts';
 import { everyTenant } from '../../domain/tenant.ts';

@@ -94,10 +94,10 @@ export const createObjectCache = (
     if (objects.size > most && oldest !== undefined) dropObject(oldest);
   };
 
-  const dropWhere = (isDropped: (object: LoadedObject['object']) => boolean): void => {
-    for (const [handle, { loaded }] of objects) if (isDropped(loaded.object)) dropObject(handle);
+  const dropWhere = (isDropped: (loaded: LoadedObject) => boolean): void => {
+    for (const [handle, { loaded }] of objects) if (isDropped(loaded)) dropObject(handle);
   };
-  const dropOfTenants = (ids: ReadonlySet<string>): void => dropWhere(({ tenantId }) => ids.has(tenantId));
+  const dropOfTenants = (ids: ReadonlySet<string>): void => dropWhere(({ object }) => ids.has(object.tenantId));
   const clear = (): void => dropWhere(() => true);
 
   const load = async (handle: number): Promise<CachedObject | undefined> => {
@@ -170,9 +170,10 @@ export const createObjectCache = (
       generation += 1;
       searches.clear();
       if (changes.tenants !== undefined && changes.tenants.length > 0) dropOfTenants(new Set(changes.tenants));
-      if (changes.vaults !== undefined && changes.vaults.length > 0) clear();
+      const vaults = new Set(changes.vaults);
       const keys = new Set(changes.keys);
-      if (keys.size > 0) dropWhere(({ id }) => keys.has(id));
+      if (vaults.size + keys.size > 0)
+        dropWhere(({ object, key }) => keys.has(object.id) || (key !== undefined && vaults.has(key.vaultId)));
       for (const handle of changes.objects ?? []) dropObject(handle);
     },
     dropOfTenants,

@@ -5,7 +5,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { actsForMs } from '../../domain/change-protocol.ts';
-import { type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
+import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
@@ -30,6 +30,15 @@ const membersOf = (seen: readonly SeenNode[], selfId: string): readonly FleetMem
     // Afterwards it no longer uses keys, so it is not part of the fleet.
     return contactMs === 0 || silentMs < contactMs ? [{ name, version, state: 'gone' }] : [];
   });
+
+const clockAheadOf = (seen: readonly SeenNode[], selfId: string): number => {
+  const running = seen.filter(({ silentMs }) => silentMs < silentAfterMs);
+  const own = running.find(({ id }) => id === selfId);
+  if (own === undefined) return 0;
+  // The database's own clock is one of them.
+  const others = running.filter(({ id }) => id !== selfId).map(({ clockAheadMs }) => clockAheadMs);
+  return clockDifference(own.clockAheadMs, [0, ...others]);
+};
 
 /** A node as operators see it. */
 const toNode = (
@@ -122,7 +131,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   });
   const requests = createObservedRequests(store, changes, acknowledgement);
   const contact = createContact(clock, self.contactMs, changes);
-  const heartbeat = createHeartbeat(ports, self.id, { link, changes, ownDuties, contact, heardNodes });
+  const heartbeat = createHeartbeat(ports, self.id, {
+    ...{ link, changes, ownDuties, contact, heardNodes },
+    schema: store.schema,
+  });
 
   link.listen({
     changed: (newest) => {
@@ -158,6 +170,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
         });
       });
     },
+    clockAheadMs: () => clockAheadOf(heartbeat.seen(), self.id),
     draining: heartbeat.draining,
     inContact: contact.isFresh,
     look: heartbeat.now,

@@ -49,12 +49,15 @@ export const createHeartbeat = (
     ownDuties,
     contact,
     heardNodes,
+    schema: ownSchema,
   }: {
     readonly link: Pick<NodeLink, 'beat' | 'pruneChanges'>;
     readonly changes: Pick<ShownChanges, 'last' | 'catchUp' | 'view'>;
     readonly ownDuties: Pick<NodeDuties, 'tend' | 'holds'>;
     readonly contact: Contact;
     readonly heardNodes: () => Promise<readonly SeenNode[]>;
+    /** Of this version of the service. */
+    readonly schema: string;
   },
 ): Heartbeat => {
   let work: NodeWork | undefined;
@@ -82,7 +85,11 @@ export const createHeartbeat = (
   const beat = async (): Promise<void> => {
     const began = contact.now();
     const before = changes.last();
-    const { state, last, rootRun } = await link.beat({ id: selfId, shown: before }, clock.now());
+    const { state, schema, last, rootRun } = await link.beat({ id: selfId, shown: before }, clock.now());
+    if (schema !== ownSchema) {
+      events.emit('schemaChanged', schema);
+      return;
+    }
     if (state === undefined || state === 'removed') {
       events.emit('nodeRemoved', undefined);
       return;

@@ -37,6 +37,7 @@ export const createLoneFleet = ({ store, ring, clock, events }: FleetPorts, self
         self: true,
       },
     ],
+    clockAheadMs: () => 0,
     draining: () => draining,
     inContact: () => true,
     look: async () => {

@@ -60,6 +60,8 @@ export interface FleetEvents {
   readonly keyDestroyed: undefined;
   /** A duty came here. */
   readonly dutyTaken: Duty;
+  /** The database has this schema now, which is of another version of the service: this node may not use it. */
+  readonly schemaChanged: string;
   /** An operator has removed this node. */
   readonly nodeRemoved: undefined;
   /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */

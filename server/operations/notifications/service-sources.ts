@@ -9,9 +9,12 @@ import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import type { StatusOperations } from '../service/interface.ts';
 import { hasOldRootCopy } from '../service/setup-steps.ts';
+import { type Failing, failingOf, readToldHealth } from '../service/told-health.ts';
 import type { NotificationSource } from './watch.ts';
 
 const minuteMs = 60_000;
+/** How long a fork of a log at a sink is told. */
+const forkMs = 7 * 86_400_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
 
 export interface ServiceViews {
@@ -29,7 +32,7 @@ const platform = async (
 ): Promise<readonly Condition[]> => {
   const now = clock.now();
   const found: Condition[] = [];
-  for (const { name, target, log, lag, lost, lostAt, failure } of await forwarding.state()) {
+  for (const { name, target, log, lag, lost, lostAt, fork, failure } of await forwarding.state()) {
     if (lostAt !== null && now - lostAt < 24 * 60 * minuteMs)
       found.push({
         kind: 'requests.sink-lost',
@@ -37,6 +40,14 @@ const platform = async (
         subject: { kind: 'audit-sink', id: name, name },
         harmAt: lostAt,
         details: { target, lag, lost },
+      });
+    if (fork !== null && now - fork.at < forkMs)
+      found.push({
+        kind: 'audit.sink-forked',
+        tenantId: serviceTenantId,
+        subject: { kind: 'audit-sink', id: name, name },
+        harmAt: fork.at,
+        details: { target, log, record: fork.record },
       });
     if (failure !== null && now - failure.since > 5 * minuteMs)
       found.push({
@@ -69,7 +80,7 @@ const platform = async (
       harmAt: null,
       details: { rootEpoch: root.current.epoch },
     });
-  const { state, blockers, failure } = erasure.state();
+  const { state, blockers, failure } = await erasure.state();
   if (state === 'failed')
     found.push({
       kind: 'erasure.failed',
@@ -96,7 +107,13 @@ const platform = async (
 
 /** Of the node that has the duty to look. */
 const ownState = async (
-  { core, deadlines, directory, fleet }: Pick<ServicePorts, 'core' | 'deadlines' | 'directory' | 'fleet'>,
+  {
+    store,
+    core,
+    deadlines,
+    directory,
+    fleet,
+  }: Pick<ServicePorts, 'store' | 'core' | 'deadlines' | 'directory' | 'fleet'>,
   { health, logState, folder }: ServiceViews,
 ): Promise<readonly Condition[]> => {
   const own = (kind: NotificationKind, details: Condition['details'], name: string = service.name): Condition => ({
@@ -106,18 +123,31 @@ const ownState = async (
     harmAt: null,
     details,
   });
-  const failed = (await health()).checks.filter(({ healthy }) => !healthy);
+  const nodes = await fleet.nodes();
+  /** One for each check of each node: another one that fails is news, also while the first one is acknowledged. */
+  const failing = async (): Promise<readonly Condition[]> => {
+    const found: Condition[] = [];
+    const add = (checks: Failing, subject: (check: string) => Condition['subject']): void => {
+      for (const [check, detail] of Object.entries(checks))
+        found.push({ ...own('health.failing', { [check]: detail }), subject: subject(check) });
+    };
+    const here = failingOf(await health());
+    if (store.link === undefined) {
+      add(here, (check) => ({ ...service, id: `${service.id}-${check}`, name: check }));
+      return found;
+    }
+    for (const { id, name, state, self } of nodes)
+      if (self || state === 'active' || state === 'draining')
+        add(self ? here : await readToldHealth(store.read, id), (check) => ({
+          ...{ kind: 'node', id: `${id}-${check}`, name: `${check} (node ${name})` },
+        }));
+    return found;
+  };
   const { dropped } = directory.requestLog();
   const time = await deadlines.state();
   const { failure: logFailure } = logState();
   return [
-    // One for each check: another one that fails is news, also while the first one is acknowledged.
-    ...failed.map(
-      ({ name, detail }): Condition => ({
-        ...own('health.failing', { [name]: detail.slice(0, 200) }),
-        subject: { ...service, id: `${service.id}-${name}`, name },
-      }),
-    ),
+    ...(await failing()),
     ...(core.memoryStatus().locked ? [] : [own('memory.unlocked', {})]),
     ...(dropped === 0 ? [] : [own('requests.dropped', { dropped })]),
     ...(time.doubt === null
@@ -133,7 +163,7 @@ const ownState = async (
             lost: logFailure.lost,
           }),
         ]),
-    ...(await fleet.nodes())
+    ...nodes
       .filter(({ state }) => state === 'offline')
       .map(
         ({ id, name, heartbeatAt }): Condition => ({
@@ -152,6 +182,7 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
     about: 'audit log and erasure',
     kinds: [
       'audit.sink-behind',
+      'audit.sink-forked',
       'requests.sink-lost',
       'audit.checkpoint-stale',
       'root.backup-old',

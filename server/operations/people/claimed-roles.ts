@@ -6,10 +6,10 @@ import { ServiceError } from '../../base/errors.ts';
 import { effectiveGrants, type Grant } from '../../domain/access.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredAttempt, StoredSession, StoredUser } from '../../ports/people.ts';
-import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { nameGrant } from '../access/grants.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import type { Attempts } from './attempts.ts';
 import type { SignInOrigin } from './interface.ts';
 
 /** As long as a session may be unfinished. */
@@ -47,19 +47,19 @@ export const setRoles = async (
   return after;
 };
 
-export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) => {
+export const createClaimedRoles = (attempts: Attempts) => {
   /** One for each user: a later sign-in takes the place of an earlier one that was not finished. */
-  const keyOf = (userId: string): string => ring.hashToken('sign-in-attempt', `claimed\0${userId}`);
-  /** The row has no authentication code of its own. */
-  const codeOf = (userId: string, sessionHash: string, grants: string): string =>
-    ring.hashToken('sign-in-attempt', `claimed\0${userId}\0${sessionHash}\0${grants}`);
+  const textOf = (userId: string): string => `claimed\0${userId}`;
   const grantsIn = (
     attempt: StoredAttempt | undefined,
     { holder, hash }: StoredSession,
   ): readonly Grant[] | undefined => {
-    if (attempt?.kind !== 'claimed-roles' || attempt.expiresAt <= clock.now()) return undefined;
-    const { grants, code } = JSON.parse(attempt.data) as { readonly grants: string; readonly code: string };
-    return code === codeOf(holder.id, hash, grants) ? (JSON.parse(grants) as readonly Grant[]) : undefined;
+    if (attempt?.kind !== 'claimed-roles' || attempt.userId !== holder.id) return undefined;
+    const { grants, session } = JSON.parse(attempt.data) as {
+      readonly grants: readonly Grant[];
+      readonly session: string;
+    };
+    return session === hash ? grants : undefined;
   };
 
   return {
@@ -69,10 +69,10 @@ export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'
       session: StoredSession,
     ): Promise<readonly Grant[] | undefined> =>
       session.method === 'openid' && session.proved < 2
-        ? grantsIn(await from.attempts.get(keyOf(session.holder.id)), session)
+        ? grantsIn(await attempts.find(from, textOf(session.holder.id)), session)
         : undefined,
     forget: async (tx: Repositories, userId: string): Promise<void> => {
-      await tx.attempts.take(keyOf(userId));
+      await attempts.take(tx, textOf(userId));
     },
     /** The roles that stay until then; `keep` follows when there is a session. */
     narrow: async (
@@ -85,16 +85,9 @@ export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'
       return sameGrants(user.grants, kept) ? user : setRoles(tx, user, kept, from);
     },
     keep: async (tx: Repositories, userId: string, sessionHash: string, claimed: readonly Grant[]): Promise<void> => {
-      const grants = canonicalJson(
-        claimed.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId })),
-      );
-      await tx.attempts.insert({
-        hash: keyOf(userId),
-        kind: 'claimed-roles',
-        userId,
-        data: JSON.stringify({ grants, code: codeOf(userId, sessionHash, grants) }),
-        expiresAt: clock.now() + keptMs,
-      });
+      const grants = claimed.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId }));
+      const data = canonicalJson({ grants, session: sessionHash });
+      await attempts.keep(tx, { kind: 'claimed-roles', userId, data, value: textOf(userId), holdsMs: keptMs });
     },
     /** Both factors were shown in this session. */
     give: async (
@@ -103,7 +96,7 @@ export const createClaimedRoles = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'
       from: Pick<SignInOrigin, 'requestId' | 'peer'>,
     ): Promise<void> => {
       if (session.method !== 'openid') return;
-      const grants = grantsIn(await tx.attempts.take(keyOf(session.holder.id)), session);
+      const grants = grantsIn(await attempts.take(tx, textOf(session.holder.id)), session);
       const user = grants && (await tx.users.get(everyTenant, session.holder.id));
       if (grants === undefined || user === undefined || sameGrants(user.grants, grants)) return;
       if (await isOwnedOtherwise(tx, user))

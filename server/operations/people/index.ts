@@ -3,6 +3,7 @@
 import type { IdentityProvider, Passkeys } from '../../ports/identity.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { AuthenticationOperations } from '../access/interface.ts';
+import { createAttempts } from './attempts.ts';
 import { createClaimedRoles } from './claimed-roles.ts';
 import { createFactors } from './factors.ts';
 import type { PeopleOperations } from './interface.ts';
@@ -30,7 +31,8 @@ export const createPeople = (
   authenticateAdmin: AuthenticationOperations['authenticateAdmin'],
 ): PeopleOperations => {
   const lockout = createLockout(ports);
-  const claimedRoles = createClaimedRoles(ports);
+  const attempts = createAttempts(ports);
+  const claimedRoles = createClaimedRoles(attempts);
   const sessions = createSessions(ports, authenticateAdmin, claimedRoles);
   const signIn = createSignIn(ports, sessions);
   const factors = createFactors(ports, sessions, claimedRoles);
@@ -39,7 +41,7 @@ export const createPeople = (
   const giveSecondFactor = createSecondFactor(ports, {
     ...{ sessions, signIn, lockout, factors, oneTimePasswords, recoveryCodes },
   });
-  const passkeys = createPasskeyOperations(ports, sessions, signIn, factors, lockout);
+  const passkeys = createPasskeyOperations(ports, attempts, sessions, signIn, factors, lockout);
   return {
     users: createUsers(ports, sessions),
     sessions: sessions.operations,
@@ -52,7 +54,7 @@ export const createPeople = (
     },
     factors: { ...factors.operations, ...oneTimePasswords.operations, ...recoveryCodes.operations },
     passkeys: passkeys.operations,
-    openId: createOpenIdOperations(ports, sessions, signIn, lockout, claimedRoles),
+    openId: createOpenIdOperations(ports, attempts, sessions, signIn, lockout, claimedRoles),
     profile: createProfile(ports, sessions, signIn, lockout),
   };
 };

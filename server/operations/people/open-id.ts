@@ -8,6 +8,7 @@ import type { IdentityProvider, OpenIdPerson } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import type { Attempts } from './attempts.ts';
 import { type ClaimedRoles, isOwnedOtherwise, sameGrants, setRoles } from './claimed-roles.ts';
 import type { OpenIdOperations } from './interface.ts';
 import type { Lockout } from './lockout.ts';
@@ -33,14 +34,14 @@ export const createOpenIdOperations = (
   {
     store,
     core,
-    ring,
     clock,
     identity,
     people,
     provider,
-  }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'identity' | 'people'> & {
+  }: Pick<Ports, 'store' | 'core' | 'clock' | 'identity' | 'people'> & {
     readonly provider: IdentityProvider | undefined;
   },
+  attempts: Attempts,
   sessions: Sessions,
   signIn: SignIn,
   lockout: Lockout,
@@ -51,9 +52,9 @@ export const createOpenIdOperations = (
       throw new ServiceError('conflict', 'no OpenID provider is set up', { hint: 'set one in [oidc] in dke.toml' });
     return provider;
   };
-  const hashOf = (state: string): string => ring.hashToken('sign-in-attempt', `openid\0${state}`);
+  const textOf = (state: string): string => `openid\0${state}`;
   /** The browser that began is the one that comes back. */
-  const bindingHash = (binding: string): string => ring.hashToken('sign-in-attempt', `binding\0${binding}`);
+  const bindingHash = (binding: string): string => attempts.hashOf(`binding\0${binding}`);
 
   return {
     label: () => provider?.label ?? null,
@@ -66,28 +67,18 @@ export const createOpenIdOperations = (
       const binding = bytes.toString('base64url');
       core.wipe(bytes);
       const kept = JSON.stringify({ binding: bindingHash(binding), data });
-      await store.write(
-        (tx) =>
-          tx.attempts.insert({
-            hash: hashOf(state),
-            kind: 'openid',
-            userId: null,
-            data: kept,
-            expiresAt: clock.now() + holdsMs,
-          }),
-        { durable: false },
-      );
+      const attempt = { kind: 'openid', userId: null, data: kept, value: textOf(state), holdsMs } as const;
+      await store.write((tx) => attempts.keep(tx, attempt), { durable: false });
       return { url, binding };
     },
 
     finish: async (search, binding, from) => {
       lockout.admit(from.peer);
       const returned = new URL(`${identity.publicUrl()}${openIdCallback}${search}`);
-      const attempt = await store.write((tx) => tx.attempts.take(hashOf(returned.searchParams.get('state') ?? '')), {
-        durable: false,
-      });
+      const state = returned.searchParams.get('state') ?? '';
+      const attempt = await store.write((tx) => attempts.take(tx, textOf(state)), { durable: false });
       const kept =
-        attempt?.kind === 'openid' && attempt.expiresAt > clock.now()
+        attempt?.kind === 'openid'
           ? (JSON.parse(attempt.data) as { readonly binding: string; readonly data: string })
           : undefined;
       if (kept === undefined || binding === undefined || kept.binding !== bindingHash(binding)) {
@@ -96,7 +87,7 @@ export const createOpenIdOperations = (
           hint: 'start again at the sign-in page',
         });
       }
-      const person = await requireProvider().finish(returned, kept.data);
+      const person = await requireProvider().finish(returned, kept.data, from.peer);
       const grants = grantsOf(person);
       const known = await store.read.users.findBySubject(person.subject);
       const reasonOf = async (): Promise<string | undefined> => {

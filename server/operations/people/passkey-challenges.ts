@@ -3,6 +3,7 @@
 import type { PasskeyQuestion } from '../../ports/identity.ts';
 import type { StoredAttempt } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Attempts } from './attempts.ts';
 
 const holdsMs = 5 * 60_000;
 
@@ -29,25 +30,23 @@ export const readAnswer = (
 
 export type PasskeyChallenges = ReturnType<typeof createPasskeyChallenges>;
 
-export const createPasskeyChallenges = ({ store, ring, clock }: Pick<Ports, 'store' | 'ring' | 'clock'>) => {
-  const hashOf = (challenge: string): string => ring.hashToken('sign-in-attempt', `passkey\0${challenge}`);
+export const createPasskeyChallenges = ({ store }: Pick<Ports, 'store'>, attempts: Attempts) => {
+  const textOf = (challenge: string): string => `passkey\0${challenge}`;
 
   const keep = async (
     kind: StoredAttempt['kind'],
     userId: string | null,
     { options, challenge }: PasskeyQuestion,
   ): Promise<object> => {
-    const expiresAt = clock.now() + holdsMs;
-    await store.write((tx) => tx.attempts.insert({ hash: hashOf(challenge), kind, userId, data: '{}', expiresAt }), {
-      durable: false,
-    });
+    const attempt = { kind, userId, data: '', value: textOf(challenge), holdsMs };
+    await store.write((tx) => attempts.keep(tx, attempt), { durable: false });
     return options;
   };
 
   /** The challenge of a response; it is used up by this. */
   const take = async (kind: StoredAttempt['kind'], userId: string | null, challenge: string): Promise<boolean> => {
-    const attempt = await store.write((tx) => tx.attempts.take(hashOf(challenge)), { durable: false });
-    return attempt?.kind === kind && attempt.userId === userId && attempt.expiresAt > clock.now();
+    const attempt = await store.write((tx) => attempts.take(tx, textOf(challenge)), { durable: false });
+    return attempt?.kind === kind && attempt.userId === userId;
   };
 
   return { keep, take };

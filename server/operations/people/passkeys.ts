@@ -7,6 +7,7 @@ import { foldUserName } from '../../domain/user.ts';
 import type { StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { createAddPasskey, credentialOf, type PasskeyPorts, passkeysOf, requirePasskeys } from './add-passkey.ts';
+import type { Attempts } from './attempts.ts';
 import type { Factors } from './factors.ts';
 import type { PasskeyOperations, SessionCaller, SignInOrigin, StartedSession } from './interface.ts';
 import type { Lockout } from './lockout.ts';
@@ -22,13 +23,14 @@ const doesNotHold = (): ServiceError =>
 
 export const createPasskeyOperations = (
   ports: PasskeyPorts,
+  attempts: Attempts,
   sessions: Sessions,
   signIn: SignIn,
   factors: Factors,
   lockout: Lockout,
 ) => {
   const { store, clock, passkeys } = ports;
-  const challenges = createPasskeyChallenges(ports);
+  const challenges = createPasskeyChallenges(ports, attempts);
   const { keep, take } = challenges;
 
   /** Keeps that a passkey was used, unless it was removed in the meantime. A counter never goes back. */

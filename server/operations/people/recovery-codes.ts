@@ -17,11 +17,12 @@ export const createRecoveryCodes = (
   sessions: Sessions,
   { requireRecent }: Pick<Factors, 'requireRecent'>,
 ) => {
-  const recoveryHash = (userId: string, code: Uint8Array): string => {
+  /** As a row has it now, and as earlier versions wrote it. */
+  const recoveryHashes = (userId: string, code: Uint8Array): readonly [string, ...string[]] => {
     const plain = plainRecoveryCode(code);
     const message = Buffer.concat([Buffer.from(`${userId}\0`), plain]);
     try {
-      return ring.hashToken('recovery-code', message);
+      return [ring.hashToken('recovery-code', message), ...ring.formerHashes('recovery-code', message)];
     } finally {
       core.wipe(plain);
       core.wipe(message);
@@ -49,7 +50,7 @@ export const createRecoveryCodes = (
         for (const { id, kind } of factors) if (kind === 'recovery-code') await tx.factors.remove(id);
         const now = clock.now();
         for (const code of codes) {
-          const data = canonicalJson({ hash: recoveryHash(user.id, code) });
+          const data = canonicalJson({ hash: recoveryHashes(user.id, code)[0] });
           await tx.factors.insert(newFactor(now, user.id, { kind: 'recovery-code', name: '', data, confirmedAt: now }));
         }
         await recordEvent(tx, 'recovery-codes.created', caller.actor, about('user', user), {
@@ -61,6 +62,6 @@ export const createRecoveryCodes = (
     },
   };
 
-  return { operations, recoveryHash };
+  return { operations, recoveryHashes };
 };
 export type RecoveryCodes = ReturnType<typeof createRecoveryCodes>;

@@ -23,8 +23,11 @@ export const createRedeem =
   async (invitation, password, from) => {
     try {
       lockout.admit(from.peer);
-      const hash = looksLikeBearer('invitation', invitation) ? ring.hashToken('invitation', invitation) : undefined;
-      const user = hash === undefined ? undefined : await store.read.users.findByInvitation(hash);
+      const hashes = looksLikeBearer('invitation', invitation)
+        ? [ring.hashToken('invitation', invitation), ...ring.formerHashes('invitation', invitation)]
+        : [];
+      const users = await Promise.all(hashes.map((hash) => store.read.users.findByInvitation(hash)));
+      const user = users.find((found) => found !== undefined);
       const holds =
         user !== undefined &&
         user.integrity === 'ok' &&
@@ -46,7 +49,7 @@ export const createRedeem =
       const actor = userActor(user, from);
       const made = await store.write(async (tx) => {
         const current = await tx.users.get(everyTenant, user.id);
-        if (current === undefined || current.invitationHash !== hash || current.state !== 'active')
+        if (current === undefined || current.invitationHash !== user.invitationHash || current.state !== 'active')
           throw new ServiceError('unauthenticated', 'the invitation was already used');
         await tx.users.update({
           ...current,

@@ -24,7 +24,7 @@ export const createSecondFactor =
       lockout,
       factors: { sessionOf, usable, prove },
       oneTimePasswords: { matchStep, useStep },
-      recoveryCodes: { recoveryHash },
+      recoveryCodes: { recoveryHashes },
     }: {
       readonly sessions: Sessions;
       readonly signIn: SignIn;
@@ -53,8 +53,8 @@ export const createSecondFactor =
         if (step !== undefined) use = (tx) => useStep(tx, factor.id, step, {});
       }
     } else {
-      const data = canonicalJson({ hash: recoveryHash(user.id, given.recoveryCode) });
-      const factor = factors.find((each) => each.kind === 'recovery-code' && each.data === data);
+      const data = recoveryHashes(user.id, given.recoveryCode).map((hash) => canonicalJson({ hash }));
+      const factor = factors.find((each) => each.kind === 'recovery-code' && data.includes(each.data));
       if (factor !== undefined)
         use = async (tx) => {
           if ((await tx.factors.get(factor.id)) === undefined)

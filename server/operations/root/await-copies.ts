@@ -101,7 +101,7 @@ export const createAwaitCopies = (
       const slow = copies.filter(({ isBehind, isSlow }) => isBehind && isSlow);
       const behind = names
         .filter((name) => !slow.some((copy) => copy.name === name))
-        .map((name) => (copies.some((copy) => copy.name === name) ? name : `${name}${disconnected}`));
+        .map((name) => `${name}${copies.find((copy) => copy.name === name)?.hint ?? disconnected}`);
       if (behind.length === 0 || clock.monotonic() > until || isStopping())
         return { behind, forMs: Math.max(slow.length > 0 ? slowMs : 0, lagMs - (clock.monotonic() - at)) };
       await new Promise<void>((resolve) => {
@@ -117,9 +117,12 @@ const disconnected = ', disconnected';
  * 'not-found' when it is not waited for.
  */
 export const releaseCopy = async (tx: Repositories, actor: Actor, given: string): Promise<void> => {
-  const name = given.endsWith(disconnected) ? given.slice(0, -disconnected.length) : given;
   const stored = await readAwaited(tx);
-  if (stored?.names.includes(name) !== true)
+  // As it is shown: what helps, or that it is disconnected, follows the name.
+  const name = stored?.names.find(
+    (each) => given === each || given.startsWith(`${each}, `) || given.startsWith(`${each}. `),
+  );
+  if (stored === undefined || name === undefined)
     throw new ServiceError('not-found', 'the erasure run does not wait for a copy of this name', {
       hint: 'dke root show lists what it waits for',
     });

@@ -17,7 +17,7 @@ export const manageRoot = ({
 }: Pick<Ports, 'store' | 'ring' | 'root' | 'erasure'>): RootOperations => {
   const read = async (): ReturnType<RootOperations['get']> => {
     const asked = await store.read.decisions.get(rotationSetting);
-    const { blockers } = erasure.state();
+    const { blockers } = await erasure.state();
     return {
       epoch: root.current.epoch,
       previousEpoch: root.previous?.epoch ?? null,

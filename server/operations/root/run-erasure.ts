@@ -354,9 +354,11 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   await spread.endOldRoot();
 
   const started = await store.read.decisions.get('erasure-started');
+  const before = started === undefined ? 0 : Number(started);
   const erased: Erased = {
-    before: started === undefined ? 0 : Number(started),
-    unrecoverableAt: clock.now(),
+    before,
+    // Another node, whose clock is ahead, may have destroyed it: everything that this run covers was destroyed before this time.
+    unrecoverableAt: Math.max(clock.now(), before),
     erasure: root.erasure.overwritesInPlace ? 'overwritten in place' : `best effort on ${root.erasure.fileSystem}`,
     missing,
   };

@@ -1,8 +1,10 @@
 // When erasure runs run: soon after destructions, which are collected for one run, and again when one failed or is held back.
 
+import { canonicalJson } from '../../base/bytes.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
 import type { Fleet } from '../../ports/fleet.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
 import { isRunDue } from './conclude-erasure.ts';
@@ -14,6 +16,46 @@ export interface ErasureScheduler extends ErasureRuns {
   /** Interrupts a run that is under way, and resolves when none is. None begins afterwards. */
   stop(): Promise<void>;
 }
+
+/** How far the run is, as the node with the duty says. It decides nothing. */
+const toldSetting = 'erasure-state';
+
+/** A run has begun, or was asked for, and is not over. */
+const isRequested = async ({ decisions }: Pick<Repositories, 'decisions'>): Promise<boolean> =>
+  (await decisions.get('erasure-started')) !== undefined || (await decisions.get(rotationSetting)) !== undefined;
+
+/** The state of the run on every node: the one that has the duty tells the others. */
+const createSharedState = (
+  { store, fleet }: Pick<RunPorts, 'store'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  ownState: () => ErasureState,
+) => {
+  let told: string | undefined;
+  let telling: Promise<void> = Promise.resolve();
+  const write = async (): Promise<void> => {
+    const text = canonicalJson(ownState());
+    if (text === told || !fleet.holds('erasure')) return;
+    await store.write((tx) => tx.settings.set(toldSetting, text), { durable: false, background: true });
+    told = text;
+  };
+  return {
+    /** In order. What cannot be told now is told with the next change. */
+    tell: (): void => {
+      if (store.link !== undefined) telling = telling.then(write).catch(() => undefined);
+    },
+    told: () => telling,
+    /** Another node has the duty. */
+    forget: (): void => {
+      told = undefined;
+    },
+    state: async (): Promise<ErasureState> => {
+      if (store.link === undefined || fleet.holds('erasure')) return ownState();
+      const text = await store.read.settings.get(toldSetting);
+      const found = text === undefined ? ownState() : (JSON.parse(text) as ErasureState);
+      const isWaiting = found.state === 'idle' && (await isRequested(store.read));
+      return isWaiting ? { ...found, state: 'waiting' } : found;
+    },
+  };
+};
 
 export const createErasureScheduler = (
   ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
@@ -48,11 +90,22 @@ export const createErasureScheduler = (
     timer.unref();
   };
   const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
+  const ownState = (): ErasureState => {
+    if (held !== null) return { state: 'blocked', blockers: held, failure: null };
+    if (failure !== null) return { state: 'failed', blockers: null, failure };
+    return {
+      state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
+      blockers: null,
+      failure: null,
+    };
+  };
+  const shared = createSharedState(ports, ownState);
   const start = (): void => {
     if (running !== undefined || stopped) return;
     if (!fleet.holds('erasure')) {
       // The node that has the duty says how far it is.
       [held, failure] = [null, null];
+      shared.forget();
       return;
     }
     const began = clock.monotonic();
@@ -90,20 +143,14 @@ export const createErasureScheduler = (
       })
       .finally(() => {
         running = undefined;
+        shared.tell();
       });
+    shared.tell();
   };
 
   return {
     schedule: soon,
-    state: (): ErasureState => {
-      if (held !== null) return { state: 'blocked', blockers: held, failure: null };
-      if (failure !== null) return { state: 'failed', blockers: null, failure };
-      return {
-        state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
-        blockers: null,
-        failure: null,
-      };
-    },
+    state: shared.state,
     resume: async () => {
       if (!fleet.holds('erasure')) return;
       // The service serves in the meantime.
@@ -114,6 +161,7 @@ export const createErasureScheduler = (
       stopped = true;
       clearTimeout(timer);
       await running;
+      await shared.told();
     },
   };
 };

@@ -2,7 +2,8 @@
 // kept for ten seconds, a bad one for two, so that probes cost nothing and recovery shows soon.
 //
 // A store that takes no writes (a full disk) stops changes, not the use of keys: a monitor must not cut off databases
-// and clouds that are served well.
+// and clouds that are served well. The same is true of a wrong clock, a full disk of the node, and settings with which the database may lose what it
+// confirms: they make the node degraded, and every node tells the one that notifies (told-health.ts).
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -11,36 +12,75 @@ import type { Health, HealthCheck, StatusOperations } from './interface.ts';
 const keepGoodMs = 10_000;
 const keepBadMs = 2_000;
 /** Who asks for the health has little patience. */
-const storeMs = 2_000;
+const patienceMs = 2_000;
+/** Signatures of requests are refused at 300 s. */
+const clockMs = 30_000;
+/** What stops the use of keys when it fails. */
+const vital: readonly HealthCheck['name'][] = ['root-key', 'round-trip'];
 
-/** Throws when the store takes longer than that; what it is asked for continues. */
-const soon = async (probe: Promise<void>): Promise<void> => {
+/** Throws when it takes longer than that; what was asked for continues. */
+const soon = async <T>(what: string, probe: Promise<T>): Promise<T> => {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
-    () => late.reject(new ServiceError('dependency-timeout', `the store has not answered for ${storeMs / 1000} s`)),
-    storeMs,
+    () => late.reject(new ServiceError('dependency-timeout', `${what} has not answered for ${patienceMs / 1000} s`)),
+    patienceMs,
   );
   try {
-    await Promise.race([probe, late.promise]);
+    return await Promise.race([probe, late.promise]);
   } finally {
     clearTimeout(timer);
     probe.catch(() => undefined);
   }
 };
 
-export const checkHealth = ({
-  store,
-  root,
-  ring,
-  directory,
-  clock,
-  log,
-  identity,
-  fleet,
-}: Pick<
-  Ports,
-  'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity' | 'fleet'
->): StatusOperations['health'] => {
+type HealthPorts = Pick<Ports, 'store' | 'root' | 'ring' | 'directory' | 'clock' | 'log' | 'identity' | 'fleet'>;
+
+const requireClock = (aheadMs: number): void => {
+  if (Math.abs(aheadMs) <= clockMs) return;
+  throw new ServiceError(
+    'unavailable',
+    `the clock of this node is ${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} those of the database and the other nodes`,
+    { hint: 'correct it, and check its time service (docs/clock.md)' },
+  );
+};
+
+const requireKept = (risks: readonly string[]): void => {
+  if (risks.length === 0) return;
+  throw new ServiceError('unavailable', `the database may lose what it confirms: ${risks.join(', ')}`, {
+    hint: 'set them to on and reload the configuration of PostgreSQL (docs/postgresql.md)',
+  });
+};
+
+const diskFault = (error: unknown): ServiceError => {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  return ['ENOSPC', 'EDQUOT'].includes(code)
+    ? new ServiceError('unavailable', 'the disk of the data directory is full', {
+        hint: 'free space on it',
+        cause: error,
+      })
+    : new ServiceError('unavailable', `the data directory takes no file (${code})`, {
+        hint: 'check its disk, and that it belongs to the user of the service',
+        cause: error,
+      });
+};
+
+export const checkHealth = (
+  { store, root, ring, directory, clock, log, identity, fleet }: HealthPorts,
+  /** Throws when the data directory takes no file. */
+  probeDirectory: () => Promise<void>,
+): StatusOperations['health'] => {
+  let probing: Promise<void> | undefined;
+  /** One that hangs is not asked again. */
+  const disk = (): Promise<void> => {
+    probing ??= probeDirectory()
+      .catch((error: unknown) => {
+        throw diskFault(error);
+      })
+      .finally(() => {
+        probing = undefined;
+      });
+    return probing;
+  };
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 
@@ -67,15 +107,22 @@ export const checkHealth = ({
             'unavailable',
             'this node does not receive changes: its connection to the database is down',
           );
-        await soon(store.probe());
+        await soon('the store', store.probe());
       }),
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
+      await check('clock', () => requireClock(fleet.clockAheadMs())),
+      await check('disk', () => soon('the disk of the data directory', disk())),
+      // While it does not answer, nothing is known of it, and another check says so.
+      await check('database', async () => {
+        if (store.link !== undefined && fleet.hears())
+          requireKept(await soon('the database', store.link.risks()).catch(() => []));
+      }),
     ];
     // Who may not use keys, or is to be left alone, gets no requests.
     const staying = !identity.stopping() && !fleet.draining() && fleet.inContact();
     const healthy = staying && checks.every((one) => one.healthy);
-    const usable = staying && checks.every((one) => one.healthy || one.name === 'store');
+    const usable = staying && checks.every((one) => one.healthy || !vital.includes(one.name));
     directory.setHealthy(usable);
     const health: Health = { healthy, usable, at: clock.now(), checks };
     last = { health, until: clock.monotonic() + (healthy ? keepGoodMs : keepBadMs) };

@@ -31,8 +31,15 @@ export interface OverviewOperations {
   ): Promise<readonly (LatencySummary & { readonly at: number })[]>;
 }
 
+/**
+ * `clock`: of this host, compared with those of the other nodes and of the database. `disk`: of the data directory. `database`: settings of its server
+ * with which it may lose what it confirms.
+ */
+export const healthChecks = ['store', 'root-key', 'round-trip', 'clock', 'disk', 'database'] as const;
+export type HealthCheckName = (typeof healthChecks)[number];
+
 export interface HealthCheck {
-  readonly name: 'store' | 'root-key' | 'round-trip';
+  readonly name: HealthCheckName;
   readonly healthy: boolean;
   readonly detail: string;
   readonly durationMs: number;

@@ -2,6 +2,7 @@
 // are read from the store, and health is at most ten seconds old. A part that cannot be read leaves its metrics out, and the others stay:
 // a database that is away is when the numbers are needed.
 
+import { type LimitRefusals, limitNames } from '../../base/limit-refusals.ts';
 import { auditSeverities } from '../../domain/audit-event.ts';
 import type { ConnectionState } from '../../domain/external-key-store.ts';
 import {
@@ -39,6 +40,7 @@ export interface MetricsSources {
   readonly logState: () => LogState;
   readonly accessLogState: () => LogState;
   readonly telemetryState: () => TelemetryState;
+  readonly refusals: Pick<LimitRefusals, 'totals'>;
 }
 type MetricsPorts = Pick<
   Ports,
@@ -104,8 +106,9 @@ const readExternalKeyStores =
   };
 
 const readTdeAndApi =
-  ({ meter }: MetricsPorts): Part =>
+  ({ meter }: MetricsPorts, { refusals }: MetricsSources): Part =>
   (add) => {
+    for (const limit of limitNames) add('dke_limit_refusals_total', { limit }, refusals.totals()[limit]);
     for (const { operation, duration, results } of meter.tde()) {
       for (const { status, count } of results)
         add('dke_tde_requests_total', { operation, status: String(status) }, count);
@@ -248,7 +251,7 @@ const readKeys =
     add('dke_key_memory_used_bytes', {}, memory.used);
     add('dke_key_memory_capacity_bytes', {}, memory.capacity);
     add('dke_key_memory_locked', {}, flag(memory.locked));
-    const { state } = erasure.state();
+    const { state } = await erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
     add('dke_erasure_pending_keys', {}, await store.read.keys.erasable(clock.now() + 1));
   };
@@ -275,7 +278,7 @@ export const readMetrics = (ports: MetricsPorts, sources: MetricsSources): (() =
   const parts: readonly Part[] = [
     readXks(ports),
     readExternalKeyStores(ports),
-    readTdeAndApi(ports),
+    readTdeAndApi(ports, sources),
     readSignIns(ports),
     readNotifications(ports, sources),
     readNodes(ports),

@@ -27,7 +27,7 @@ export const readStatus =
       erasure: {
         ...root.erasure,
         pendingKeys: await store.read.keys.erasable(clock.now() + 1),
-        ...erasure.state(),
+        ...(await erasure.state()),
       },
       clock: await deadlines.state(),
       store: { dialect: store.dialect, path: store.path },

@@ -1,13 +1,12 @@
 // Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key is opened in the addon and sealed to
 // the recovery keys; the service keeps nothing with which it could open the file again.
 
-import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
+import { canonicalJson } from '../../base/bytes.ts';
 import { verifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
-import type { RecoveryPublicKey } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, SnapshotOrigin } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -20,29 +19,15 @@ import { auditOrigin } from '../audit/audit-origin.ts';
 import { showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { setMaker, settleUnfinished } from './erase-destroyed.ts';
+import { recipientsOf } from './recovery-keys.ts';
 import { ownSigners } from './verify-snapshot.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log' | 'fleet'>;
 
 /** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
-/** The unit that holds the keys by which access_guids are hashed. */
+/** The unit that holds the keys under which earlier versions hashed access_guids. */
 export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
-
-/** Public halves of the live recovery keys. */
-const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
-  const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
-  const tampered = live.find(({ integrity }) => integrity !== 'ok');
-  if (tampered !== undefined)
-    throw new ServiceError('key-tampered', `the recovery key ${tampered.name} was changed from outside`, {
-      hint: 'remove it and register it again from its file; otherwise another key could open the snapshot',
-    });
-  if (live.length === 0)
-    throw new ServiceError('conflict', 'no recovery key is registered', {
-      hint: 'run dke recovery-key create --out FILE on a separate machine, then dke recovery-key register',
-    });
-  return live.map(({ id, publicKey }) => ({ id, publicKey: parseBase64(publicKey) ?? Buffer.alloc(0) }));
-};
 
 export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
   verifierKey(await auditOrigin(from), ring.auditPublicKey());
@@ -101,9 +86,12 @@ const carryTenant = async (
   writer: SnapshotWriter,
   tenantId: string,
 ): Promise<number> => {
+  const { ring } = ports;
   let omitted = 0;
+  let needsHashKeys = false;
   const carryRow = async (table: TenantTable, { row, integrity }: TenantRow): Promise<void> => {
     if (integrity !== 'ok') omitted += 1;
+    else if (table === 'access_guids' && row.removed_at == null) needsHashKeys ||= ring.hashNeedsKey(String(row.hash));
     await writer.row(table, row, integrity !== 'ok');
   };
   const versions: readonly string[] = keyTables;
@@ -132,16 +120,17 @@ const carryTenant = async (
       if (page.length < pageSize) break;
     }
   }
-  const { ring } = ports;
-  await writer.unit(
-    tokenHashUnit,
-    ring.tokenHashKeys().map((key, at) => ({
-      version: at + 1,
-      copies: ['token-hash'],
-      attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
-      key,
-    })),
-  );
+  // Access_guids of earlier versions are checked with keys that serve for nothing else; without such a row, no secret of the service leaves.
+  if (needsHashKeys)
+    await writer.unit(
+      tokenHashUnit,
+      ring.tokenHashKeys().map((key, at) => ({
+        version: at + 1,
+        copies: ['token-hash'],
+        attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
+        key,
+      })),
+    );
   return omitted;
 };
 

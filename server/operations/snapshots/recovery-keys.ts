@@ -1,13 +1,34 @@
-// Recovery keys: those to which snapshots are sealed from now on. The service knows their public halves only.
+// Recovery keys: those to which snapshots and backups are sealed from now on. The service knows their public halves only.
 
-import { toBase64 } from '../../base/bytes.ts';
+import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { parseRecoveryKey } from '../../base/recovery-key.ts';
+import { parseRecoveryKey, type RecoveryPublicKey, recoveryKeyId } from '../../base/recovery-key.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+
+/**
+ * Public halves of the live recovery keys: the only list of recipients. Each row has the right code, is the newest one that the row set knows, and
+ * its id is the digest of its key, which is what people compare.
+ */
+export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
+  const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
+  if (live.length === 0)
+    throw new ServiceError('conflict', 'no recovery key is registered', {
+      hint: 'run dke recovery-key create --out FILE on a separate machine, then dke recovery-key register',
+    });
+  return live.map(({ id, name, publicKey, integrity }) => {
+    const key = parseBase64(publicKey);
+    if (integrity !== 'ok' || key?.length !== 32 || recoveryKeyId(key) !== id)
+      throw new ServiceError('key-tampered', `the recovery key ${name} was changed from outside`, {
+        hint: 'remove it and register it again from its file; otherwise another key could open the snapshot',
+      });
+    return { id, publicKey: key };
+  });
+};
 
 export const recoveryKeys = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,

@@ -1,5 +1,5 @@
 // Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header; and whether the caller may use the
-// application's credentials from its address, with the client certificate that its connection has shown. Look-ups go by the keyed hash. A
+// application's credentials from its address, with the client certificate that its connection has shown. Look-ups go by the hash. A
 // caller whose text never was an access_guid learns nothing. One that has a removed access_guid, or one of a disabled application, or calls
 // from another network than it may, is told so: this is what the database's administrator has to know.
 
@@ -82,13 +82,13 @@ export const authenticateApplication =
     clock,
   }: Pick<Ports, 'ring' | 'directory' | 'usage' | 'clock'>): TdeOperations['authenticate'] =>
   async ({ accessGuid, appId, instance, requestId, peer, certificate }) => {
-    // One that came here with a snapshot is kept under the key of the service that issued it.
-    const hashes =
-      looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId)
-        ? [ring.hashToken('access-guid', accessGuid), ...ring.formerHashes('access-guid', accessGuid)]
-        : [];
+    const isOne = looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId);
     const first = <T>(look: (hash: string) => T | undefined): T | undefined => {
-      for (const hash of hashes) {
+      if (!isOne) return undefined;
+      const found = look(ring.hashToken('access-guid', accessGuid));
+      if (found !== undefined) return found;
+      // One of an earlier version; or it came here with a snapshot, and is kept under the key of the service that issued it.
+      for (const hash of ring.formerHashes('access-guid', accessGuid)) {
         const answer = look(hash);
         if (answer !== undefined) return answer;
       }

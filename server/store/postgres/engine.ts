@@ -8,6 +8,7 @@
 // Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure run is for.
 
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
 import type { Changes } from '../../domain/changes.ts';
@@ -19,6 +20,7 @@ import {
   CommitUnknown,
   codeOf,
   isDropped,
+  isPassing,
   isRefused,
   kindOf,
   leavesCommitOpen,
@@ -28,7 +30,9 @@ import { createLineage, type Lineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
 import { postgresSchema } from './schema-list.ts';
+import { risksSql } from './session.ts';
 
 export interface PostgresOptions {
   /** A name or an address, or the folder of a socket. */
@@ -142,24 +146,16 @@ const openConnections = (options: PostgresOptions): Connections => {
 /** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
 const objectionTo = async (query: PostgresLink['query'], place: string): Promise<StoreError | undefined> => {
   const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> => (await query(text))[0] ?? {};
-  const {
-    fsync,
-    full_page_writes: fullPages,
-    synchronous_commit: commits,
-    encoding,
-    version,
-  } = await ask(
-    `select current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,
-            current_setting('synchronous_commit') as synchronous_commit,
-            current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
+  const { encoding, version } = await ask(
+    `select current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
   );
   if (Number(version) < 140_000)
     return new StoreError('open', `the database ${place} is of PostgreSQL before 14: use a newer one`);
-  // Of synchronous_commit every other value waits at least for the server's own disk.
-  if (fsync !== 'on' || fullPages !== 'on' || commits === 'off')
+  const risks = (await query(risksSql)).map(({ risk }) => String(risk));
+  if (risks.length > 0)
     return new StoreError(
       'open',
-      `the database ${place} may lose what it confirms: set fsync, full_page_writes and synchronous_commit to on`,
+      `the database ${place} may lose what it confirms (${risks.join(', ')}): set fsync and full_page_writes to on`,
     );
   if (encoding !== 'UTF8')
     return new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`);
@@ -177,6 +173,7 @@ const objectionTo = async (query: PostgresLink['query'], place: string): Promise
 };
 
 const whenAway = (error: unknown, user: string, place: string): string | undefined => {
+  if (error instanceof StoreError) return error.message;
   if (isRefused(error))
     return `PostgreSQL refuses the user ${user} or its password: write the right password to password_file ([store] in dke.toml); no restart is needed`;
   return isDropped(error)
@@ -185,15 +182,15 @@ const whenAway = (error: unknown, user: string, place: string): string | undefin
 };
 
 const begin = async (writer: OneConnection, durable: boolean): Promise<HeadOfChanges> => {
-  const row = await writer.begin(
-    [
-      'begin',
-      `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
-      ...(durable ? [] : ['set local synchronous_commit = off']),
-      `select pg_advisory_xact_lock(${writerLock})`,
-      'select epoch, history, keks from node_head',
-    ].join(';'),
-  );
+  const statements = [
+    'begin',
+    `set local idle_in_transaction_session_timeout = ${idleWriterMs}`,
+    ...(durable ? [] : ['set local synchronous_commit = off']),
+    `select pg_advisory_xact_lock(${writerLock})`,
+    `select epoch, history, keks, pg_backend_pid() as backend, ${schemaSql} as schema from node_head`,
+  ].join(';');
+  const row = await repeated(beginRepeats, () => writer.begin(statements));
+  requireSchema(row?.schema);
   return { epoch: Number(row?.epoch), history: String(row?.history), keks: Number(row?.keks) };
 };
 
@@ -207,6 +204,20 @@ const commit = async (writer: OneConnection): Promise<void> => {
   }
   if (!committed) throw new TransactionLost('the database has undone the transaction');
 };
+
+/** Nothing was done yet when one of these fails, so that it is done again. */
+const repeated = async <T>({ times, pauseMs }: typeof beginRepeats, work: () => Promise<T>): Promise<T> => {
+  for (let left = times; ; left -= 1)
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0 || !isPassing(error)) throw error;
+      await setTimeout(pauseMs);
+    }
+};
+const beginRepeats = { times: 3, pauseMs: 50 };
+/** A database server that starts, or is full for a moment. */
+const startRepeats = { times: 60, pauseMs: 500 };
 
 /** Tells the other nodes, in the transaction of the changes. */
 const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOfChanges> => {
@@ -236,8 +247,9 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
   };
 
   try {
-    await link.starting();
+    await repeated(startRepeats, link.starting);
   } catch (error) {
+    if (error instanceof StoreError) return fail(error);
     const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
     return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
   }
@@ -258,7 +270,8 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     schema: postgresSchema,
     kindOf,
     begin: (_run, durable) => begin(writer, durable),
-    outlast: (run) => run('set local synchronous_commit to default'),
+    // The strongest: what the session had before is not known.
+    outlast: (run) => run('set local synchronous_commit = remote_apply'),
     commit: () => commit(writer),
     rollback: () => writer.rollback(),
     mark: undefined,
@@ -269,6 +282,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       link,
       lineage: lineage.name,
       announce: (changes) => announce(writer, changes),
+      running: () => runningNodes(link.query),
       started: () => link.started(),
     },
     checkpoint: () => Promise.resolve(),

@@ -33,7 +33,7 @@ export const codeOf = (error: unknown): string => {
 
 /** What connecting and asking throw. A value that pg cannot send is a fault of the program, and ends nothing. */
 export const asConnectionError = (error: unknown): unknown => {
-  const isTold = [pg.DatabaseError, NotPrimary, ConnectionLost, TypeError, RangeError].some(
+  const isTold = [pg.DatabaseError, NotPrimary, ConnectionLost, StoreError, TypeError, RangeError].some(
     (known) => error instanceof known,
   );
   if (isTold) return error;
@@ -64,6 +64,8 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
   // Too many connections, no memory.
   '53': 'away',
   '53100': 'full',
+  // The database accepts no connections (ALLOW_CONNECTIONS false), or is not in the state for it.
+  '55000': 'away',
   // Lock not available.
   '55P03': 'away',
   // Cancelled, or the server stops, starts or has crashed.
@@ -76,7 +78,8 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
 
 export const kindOf = (error: unknown): ErrorKind => {
   if (error instanceof CommitUnknown) return 'unknown';
-  if (error instanceof StoreError) return 'fatal';
+  // Of a connection that was opened again; the tables themselves are as they were.
+  if (error instanceof StoreError) return error.code === 'open' ? 'away' : 'fatal';
   if ([ConnectionLost, TransactionLost, NotPrimary].some((lost) => error instanceof lost)) return 'away';
   if (!(error instanceof pg.DatabaseError)) return undefined;
   const code = codeOf(error);
@@ -90,6 +93,10 @@ export const endsConnection = (error: unknown): boolean =>
 /** Whether a commit that fails so may be made. */
 export const leavesCommitOpen = (error: unknown): boolean =>
   error instanceof ConnectionLost || (error instanceof pg.DatabaseError && /^(08|57P|40003)/.test(codeOf(error)));
+
+/** Refusals that end on their own soon: the server starts, is full, or has undone one transaction for another one's sake. */
+export const isPassing = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && /^(40001|40P01|53300|55000|55P03|57P03)$/.test(codeOf(error));
 
 export const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
 export const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';

@@ -15,8 +15,10 @@ export interface Lineage {
   /** Counts up when a connection has lost its server without a word. Those that were opened before are used for nothing new. */
   era(): number;
   suspect(): void;
-  /** A connection has found this primary. Throws NotPrimary when a newer one is known. */
-  enter(found: Primary): void;
+  /** A connection has found this primary, and the tables in this schema. Throws NotPrimary when a newer one is known. */
+  enter(found: Primary, schema: string): void;
+  /** Of the first connection: the others have it too, whatever the search_path of the role has become. */
+  schema(): string | undefined;
   isNewest(found: Primary | undefined): boolean;
   /** Of the primary that was met last: a failover changes it. */
   name(): string;
@@ -25,18 +27,21 @@ export interface Lineage {
 export const createLineage = (): Lineage => {
   let era = 0;
   let newest: Primary | undefined;
+  let tables: string | undefined;
   return {
     era: () => era,
     suspect: () => {
       era += 1;
     },
-    enter: (found) => {
+    schema: () => tables,
+    enter: (found, schema) => {
       if (newest !== undefined && found.system === newest.system && found.timeline < newest.timeline)
         throw new NotPrimary(
           `this server was the primary before the last failover (timeline ${found.timeline}; now ${newest.timeline}): stop it, or let the name of the ` +
             'host lead to the new primary',
         );
       newest = found;
+      tables ??= schema;
     },
     name: () => `${newest?.system} ${newest?.timeline}`,
     isNewest: (found) => found !== undefined && found.system === newest?.system && found.timeline === newest.timeline,

@@ -2,6 +2,7 @@
 
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
 import { isInHistory, nodeLocks, nowSql, type Query, toRootRun } from './link-query.ts';
+import { schemaSql } from './schema-fence.ts';
 
 /** The clock of a node counts while its last heartbeat is not older. */
 const recentMs = 10_000;
@@ -38,13 +39,14 @@ export const createNodeRows = (
       `with own as (
          update nodes set heartbeat_at = ${nowSql}, epoch = case when ${isInHistory('$2', '$3')} then $2 else 0 end,
            clock_ahead_ms = $4 - ${nowSql} where id = $1 returning state)
-       select (select state from own) as state, h.epoch as epoch, h.history, t.epoch as run, t.node_id, t.phase,
+       select (select state from own) as state, ${schemaSql} as schema, h.epoch as epoch, h.history, t.epoch as run, t.node_id, t.phase,
               set_config('synchronous_commit', 'off', true)
          from node_head h left join root_runs t on t.id = 1`,
       [id, shown?.epoch ?? 0, shown?.history ?? '', now],
     );
     return {
       state: (row.state ?? undefined) as SeenNode['state'] | undefined,
+      schema: String(row.schema),
       last: { epoch: Number(row.epoch), history: String(row.history) },
       rootRun: toRootRun(row),
     };

@@ -7,15 +7,16 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
 import { TransactionLost } from './errors.ts';
+import type { Row } from './link-query.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 const aliveEveryMs = 1_000;
 
 export interface OneConnection extends PostgresPool {
-  /** Begins a transaction, on a fresh connection when the old one is gone. Answers the last statement's first row. */
-  begin(statements: string): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** Begins a transaction, on a fresh connection when the old one is gone. Answers the last statement's first row, which names its `backend`. */
+  begin(statements: string): Promise<Row | undefined>;
   /** On the connection of the transaction. */
-  query(text: string, values: readonly unknown[]): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  query(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Answers false when the database has undone it instead. */
   commit(): Promise<boolean>;
   rollback(): Promise<void>;
@@ -92,7 +93,9 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
       pin(used);
       try {
         const answered = (await used.query(statements)) as pg.QueryResult | pg.QueryResult[];
-        return (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0];
+        const row = (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0] as Row | undefined;
+        used.requireBackend(row?.backend);
+        return row;
       } catch (error) {
         unpin();
         // Half begun: it is not used again.

@@ -7,6 +7,8 @@
 import pg from 'pg';
 import { asConnectionError, codeOf, endsConnection, NotPrimary } from './errors.ts';
 import { type Lineage, type Primary, primarySql } from './lineage.ts';
+import type { Row } from './link-query.ts';
+import { requireOwnBackend, requireSession, sessionColumns, setSessionSql } from './session.ts';
 
 export interface OrderlyConfig extends pg.ClientConfig {
   /** Shared by the connections of one process; absent: the connection is not compared with others. */
@@ -69,7 +71,7 @@ export class OrderlyClient extends pg.Client {
     this.connection.stream.destroy();
   }
 
-  /** Connects and asks who answers. Throws ConnectionLost, NotPrimary, or what the server says; then nothing is left open. */
+  /** Connects, asks who answers and sets what the service depends on. Throws what `identify` does; then nothing is left open. */
   async open(): Promise<void> {
     try {
       await this.connect();
@@ -80,8 +82,16 @@ export class OrderlyClient extends pg.Client {
     }
   }
 
-  /** Asks who answers. Throws NotPrimary, and then the connection is not to be used. */
+  /**
+   * Sets what the service depends on, and asks who answers. Throws ConnectionLost, NotPrimary, StoreError, or what the server says, and then the
+   * connection is not to be used.
+   */
   async identify(): Promise<void> {
+    const expected = this.#lineage?.schema();
+    await this.query(setSessionSql, [expected ?? null]);
+    const session = (await this.query(`select ${sessionColumns}`)).rows[0] as Row;
+    this.requireBackend(session.backend);
+    requireSession(session, expected);
     const { standby, system, timeline } = (
       await this.query(primarySql).catch((error: unknown) => {
         if (!notThere.includes(codeOf(error))) throw error;
@@ -91,8 +101,13 @@ export class OrderlyClient extends pg.Client {
     if (standby)
       throw new NotPrimary('the server is a standby: promote it, or let the name of the host lead to the primary');
     const found = { system, timeline };
-    this.#lineage?.enter(found);
+    this.#lineage?.enter(found, String(session.schema));
     this.#primary = found;
+  }
+
+  /** Throws unless it is the server process that this connection was opened to. */
+  requireBackend(found: unknown): void {
+    requireOwnBackend((this as unknown as { readonly processID: number | null }).processID, found);
   }
 
   /** Who answers, once `identify` has asked. */

@@ -14,8 +14,6 @@ export interface CopiedDatabase {
   readonly records: number;
   /** Of the root keys that the keys in it are sealed under. */
   readonly rootEpochs: readonly number[];
-  /** Registered recovery keys, with their public halves in Base64. */
-  readonly recoveryKeys: readonly { readonly id: string; readonly publicKey: string }[];
 }
 
 const lockWaitMs = 5_000;
@@ -33,10 +31,6 @@ const describe = (path: string): CopiedDatabase => {
       log: column<string>("select value from settings where name = 'audit-origin'")[0] ?? '',
       records: Number(column<number>('select size from audit_head')[0] ?? 0),
       rootEpochs: column<number>('select distinct root_epoch from tenant_keks order by root_epoch'),
-      recoveryKeys: database
-        .prepare('select id, public_key from recovery_keys where removed_at is null order by created_at')
-        .all()
-        .map((row) => ({ id: String(row.id), publicKey: String(row.public_key) })),
     };
   } finally {
     database.close();

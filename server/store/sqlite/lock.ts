@@ -9,6 +9,18 @@ export interface DirectoryLock {
   release(): void;
 }
 
+const isBusy = (error: unknown): boolean => (error as { readonly errcode?: unknown }).errcode === 5;
+
+/** Whether another process has the lock. One that cannot be tried is not held. */
+export const isLocked = (path: string): boolean => {
+  try {
+    lockDirectory(path).release();
+    return false;
+  } catch (error) {
+    return isBusy((error as Error).cause);
+  }
+};
+
 export const lockDirectory = (path: string): DirectoryLock => {
   let database: DatabaseSync | undefined;
   try {
@@ -24,10 +36,9 @@ export const lockDirectory = (path: string): DirectoryLock => {
     };
   } catch (error) {
     database?.close();
-    const busy = ((error as { readonly errcode?: unknown }).errcode as number | undefined) === 5;
     throw new StoreError(
       'open',
-      busy
+      isBusy(error)
         ? `another server uses this data directory (${path} is locked)`
         : `the data directory cannot be used: ${whyNotWritable(path) ?? `${path} cannot be locked`}`,
       { cause: error },

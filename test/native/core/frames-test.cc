@@ -38,7 +38,10 @@ using RunResult = FrameLoop::RunResult;
 constexpr uint32_t kMaxFrame = 1 << 16;
 
 // First byte of a frame's body: selects what the handler does.
-enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8, kAdmit = 9, kExpel = 10 };
+enum : uint8_t { kEcho = 0, kBig = 1, kAnswerLater = 2, kHangUp = 3, kBreak = 4, kFlood = 5, kCloseMe = 6, kStopAll = 7, kGate = 8, kAdmit = 9, kExpel = 10, kCostly = 11 };
+
+// A clock that costly frames move: each takes a millisecond.
+std::atomic<int64_t> costs{0};
 
 class Echo : public FrameHandler {
  public:
@@ -93,6 +96,9 @@ class Echo : public FrameHandler {
         }
         return kLater;
       }
+      case kCostly:
+        costs += 1'000'000;
+        return 1;
       case kCloseMe:
         loop->CloseConnection(connection);
         return kLater;
@@ -660,6 +666,50 @@ TEST(AnotherUserIsNotAffected) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   close(ready[0]);
+}
+
+// However many connections the other one has, and however many costly frames wait on each.
+TEST(AUserWaitsForOneTurnOfAnotherOne) {
+  if (geteuid() != 0) {
+    print_message("skipped: only root can connect as another user\n");
+    skip();
+  }
+  constexpr size_t kConnections = 100;
+  constexpr size_t kEach = 40;
+  Server server([](FrameOptions* options) {
+    options->mode = 0666;
+    options->clock = [] { return costs.load(); };
+  });
+  chmod(server.folder.c_str(), 0755);
+  const int gate = Greet(server.path);
+  // The credentials of a peer are those at connect(2).
+  assert_int_equal(seteuid(65534), 0);
+  const int other = Greet(server.path);
+  assert_int_equal(seteuid(0), 0);
+  std::vector<int> fds;
+  for (size_t i = 0; i < kConnections; ++i) fds.push_back(Greet(server.path));
+  Write(gate, Frame(1, Body(kGate)));
+  server.handler.Await([&] { return server.handler.frames_of.size() == 1; });
+  std::string many;
+  for (size_t i = 0; i < kEach; ++i) many += Frame(1, Body(kCostly));
+  for (const int fd : fds) Write(fd, many);
+  Write(other, Frame(1, Body(kEcho)));
+  server.handler.OpenGate();
+  ExpectReply(other, 1, Body(kEcho, "!"));
+  const size_t frames = 1 + kConnections * kEach + 1;
+  for (const int fd : fds)
+    for (size_t i = 0; i < kEach; ++i) assert_int_equal(Read(fd, 13).size(), 13);
+  server.handler.Await([&] { return server.handler.frames_of.size() == frames; });
+  // The gate is connection 1, the other user's is 2.
+  const std::vector<uint64_t>& order = server.handler.frames_of;
+  assert_in_range(static_cast<uint64_t>(std::find(order.begin(), order.end(), 2) - order.begin()), 1, 6);
+  // And of one user's connections none is left behind for the others.
+  std::vector<size_t> early(kConnections + 3);
+  for (size_t i = 1; i <= 5 * kConnections; ++i) ++early.at(order.at(i));
+  for (size_t i = 3; i < early.size(); ++i) assert_in_range(early.at(i), 2, 16);
+  for (const int fd : fds) close(fd);
+  close(other);
+  close(gate);
 }
 
 TEST(APeerThatIsNotAdmittedInTimeIsDropped) {

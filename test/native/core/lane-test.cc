@@ -87,7 +87,7 @@ struct Server {
     options.max_frame = kMaxFrame;
     options.spin_microseconds = spin;
     options.lane_version = kOwn;
-    options.census_clock = [] { return census_now.load(); };
+    options.clock = [] { return census_now.load(); };
     dke::FrameLoop::Fault fault;
     std::string message;
     loop = dke::FrameLoop::Open(options, &fault, &message);

@@ -10,6 +10,7 @@
 
 #include "support.h"
 #include "digests/hedge.h"
+#include "keys/key_table.h"
 
 namespace dke {
 namespace {
@@ -48,6 +49,48 @@ TEST(TwoCopiesDrawDifferentValues) {
   Good(RandomFrom(Copied().get(), one, sizeof one));
   Good(RandomFrom(Copied().get(), two, sizeof two));
   assert_memory_not_equal(one, two, sizeof one);
+}
+
+// How often it was asked: it takes a new seed each time from now on.
+unsigned Drawn(EVP_RAND_CTX* generator) {
+  unsigned each = 1;
+  OSSL_PARAM seeded[] = {OSSL_PARAM_construct_uint(OSSL_DRBG_PARAM_RESEED_REQUESTS, &each), OSSL_PARAM_construct_end()};
+  assert_int_equal(EVP_RAND_CTX_set_params(generator, seeded), 1);
+  unsigned count = 0;
+  OSSL_PARAM asked[] = {OSSL_PARAM_construct_uint(OSSL_DRBG_PARAM_RESEED_COUNTER, &count), OSSL_PARAM_construct_end()};
+  assert_int_equal(EVP_RAND_CTX_get_params(generator, asked), 1);
+  return count;
+}
+
+// libcrypto draws without additional input: what a draw before has stirred in is what keeps copies apart.
+TEST(WhatLibcryptoDrawsFollowsAFreshDraw) {
+  uint8_t dropped[16], one[32], two[32];
+  const auto after = [&](uint8_t* out) {
+    const Generator copy = Copied();
+    Good(RandomFrom(copy.get(), dropped, sizeof dropped));
+    assert_int_equal(EVP_RAND_generate(copy.get(), out, 32, 0, 0, nullptr, 0), 1);
+  };
+  after(one);
+  after(two);
+  assert_memory_not_equal(one, two, sizeof one);
+
+  EVP_RAND_CTX* const secret = RAND_get0_private(nullptr);
+  (void)Drawn(secret);
+  Good(RandomSecret(dropped, sizeof dropped));
+  const unsigned before = Drawn(secret);
+  const EvpPkeyPtr plain(EVP_PKEY_Q_keygen(nullptr, nullptr, "X25519"));
+  const unsigned own = Drawn(secret) - before;
+  const EvpPkeyPtr pair(NewPair("X25519"));
+  assert_non_null(plain.get());
+  assert_non_null(pair.get());
+  assert_int_equal(Drawn(secret) - before, own + own + 1);
+
+  EVP_RAND_CTX* const open = RAND_get0_public(nullptr);
+  (void)Drawn(open);
+  Good(RandomPublic(dropped, sizeof dropped));
+  const unsigned opened = Drawn(open);
+  Good(StirPublic());
+  assert_int_equal(Drawn(open), opened + 1);
 }
 
 TEST(LongDrawsAreFilled) {

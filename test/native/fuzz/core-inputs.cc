@@ -1,6 +1,8 @@
-// Fuzzes what callers hand to keys that are there: signatures, ciphertexts of RSA, points, sealed and wrapped keys, numbers of an RSA key, sealed states.
+// Fuzzes what callers hand to keys that are there: signatures and what is signed, plaintexts and ciphertexts of RSA, points, sealed and wrapped keys and
+// data, numbers of an RSA key, sealed states. What is made of the input comes back as it was.
 // The first byte chooses. Nothing is left behind in the key table or in the arena.
 #include <stdlib.h>
+#include <string.h>
 
 #include "ciphers/service_seal.h"
 #include "keys/rsa_numbers.h"
@@ -43,9 +45,18 @@ void Finish(const dke::Result<KeyRef>& made) {
   if (made.ok()) dke::ReleaseKey(made.value());
 }
 
+bool Is(const dke::SecureBuffer& found, const uint8_t* data, size_t size) {
+  return found.size() == size && (size == 0 || memcmp(found.data(), data, size) == 0);
+}
+
 void Unwrap(const Fixture& fixture, const uint8_t* data, size_t size) {
   const dke::KeyWrapParameters padded{true, nullptr};
   (void)dke::UnwrapData(fixture.aes, data, size, padded).ok();
+  for (const bool padding : {false, true}) {
+    const dke::KeyWrapParameters parameters{padding, nullptr};
+    const auto wrapped = dke::WrapData(fixture.aes, data, size, parameters);
+    if (wrapped.ok() && !Is(Good(dke::UnwrapData(fixture.aes, wrapped.value().data(), wrapped.value().size(), parameters)), data, size)) abort();
+  }
   (void)dke::UnwrapValue(fixture.aes, data, size, padded, dke::KeyKind::kGeneric, 0).ok();
   for (const dke::CipherMode mode : {dke::CipherMode::kCbc, dke::CipherMode::kCbcPad, dke::CipherMode::kGcm, dke::CipherMode::kCcm}) {
     dke::CipherParameters parameters{};
@@ -73,6 +84,27 @@ void Verify(const Fixture& fixture, const uint8_t* data, size_t size) {
   (void)dke::Verify(fixture.curves[1], {dke::SignatureAlgorithm::kEd25519, {}}, digest, sizeof digest, data, size).ok();
 }
 
+void Sign(const Fixture& fixture, const uint8_t* data, size_t size) {
+  for (const dke::SignatureAlgorithm algorithm :
+       {dke::SignatureAlgorithm::kRsaPkcs1, dke::SignatureAlgorithm::kRsaPss, dke::SignatureAlgorithm::kEcdsa, dke::SignatureAlgorithm::kEd25519}) {
+    const dke::SignatureParameters parameters{algorithm, dke::Digest::kSha256};
+    const bool is_rsa = algorithm == dke::SignatureAlgorithm::kRsaPkcs1 || algorithm == dke::SignatureAlgorithm::kRsaPss;
+    const KeyRef key = is_rsa ? fixture.rsa : fixture.curves[algorithm == dke::SignatureAlgorithm::kEcdsa ? 0 : 1];
+    const auto made = dke::Sign(key, parameters, data, size);
+    if (made.ok() && !Good(dke::Verify(key, parameters, data, size, made.value().data(), made.value().size()))) abort();
+  }
+}
+
+void Encrypt(const Fixture& fixture, const uint8_t* data, size_t size) {
+  for (const dke::RsaPadding padding : {dke::RsaPadding::kOaep, dke::RsaPadding::kPkcs1}) {
+    dke::RsaEncryptionParameters parameters;
+    parameters.padding = padding;
+    (void)dke::RsaDecrypt(fixture.rsa, parameters, data, size).ok();
+    const auto made = dke::RsaEncrypt(fixture.rsa, parameters, data, size);
+    if (made.ok() && !Is(Good(dke::RsaDecrypt(fixture.rsa, parameters, made.value().data(), made.value().size())), data, size)) abort();
+  }
+}
+
 void Numbers(const uint8_t* data, size_t size) {
   const size_t part = size / 5;
   const auto number = [&](size_t at) { return dke::RsaNumber{data + at * part, part}; };
@@ -93,12 +125,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 's':
       Verify(*fixture, data, size);
       break;
+    case 'S':
+      Sign(*fixture, data, size);
+      break;
     case 'd':
-      for (const dke::RsaPadding padding : {dke::RsaPadding::kOaep, dke::RsaPadding::kPkcs1}) {
-        dke::RsaEncryptionParameters parameters;
-        parameters.padding = padding;
-        (void)dke::RsaDecrypt(fixture->rsa, parameters, data, size).ok();
-      }
+      Encrypt(*fixture, data, size);
       break;
     case 'e':
       for (const KeyRef key : fixture->curves) Finish(dke::Ecdh(key, data, size));
@@ -106,7 +137,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'h':
       (void)dke::HpkeOpenKey(fixture->hpke, context, data, size, dke::KeyKind::kGeneric).ok();
       Finish(dke::HpkeOpenKek(fixture->hpke, context, data, size));
-      if (size == dke::kHpkePublic) (void)dke::HpkeSealKey(data, size, context, fixture->aes).ok();
+      (void)dke::HpkeSealKey(data, size, context, fixture->aes).ok();
+      (void)dke::HpkeSealKek(data, size, context, fixture->kek).ok();
       break;
     case 'w':
       Unwrap(*fixture, data, size);

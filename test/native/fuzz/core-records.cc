@@ -158,6 +158,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto opened = dke::OpenRecord(fixture->kek, fixture->context, data, size);
       const bool sealed = size == fixture->record.size() && memcmp(data, fixture->record.data(), size) == 0;
       Must(opened.ok() == sealed);
+      Must(dke::ResealRecord(fixture->kek, fixture->context, data, size, fixture->kek, fixture->context).ok() == sealed);
       Finish(opened);
       break;
     }

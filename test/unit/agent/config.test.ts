@@ -209,6 +209,45 @@ describe('the files of users', () => {
     expect(await files.read(of(2), '/there', { most: 1, follow: false })).toBe(found);
     expect(asked.filter((path) => path.startsWith('/hung'))).toHaveLength(4);
   });
+  // They are taken apart on the thread that serves every user: 20 ms for the longest.
+  test('a user whose pkcs11.toml changes before each use waits, and others continue', async () => {
+    let now = 0;
+    let state = 0;
+    const long = `${good}# ${'x'.repeat(60_000)}\n`;
+    const texts = new Map([
+      [1, long],
+      [2, good],
+      [3, '[['.repeat(30_000)],
+    ]);
+    const files = new UserFiles(
+      ({ uid }) => {
+        const bytes = Buffer.from(texts.get(uid) ?? '');
+        return Promise.resolve({ ...found, uid, size: bytes.length, state: String(++state), bytes });
+      },
+      60_000,
+      () => now,
+    );
+    const outcome = (uid: number): Promise<string> =>
+      problemOf(() => readConfig(files, of(uid), '/pkcs11.toml', { follow: false }));
+    const times = async (uid: number, n: number): Promise<string[]> => {
+      const outcomes: string[] = [];
+      while (outcomes.length < n) outcomes.push(await outcome(uid));
+      return outcomes;
+    };
+    // Also what is not valid costs the one who wrote it.
+    for (const [uid, first] of [
+      [1, /no error/],
+      [3, /not valid TOML/],
+    ] as const) {
+      const outcomes = await times(uid, 40);
+      expect(outcomes.filter((each) => first.test(each)).length).toBeLessThan(20);
+      expect(outcomes[0]).toMatch(first);
+      expect(outcomes.at(-1)).toMatch(new RegExp(`the files of uid ${uid} change too often`));
+    }
+    expect(new Set(await times(2, 100))).toEqual(new Set(['no error']));
+    now += 5000;
+    expect(await outcome(1)).toBe('no error');
+  });
   test('random paths and identities never end the process, and give an error of the system or a file', async () => {
     const pieces = [
       '/',
@@ -329,6 +368,8 @@ describe('the files of TLS', () => {
       block('DSA PRIVATE KEY', dsa),
       block('PRIVATE KEY', dsa).replaceAll('\n', '\r\n'),
       block('PRIVATE KEY', `x: y\n\n${dsa}`),
+      // One line with many beginnings.
+      `-----BEGIN CERTIFICATE-----${' '.repeat(80)}`.repeat(4000),
       block('PRIVATE KEY', `\n${dsa}`),
       `${readFileSync(made.certificate, 'latin1')}${block('PRIVATE KEY', dsa)}`,
       `${block('CERTIFICATE', 'AAAA')}${'x'.repeat(254)}${block('PRIVATE KEY', dsa)}`,

@@ -101,9 +101,9 @@ type Steps = readonly Buffer[];
 type Usual = readonly [name: 'Encrypt' | 'Decrypt' | 'Sign', how: (i: number) => Buffer, key: number];
 
 const one = (step: fc.Arbitrary<Buffer>): fc.Arbitrary<Steps> => step.map((each) => [each]);
-const quiet = session.map((of) =>
-  message('C_GetAttributeValue', u64(of), u64(firstKey), u32(1), u32(CKA.ENCRYPT), u32(1)),
-);
+const quietStep = (of: number): Buffer =>
+  message('C_GetAttributeValue', u64(of), u64(firstKey), u32(1), u32(CKA.ENCRYPT), u32(1));
+const quiet = session.map(quietStep);
 
 /** Steps between which nothing waits for the service. */
 const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
@@ -307,14 +307,14 @@ describe('an agent with replays and one without', () => {
     expect(with_.frames).toBe(without.frames);
   });
 
-  const same = (key: fc.Arbitrary<number>, atOnce: boolean, numRuns: number) =>
+  const same = (key: fc.Arbitrary<number>, atOnce: boolean, parameters: { numRuns: number; seed?: number }) =>
     fc.assert(
       fc.asyncProperty(sequence(key), async (steps) => {
         sent += steps.length;
         const [expected, given] = await Promise.all([plain.answers(steps, atOnce), replay.answers(steps, atOnce)]);
         expect(given).toEqual(expected);
       }),
-      { numRuns },
+      parameters,
     );
   const numRuns = sizeOf('replayed calls');
   const patience = 600_000;
@@ -322,7 +322,7 @@ describe('an agent with replays and one without', () => {
   test(
     'answer the same to calls one by one, keys of the token among them',
     async () => {
-      await same(fc.constantFrom(...keys), false, numRuns);
+      await same(fc.constantFrom(...keys), false, { numRuns });
     },
     patience,
   );
@@ -330,10 +330,29 @@ describe('an agent with replays and one without', () => {
   test(
     'answer the same to calls that come in one piece',
     async () => {
-      await same(fc.constantFrom(...keys.filter((key) => key >= firstKey)), true, numRuns);
+      await same(fc.constantFrom(...keys.filter((key) => key >= firstKey)), true, { numRuns });
     },
     patience,
   );
+
+  test('nothing is answered ahead of a call that waits for an Init, and may change what was learned', async () => {
+    const pair = (of: number, under: number) => [
+      message('C_EncryptInit', u64(of), mechanism(CKM.AES_ECB, form.none), u64(under)),
+      message('C_Encrypt', u64(of), present(Buffer.alloc(16)), u32(64)),
+    ];
+    const steps = (before: number) => [
+      ...Array.from({ length: before }, () => quietStep(1)),
+      ...[1, 2].flatMap(() => pair(1, firstKey)),
+      // The service has to be asked for it.
+      message('C_DecryptInit', u64(2), mechanism(CKM.AES_ECB, form.none), u64(5)),
+      message('C_SetAttributeValue', u64(2), u64(firstKey + 2), template(flag(CKA.SIGN, false))),
+      ...Array.from({ length: 10 }, () => pair(1, firstKey)).flat(),
+    ];
+    // The change is carried out between two rounds of the loop, which has sixteen frames of a connection in each.
+    for (let before = 0; before < 16; before++) {
+      expect(await replay.answers(steps(before), true)).toEqual(await plain.answers(steps(before), true));
+    }
+  });
 
   test('a pair of calls is a replay from its second time on, whatever its IV, and under several keys in turn', async () => {
     const rounds = Array.from({ length: 20 }, (_, i) => [

@@ -110,4 +110,30 @@ describe('an export', () => {
       vi.useRealTimers();
     }
   });
+
+  test('whose reader takes a page a minute loses its place, and one that takes a page a second does not', async () => {
+    vi.useFakeTimers();
+    try {
+      async function* pages(): RequestPages {
+        for (;;) yield Array.from({ length: 100 }, (_, at) => record(at));
+      }
+      const readEvery = async (ms: number): Promise<number> => {
+        const reader = exportRequests(pages(), 'ndjson').body.getReader();
+        try {
+          for (let read = 0; read < 1_000; read += 1) {
+            await reader.read();
+            await vi.advanceTimersByTimeAsync(ms);
+          }
+          return 1_000;
+        } catch {
+          return 0;
+        } finally {
+          await reader.cancel().catch(() => undefined);
+        }
+      };
+      expect([await readEvery(59_000), await readEvery(1_000)]).toEqual([0, 1_000]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
 });

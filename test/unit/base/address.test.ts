@@ -1,5 +1,5 @@
 // One text for one address: what limits, rules and logs compare.
-import { isIPv6, SocketAddress } from 'node:net';
+import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalAddress } from '../../../server/base/address.ts';
@@ -20,6 +20,7 @@ test.each([
   ['10:0:0:1::', '10:0:0:1::'],
   ['100:0:0:0:200:0:0:1', '100::200:0:0:1'],
   ['64:ff9b::192.0.2.33', '64:ff9b::c000:221'],
+  ['::255.255.0.0', '::ffff:0'],
   ['not an address', 'not an address'],
 ])('%s is %s', (given, canonical) => {
   expect(canonicalAddress(given)).toBe(canonical);
@@ -30,7 +31,8 @@ test('every address keeps its meaning, and has one text', () => {
     fc.property(fc.array(fc.constantFrom(0, 0, 1, 0xff, 0xffff), { minLength: 8, maxLength: 8 }), (groups) => {
       const given = groups.map((group) => group.toString(16).padStart(4, '0')).join(':');
       const canonical = canonicalAddress(given);
-      if (isIPv6(canonical)) expect(canonical).toBe(new SocketAddress({ address: given, family: 'ipv6' }).address);
+      // A URL writes an address in groups; Node's own text ends some of them as IPv4.
+      if (isIPv6(canonical)) expect(canonical).toBe(new URL(`http://[${given}]`).hostname.slice(1, -1));
       expect(canonicalAddress(canonical)).toBe(canonical);
     }),
   );

@@ -1,4 +1,5 @@
 // The keys of tenants in memory during units of work: the end of one does not remove a key that another one has created.
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -174,6 +175,37 @@ test('of API tokens: a rotation on another node is followed, and former keys are
   expect(former()).toEqual([[], []]);
   expect(hashes()[0]).toBe(hashes()[1]);
   expect(untouched()).toEqual(others);
+});
+
+test('what travels in a snapshot keys nothing of sign-ins, and an access_guid needs no key', () => {
+  const { core } = openCore({ allowUnlocked: true });
+  const under = (text: string): string => {
+    const out = Buffer.alloc(32);
+    const [travels] = ring.tokenHashKeys();
+    if (travels === undefined) throw new Error('there is a key');
+    core.mac(travels, { algorithm: 'hmac', digest: 'sha256' }, Buffer.from(text), out);
+    return out.toString('hex');
+  };
+  for (const purpose of ['invitation', 'recovery-code', 'sign-in-attempt', 'sign-in-failures'] as const) {
+    const hash = ring.hashToken(purpose, 'value');
+    expect([hash, ring.hashToken(purpose, Buffer.from('value'))]).toEqual([hash, hash]);
+    expect(hash).not.toBe(under(`${purpose}\0value`));
+    // Rows of earlier versions that have codes stay valid; those of minutes, which have none, do not.
+    const isKept = purpose === 'invitation' || purpose === 'recovery-code';
+    expect(ring.formerHashes(purpose, 'value')).toEqual(isKept ? [under(`${purpose}\0value`)] : []);
+  }
+  const codes = ['text', 'other'].map((text) => ring.authenticateAttempt(text));
+  expect(
+    new Set([...codes, under('text'), ring.authenticateRow('text'), ring.hashToken('sign-in-attempt', 'text')]).size,
+  ).toBe(5);
+  expect(ring.hashToken('access-guid', 'value')).toBe(
+    `2.${createHash('sha256').update('dke access-guid\0value').digest('hex')}`,
+  );
+  expect(ring.formerHashes('access-guid', 'value')).toEqual([under('access-guid\0value')]);
+  expect([ring.hashToken('access-guid', 'value'), under('access-guid\0value')].map(ring.hashNeedsKey)).toEqual([
+    false,
+    true,
+  ]);
 });
 
 test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {

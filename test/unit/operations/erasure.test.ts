@@ -229,7 +229,7 @@ test('work of a duty that was lost and came back is too late, and the run begins
         return Promise.resolve(undefined);
       },
     };
-    const ports = { fleet, clock: systemClock } as unknown as Parameters<typeof createErasureScheduler>[0];
+    const ports = { fleet, clock: systemClock, store: {} } as unknown as Parameters<typeof createErasureScheduler>[0];
     createErasureScheduler(ports, { gatherMs: 1, retryMs: 3_600_000, heldMs: 1 }).schedule();
   });
   await again;
@@ -267,4 +267,21 @@ test.runIf(onSqlite('values of other types than the columns have')).each([
     row.object_id,
   );
   await untilAudited(opened, 'key.unrecoverable', doomed.id);
+});
+
+test('a key that a node with a clock ahead has destroyed is not called unrecoverable before that time', async () => {
+  opened = await openTestService();
+  const { caller } = await registerCaller(opened, 'app');
+  const { keys, tde } = opened.operations;
+  const doomed = await tde.generateKey(caller, masterKey('doomed'));
+  const { now } = Date;
+  try {
+    Date.now = () => now() + 60_000;
+    await tde.destroyObject(caller, doomed.handle);
+  } finally {
+    Date.now = now;
+  }
+  await untilAudited(opened, 'erasure.finished');
+  const { destroyedAt, unrecoverableAt } = await keys.get(administrator, doomed.id);
+  expect(unrecoverableAt).toBeGreaterThanOrEqual(destroyedAt ?? Number.POSITIVE_INFINITY);
 });

@@ -1,6 +1,7 @@
 // The life of a master key through the operations, over the real store, addon and root file.
 import { describe, expect, test } from 'vitest';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { until } from '../../support/host.ts';
 import {
   administrator,
   auditKindsOf,
@@ -218,7 +219,11 @@ describe('destruction', () => {
     const doomed = await makeKey(caller);
     const live = await makeKey(caller);
     const sealed = await tde.encrypt(caller, live.handle, cbc, plain);
-    const { rootEpoch } = await status(administrator);
+    // A run that other keys began is over first: else this key may join it.
+    const rootEpoch = await until('no erasure run', async () => {
+      const now = await status(administrator);
+      return now.erasure.state === 'idle' ? now.rootEpoch : undefined;
+    });
     await tde.destroyObject(caller, doomed.handle);
     await untilAudited(opened, 'key.unrecoverable', doomed.id);
     expect((await keys.get(administrator, doomed.id)).unrecoverableAt).not.toBeNull();

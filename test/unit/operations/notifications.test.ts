@@ -268,7 +268,7 @@ describe('what is checked', () => {
         store,
         clock,
         deadlines,
-        erasure: { schedule: () => undefined, state: () => ({ state: 'idle', blockers: null, failure: null }) },
+        erasure: { schedule: () => undefined, state: async () => ({ state: 'idle', blockers: null, failure: null }) },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
         ring: {

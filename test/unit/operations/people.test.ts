@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants } from '../../../server/domain/actor.ts';
@@ -10,6 +11,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
 import { createMeter } from '../../../server/operations/data-path/meter.ts';
+import { createAttempts } from '../../../server/operations/people/attempts.ts';
 import { createClaimedRoles } from '../../../server/operations/people/claimed-roles.ts';
 import { createLockout, failuresKey } from '../../../server/operations/people/lockout.ts';
 import { createOpenIdOperations } from '../../../server/operations/people/open-id.ts';
@@ -55,6 +57,7 @@ const openLockoutStore = async (more: object) => {
   const ring = {
     hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
     formerHashes: () => [],
+    authenticateAttempt: (text: string) => `code of ${text}`,
     isFormerTokenHash: () => false,
     refreshHashKey: () => Promise.resolve(false),
   };
@@ -150,19 +153,19 @@ describe('a password', () => {
   });
   test('takes the same work when there is no hash: the parameters are those of a real one', async () => {
     const parameters = { memory: 1024, passes: 1 };
-    const hashes = createPasswordHashes(parameters);
+    const hashes = createPasswordHashes(core, parameters);
     const stored = await hashes.hash(bytesOf(goodPassword), null);
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=1024,t=1,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
     expect(await hashes.verify(bytesOf(goodPassword), stored, null)).toBe('holds');
     expect(await hashes.verify(bytesOf('another'), stored, null)).toBe('wrong');
     expect(await hashes.verify(bytesOf(goodPassword), null, null)).toBe('wrong');
     expect(await hashes.verify(bytesOf(goodPassword), 'not a hash', null)).toBe('wrong');
-    expect(await createPasswordHashes({ memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored, null)).toBe(
-      'outdated',
-    );
+    expect(
+      await createPasswordHashes(core, { memory: 2048, passes: 1 }).verify(bytesOf(goodPassword), stored, null),
+    ).toBe('outdated');
   });
   test('is checked within a few hashes for a known address, however many other addresses guess', async () => {
-    const hashes = createPasswordHashes({ memory: 1024, passes: 1 });
+    const hashes = createPasswordHashes(core, { memory: 1024, passes: 1 });
     const stored = await hashes.hash(bytesOf(goodPassword), '192.0.2.1');
     expect(await hashes.verify(bytesOf(goodPassword), stored, '192.0.2.1')).toBe('holds');
     let guesses = 0;
@@ -350,6 +353,7 @@ describe('a session', () => {
     const ring = {
       hashToken: (purpose: string, text: string) => `${purpose} ${text}`,
       formerHashes: () => [],
+      authenticateAttempt: (text: string) => `code of ${text}`,
       isFormerTokenHash: () => false,
       refreshHashKey: () => Promise.resolve(false),
     };
@@ -499,12 +503,13 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
         }),
     };
     const opening = { ...ports, store: disabling, provider };
-    const claimedRoles = createClaimedRoles(opening);
+    const attempts = createAttempts(opening);
+    const claimedRoles = createClaimedRoles(attempts);
     const sessions = createSessions(opening as never, undefined as never, claimedRoles);
     const lockout = createLockout(opening);
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
     const signIn = createSignIn(opening, sessions);
-    const openId = createOpenIdOperations(opening, sessions, signIn, lockout, claimedRoles);
+    const openId = createOpenIdOperations(opening, attempts, sessions, signIn, lockout, claimedRoles);
     const { binding } = await openId.begin(originOf());
     expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');
     expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });

@@ -208,3 +208,39 @@ test('a credential that was opened before another one could not be read is relea
   const shown = directory.endpoint('/door')?.credentials.map(({ secret }) => secret);
   expect([shown, released]).toEqual([[3, 4], [2]]);
 });
+
+test('a new or changed vault releases the opened keys of its own objects, and of no other vault', async () => {
+  const objects = [1, 2].map((number) => {
+    const id = newId(100 + number);
+    const own = { ...vault, id: newId(200 + number), name: `vault ${number}` };
+    return { handle: number, own, key: { ...key, id, kind: 'master' as const, vaultId: own.id } };
+  });
+  reads = {
+    objects: {
+      ...store.read.objects,
+      get: async (handle) => {
+        const found = objects.find((each) => each.handle === handle);
+        if (found === undefined) return undefined;
+        return {
+          ...{ handle, id: found.key.id, tenantId: tenant.id, class: 'secret-key', destroyedAt: null, integrity: 'ok' },
+        } as unknown as Awaited<ReturnType<Repositories['objects']['get']>>;
+      },
+    },
+    keys: { ...store.read.keys, stored: async (_, id) => objects.find((each) => each.key.id === id)?.key },
+    records: {
+      ...store.read.records,
+      of: (owner) => ({ ...store.read.records.of(owner), get: async () => recordOf(1, owner, 'sealed-copy') }),
+    },
+  };
+  const use = async () => {
+    const used = await directory.withObjectKeys([1, 2], (opened) => opened.map(({ reference }) => reference));
+    return used?.value;
+  };
+  const opened = await use();
+  // Of another tenant, and one without keys.
+  await directory.renew({ vaults: [newId(300)], applications: [newId(301)] });
+  expect([await use(), released]).toEqual([opened, []]);
+  await directory.renew({ vaults: [objects[0]?.own.id ?? ''] });
+  expect(released).toEqual([opened?.[0]]);
+  expect((await use())?.[1]).toBe(opened?.[1]);
+});

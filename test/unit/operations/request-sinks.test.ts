@@ -147,7 +147,7 @@ test('a request is an OCSF event of the class API Activity, and a syslog message
     metadata: {
       log_name: 'requests',
       log_provider: 'dke/requests/one',
-      uid: 'dke/requests/one#7',
+      uid: expect.stringMatching(/^dke\/requests\/one#7-[0-9a-f]{16}$/),
       correlation_uid: `r-${start}`,
     },
   });

@@ -1,34 +1,393 @@
-// A backup of the whole service, opened in this process: nothing of its keys stays in memory.
+// A backup of the whole service, made and opened in this process. Those who attack it: a writer of the database (DBW), a writer of the place where backups are
+// kept, who has a copy of the database (BW), and the holder of an old database with its root key (OF).
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { backUpRootKey } from '../../../server/app/offline.ts';
-import { createBackup, verifyBackup } from '../../../server/app/service-backup.ts';
-import { openBackupKey } from '../../../server/snapshots/backup-file.ts';
-import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
-import { handOf } from '../../support/snapshots.ts';
+import { createBackup } from '../../../server/app/create-backup.ts';
+import { backUpRootKey, verifyOffline } from '../../../server/app/offline.ts';
+import { differingLines, restoreBackup, verifyBackup } from '../../../server/app/restore-backup.ts';
+import { parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
+import { type Config, loadConfig } from '../../../server/config/config.ts';
+import { backupClosingText } from '../../../server/domain/service-backup.ts';
+import { openBackupKey, readBackup, readBackupHead, writeBackup } from '../../../server/snapshots/backup-file.ts';
+import { policyColumns } from '../../../server/store/row-codes.ts';
+import { crashPoints } from '../../support/crash-points.ts';
+import { sharedFolder } from '../../support/folders.ts';
+import {
+  administrator,
+  dataObject,
+  masterKey,
+  type OpenedService,
+  openTestService,
+  registerCaller,
+} from '../../support/open-service.ts';
+import { makeRecoveryKey, makeSigner } from '../../support/snapshot-files.ts';
 import { onSqlite } from '../../support/test-store.ts';
+import { sizeOf } from '../../support/tiers.ts';
 
-let opened: OpenedService;
-afterEach(() => opened?.remove());
+const onDisk = onSqlite('a backup of its database file');
 const ask = () => Promise.resolve(Buffer.from('a passphrase of the root key'));
+const version = '1.0.0';
+const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
 
-test.runIf(onSqlite('a backup of its database file'))(
-  'a backup that was verified with its root key leaves no key in memory',
-  async () => {
-    opened = await openTestService();
-    const { config, folder } = opened;
-    const { recovery } = await handOf(opened);
-    await opened.operations.tenants.create(administrator, { name: 'second' });
-    const [backup, rootBackup] = [join(folder, 'service.backup'), join(folder, 'root.backup')];
-    await createBackup(config, '1.0.0', backup);
-    await backUpRootKey(config, rootBackup, ask);
+const folder = sharedFolder();
+const at = (...names: readonly string[]): string => join(folder, ...names);
+/** A folder as it was when everything was set up. */
+let config: Config;
+let opened: OpenedService;
+let recovery: ReturnType<typeof makeRecoveryKey>;
+let removed: ReturnType<typeof makeRecoveryKey>;
+let verifier: Verifier;
+let [backup, rootBackup] = ['', ''];
+const doubts: string[] = [];
+const differences: string[][] = [];
+
+const database = (name = 'service'): string => at(name, 'dke-data', 'dke.db');
+const onDatabase = <T>(path: string, work: (stored: DatabaseSync) => T): T => {
+  const stored = new DatabaseSync(path);
+  try {
+    return work(stored);
+  } finally {
+    stored.close();
+  }
+};
+const openingOf = (of: Verifier | undefined) => ({
+  openKey: async (own: typeof core, preface: Parameters<typeof openBackupKey>[1]) =>
+    openBackupKey(own, preface, recovery.id, recovery.key),
+  verifier: of,
+  doubt: (why: string) => void doubts.push(why),
+  rootBackup,
+  ask,
+});
+const restoreTo = (machine: string, file: string, of: Verifier | undefined, applyConfiguration = true) =>
+  restoreBackup(file, {
+    ...openingOf(of),
+    configPath: join(machine, 'dke.toml'),
+    workingDirectory: machine,
+    applyConfiguration,
+    differs: (lines) => void differences.push([...lines]),
+  });
+const newMachine = (): string => mkdtempSync(at('machine-'));
+/** What DBW and BW have: the file, and the public recovery key. Its database is changed by `change`. */
+const forge = async (name: string, change: (stored: DatabaseSync) => void, configuration: string): Promise<string> => {
+  const { preface } = await readBackupHead(backup);
+  const copy = at(`${name}.db`);
+  rmSync(copy, { force: true });
+  onDatabase(database('stopped'), (stored) => stored.prepare('vacuum into ?').run(copy));
+  onDatabase(copy, change);
+  const attacker = makeSigner();
+  const { recipients: _, ...named } = preface;
+  rmSync(at(name), { force: true });
+  await writeBackup(
+    core,
+    at(name),
+    named,
+    [{ id: recovery.id, publicKey: recovery.publicKey }],
+    [
+      { name: 'configuration', from: Buffer.from(configuration) },
+      { name: 'database', from: { path: copy } },
+    ],
+    {
+      sign: async ({ backupId, digest }) => ({
+        signer: attacker.verifier,
+        signature: attacker.sign(backupClosingText({ backupId, digest, signer: attacker.verifier })),
+      }),
+    },
+  );
+  return at(name);
+};
+
+beforeAll(async () => {
+  if (!onDisk) return;
+  mkdirSync(at('service'));
+  writeFileSync(at('service', 'dke.toml'), toml);
+  config = loadConfig(at('service', 'dke.toml'), at('service'));
+  opened = await openTestService({ folder: at('service'), toml });
+  const { operations } = opened;
+  [recovery, removed] = [makeRecoveryKey(), makeRecoveryKey()];
+  for (const [name, { publicKey }] of Object.entries({ safe: recovery, 'a former safe': removed }))
+    await operations.recoveryKeys.register(administrator, { name, publicKey: formatRecoveryKey(publicKey) });
+  await operations.recoveryKeys.remove(administrator, removed.id, false);
+  for (const name of ['first', 'second']) {
+    const vault = await operations.vaults.create(administrator, { name });
+    const key = await operations.keys.create(administrator, { name, vaultId: vault.id });
+    await operations.keys.rotate(administrator, key.id);
+    const endpoint = await operations.endpoints.create(administrator, { name, vaultId: vault.id, keyId: key.id });
+    await operations.endpoints.addCredential(administrator, endpoint.id);
+    const { caller } = await registerCaller(opened, name);
+    await operations.tde.generateKey(caller, masterKey(`pages of ${name}`));
+    await operations.tde.createObject(caller, dataObject(`note of ${name}`), Buffer.from('kept'));
+    await operations.tenants.create(administrator, { name });
+  }
+  const parsed = parseVerifierKey((await operations.audit.log()).verifierKey);
+  if (parsed === null) throw new Error('the log has a verifier key');
+  verifier = parsed;
+  [backup, rootBackup] = [at('service.backup'), at('root.backup')];
+  await backUpRootKey(config, rootBackup, ask);
+  // The service runs: it names the recipients, and signs.
+  const made = await createBackup(config, version, backup, ask);
+  expect(made.recoveryKeys).toEqual([recovery.id]);
+  expect(parseVerifierKey(made.signer)).toMatchObject({ name: verifier.name, keyId: verifier.keyId });
+});
+afterAll(async () => opened?.stop());
+
+describe.runIf(onDisk)('while the service runs', () => {
+  test('a backup is not encrypted to a removed recovery key, and leaves nothing else behind', async () => {
+    const { preface } = await readBackupHead(backup);
+    expect(preface.recipients.map(({ recoveryKeyId }) => recoveryKeyId)).toEqual([recovery.id]);
+    const left = readdirSync(config.dataDirectory).filter((name) =>
+      /backup-(request|answer|under-way)|\.part$/.test(name),
+    );
+    expect(left).toEqual([]);
+  });
+
+  test.each([
+    [
+      'inserted',
+      'insert into recovery_keys select ?, name, ?, created_at, null, row_mac, row_version from recovery_keys where id = ?',
+    ],
+    ['put over another one', 'update recovery_keys set id = ?, public_key = ? where id = ?'],
+    ['with the public key of another one', 'update recovery_keys set public_key = coalesce(?2, ?1) where id = ?3'],
+    ['set back to before its removal', 'update recovery_keys set removed_at = null where ?1 <> ?2 and ?3 <> id'],
+  ])('DBW: a recovery key that was %s gets no backup', async (_, statement) => {
+    const mine = makeRecoveryKey();
+    const before = onDatabase(database(), (stored) => stored.prepare('select * from recovery_keys').all());
+    try {
+      onDatabase(database(), (stored) =>
+        stored.prepare(statement).run(mine.id, mine.publicKey.toString('base64'), recovery.id),
+      );
+      await expect(createBackup(config, version, at('of-another'), ask)).rejects.toThrow(/was changed from outside/);
+      expect(readdirSync(folder).filter((name) => name.startsWith('of-another'))).toEqual([]);
+    } finally {
+      onDatabase(database(), (stored) => {
+        stored.exec('delete from recovery_keys');
+        for (const row of before) {
+          const columns = Object.keys(row);
+          stored
+            .prepare(`insert into recovery_keys (${columns}) values (${columns.map(() => '?')})`)
+            .run(...(Object.values(row) as SQLInputValue[]));
+        }
+      });
+    }
+  });
+});
+
+describe.runIf(onDisk)('of a service that is stopped', () => {
+  beforeAll(async () => {
     await opened.stop();
+    cpSync(at('service'), at('stopped'), { recursive: true });
+  });
+
+  test('the command opens the root key, and signs', async () => {
+    const made = await createBackup(config, version, at('cold.backup'), ask);
+    expect(made.recoveryKeys).toEqual([recovery.id]);
+    expect(await verifyBackup(config, at('cold.backup'), openingOf(verifier))).toMatchObject({
+      authentic: true,
+      depth: 'keys',
+      findings: [],
+    });
+  });
+
+  test('DBW: one that sets back a removed recovery key while it is stopped gets no backup', async () => {
+    cpSync(at('stopped'), at('set-back'), { recursive: true });
+    const own = loadConfig(at('set-back', 'dke.toml'), at('set-back'));
+    onDatabase(database('set-back'), (stored) => stored.exec('delete from recovery_keys where removed_at is not null'));
+    await expect(createBackup(own, version, at('set-back.backup'), ask)).rejects.toThrow(/dke quarantine show/);
+    expect(existsSync(at('set-back.backup'))).toBe(false);
+  });
+
+  test('a backup that was verified with its root key leaves no key in memory', async () => {
     const before = core.memoryStatus().keys;
-    const openKey: Parameters<typeof verifyBackup>[2] = async (own, preface) =>
-      openBackupKey(own, preface, recovery.id, recovery.key);
-    const report = await verifyBackup(config, backup, openKey, { rootBackup, ask });
-    expect(report).toMatchObject({ depth: 'keys', findings: [] });
+    const report = await verifyBackup(config, backup, openingOf(verifier));
+    expect(report).toMatchObject({ authentic: true, depth: 'keys', findings: [] });
     expect(core.memoryStatus().keys).toBe(before);
-  },
-);
+  });
+
+  test('BW: a forged backup is refused with the verifier key, and said to be not authentic without', async () => {
+    const evil = `${toml}[snapshots]\nrestore_second_person = false\n# \u001b[2J\n`;
+    const forged = await forge('forged', () => undefined, evil);
+    const machine = newMachine();
+    writeFileSync(join(machine, 'dke.toml'), toml);
+    for (const attempt of [
+      verifyBackup(config, forged, openingOf(verifier)),
+      restoreTo(machine, forged, verifier, false),
+    ])
+      await expect(attempt).rejects.toThrow(/not authentic: it was signed by dke\/audit\/test\+/);
+    expect(readdirSync(machine)).toEqual(['dke.toml']);
+    doubts.length = 0;
+    differences.length = 0;
+    expect(await verifyBackup(config, forged, openingOf(undefined))).toMatchObject({ authentic: false });
+    expect(await restoreTo(machine, forged, undefined, false)).toMatchObject({ authentic: false });
+    expect(doubts).toEqual(Array(2).fill(expect.stringContaining('no verifier key was given')));
+    // Of its configuration nothing is applied, and a terminal obeys none of it.
+    expect(readFileSync(join(machine, 'dke.toml'), 'utf8')).toBe(toml);
+    expect(differences).toEqual([['+ [snapshots]', '+ restore_second_person = false', '+ # \\u{1b}[2J']]);
+  });
+
+  test('the configuration of a backup is applied only where that was asked for', async () => {
+    const machine = newMachine();
+    differences.length = 0;
+    await expect(restoreTo(machine, backup, verifier, false)).rejects.toThrow(/--apply-configuration/);
+    expect(differences).toEqual([
+      toml
+        .trimEnd()
+        .split('\n')
+        .map((line) => `+ ${line}`),
+    ]);
+    expect(readdirSync(machine)).toEqual([]);
+    writeFileSync(join(machine, 'dke.toml'), '');
+    await expect(restoreTo(machine, backup, verifier)).rejects.toThrow(/dke.toml exists/);
+  });
+
+  test('the lines that differ, with their number', () => {
+    expect(differingLines('a\nb\nb\n', 'b\nc\na\n')).toEqual(['- b', '+ c']);
+    expect(differingLines('same\n', 'same\n\n')).toEqual([]);
+  });
+
+  /** Tables that the restore itself writes: it marks the database as restored. */
+  const written = new Set(['decisions', 'row_set', 'sqlite_sequence']);
+  const contentOf = (path: string): Readonly<Record<string, readonly unknown[]>> =>
+    onDatabase(path, (stored) => {
+      const tables = stored.prepare("select name from sqlite_master where type = 'table' order by name").all();
+      return Object.fromEntries(
+        tables
+          .map(({ name }) => String(name))
+          .filter((name) => !written.has(name))
+          .map((name) => [name, stored.prepare(`select * from ${name} order by 1, 2`).all()]),
+      );
+    });
+
+  test('a restore and its verification change nothing of what was in the backup', async () => {
+    const machine = newMachine();
+    const restored = await restoreTo(machine, backup, verifier);
+    expect(restored).toMatchObject({ authentic: true, findings: [] });
+    expect(readFileSync(join(machine, 'dke.toml'), 'utf8')).toBe(toml);
+    const own = loadConfig(join(machine, 'dke.toml'), machine);
+    expect((await verifyOffline(own, ask)).findings).toEqual([]);
+    const key = openBackupKey(core, (await readBackupHead(backup)).preface, recovery.id, recovery.key);
+    const pieces: Buffer[] = [];
+    await readBackup(core, backup, key, (name) =>
+      name === 'database'
+        ? { write: async (bytes) => void pieces.push(Buffer.from(bytes)), end: () => Promise.resolve() }
+        : undefined,
+    );
+    core.release(key);
+    writeFileSync(at('within.db'), Buffer.concat(pieces));
+    expect(contentOf(join(machine, 'dke-data', 'dke.db'))).toEqual(contentOf(at('within.db')));
+  });
+
+  /** One change of rows that have codes, or of key records: an id, an owner, a version, a class, a reference or a null of another row. */
+  const spoil = (stored: DatabaseSync, choices: readonly number[]): string | undefined => {
+    const left = [...choices];
+    const pick = <T>(all: readonly T[]): T => all[(left.shift() ?? 0) % all.length] as T;
+    const records = ['tenant_id', 'object_id', 'version', 'class', 'attributes', 'epoch', 'record'];
+    const coded = { ...policyColumns, key_records: records } as Readonly<Record<string, readonly string[]>>;
+    const filled = Object.keys(coded).filter((name) => stored.prepare(`select 1 from ${name}`).get() !== undefined);
+    const table = pick(filled);
+    const rows = stored.prepare(`select rowid as place, * from ${table}`).all();
+    const [one, other] = [pick(rows), pick(rows)];
+    const column = pick([...(coded[table] ?? []), ...(table === 'key_records' ? [] : ['row_version', 'row_mac'])]);
+    const value = pick([other[column], other[column], pick(Object.values(other)), null]) as SQLInputValue;
+    const kind = pick(['swap', 'swap', 'swap', 'remove', 'move'] as const);
+    if (kind !== 'remove' && (one[column] === value || String(one[column]) === String(value))) return undefined;
+    try {
+      stored.exec('pragma foreign_keys = off');
+      if (kind === 'remove') stored.prepare(`delete from ${table} where rowid = ?`).run(Number(one.place));
+      else stored.prepare(`update ${table} set ${column} = ? where rowid = ?`).run(value, Number(one.place));
+      return `${kind} ${table}.${column}`;
+    } catch {
+      // A constraint of the database holds.
+      return undefined;
+    }
+  };
+
+  test('BW: each row that was changed in a backup is found, and the file refused with the verifier key', async () => {
+    let changed = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(), { minLength: 7, maxLength: 7 }), async (choices) => {
+        let what: string | undefined;
+        const change = (stored: DatabaseSync): void => {
+          what = spoil(stored, choices);
+        };
+        const forged = await forge('spoilt', change, toml);
+        if (what === undefined) return;
+        changed += 1;
+        const machine = newMachine();
+        await expect(restoreTo(machine, forged, verifier)).rejects.toThrow(/not authentic/);
+        expect(readdirSync(machine)).toEqual([]);
+        // Without it: no row is used before it was found.
+        const findings = await verifyBackup(config, forged, openingOf(undefined)).then(
+          (report) => report.findings,
+          (error: Error) => [error.message],
+        );
+        expect(findings, what).not.toEqual([]);
+      }),
+      { numRuns: sizeOf('spoilt backups') },
+    );
+    expect(changed).toBeGreaterThan(0);
+  });
+});
+
+describe.runIf(onDisk)('a crash at any write', () => {
+  const place = at('crash');
+  const put = (state: string): void => {
+    rmSync(place, { recursive: true, force: true });
+    renameSync(state, place);
+  };
+
+  test('of a backup: it is there, or it is not, and the next one has no trace of it', async () => {
+    cpSync(at('stopped'), place, { recursive: true });
+    const own = loadConfig(join(place, 'dke.toml'), place);
+    const out = join(place, 'night.dkebackup');
+    const { states } = await crashPoints(place, () => createBackup(own, version, out, ask));
+    const found = new Set<string>();
+    for (const state of states) {
+      put(state);
+      found.add(existsSync(out) ? 'there' : 'none');
+      if (existsSync(out)) expect((await verifyBackup(own, out, openingOf(verifier))).findings).toEqual([]);
+      else await createBackup(own, version, out, ask);
+      await createBackup(own, version, join(place, 'next.dkebackup'), ask);
+      const left = readdirSync(place, { recursive: true }).filter((name) =>
+        /\.part|under-way|\.db\.backup|request|answer/.test(String(name)),
+      );
+      expect(left).toEqual([]);
+    }
+    expect([...found].toSorted()).toEqual(['none', 'there']);
+  });
+
+  test('of a restore: everything is there, or the next restore begins again; no service starts in between', async () => {
+    rmSync(place, { recursive: true, force: true });
+    mkdirSync(place);
+    const { states } = await crashPoints(place, () => restoreTo(place, backup, verifier));
+    const found = new Set<string>();
+    for (const state of states) {
+      put(state);
+      const path = join(place, 'dke.toml');
+      const isThere = existsSync(database('crash'));
+      found.add(isThere ? 'there' : 'none');
+      if (!isThere && existsSync(join(place, 'dke-data', 'restore-under-way')))
+        await expect(openTestService({ folder: place, toml })).rejects.toThrow(/cut off: run dke backup restore again/);
+      if (!isThere) await restoreTo(place, backup, verifier);
+      expect((await verifyOffline(loadConfig(path, place), ask)).findings).toEqual([]);
+      const left = readdirSync(place, { recursive: true }).filter((name) =>
+        /\.part|under-way|\.new/.test(String(name)),
+      );
+      expect(isThere ? left.filter((name) => !String(name).endsWith('restore-under-way')) : left).toEqual([]);
+    }
+    expect([...found].toSorted()).toEqual(['none', 'there']);
+  });
+});

@@ -1,9 +1,12 @@
 // Tokens and the permissions to create and revoke them: users cannot revoke tokens that they could not create, a break-glass token expires, and tokens that
 // are removed from the database do not bring a new administrator.
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
-import { administrator } from '../../support/open-service.ts';
+import { administrator, openTestService } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -85,4 +88,26 @@ test('of live tokens of one tenant and owner, one has a name: records tell them 
   await tokens.revoke(administrator, 'the service', record.id);
   const both = await Promise.allSettled([create(), create()]);
   expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+});
+
+test('a first start that ends before the administrator token was shown leaves it to the next one, which puts another in its place', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-first-token-'));
+  const shown: string[] = [];
+  const crash = openTestService({
+    folder,
+    showFirstToken: (token) => {
+      shown.push(token);
+      throw new Error('the host is gone');
+    },
+  });
+  await expect(crash).rejects.toThrow('the host is gone');
+  const next = await openTestService({ folder, showFirstToken: (each) => void shown.push(each) });
+  const [lost = '', token = ''] = shown;
+  const { authenticateAdmin } = next.operations;
+  expect(await errorOf(authenticateAdmin(lost, 'r', null))).toBe('unauthenticated');
+  expect(await authenticateAdmin(token, 'r', null)).toMatchObject({ actor: { name: 'first administrator' } });
+  await next.stop();
+  const last = await openTestService({ folder, showFirstToken: (each) => void shown.push(each) });
+  expect(shown.length).toBe(2);
+  await last.remove();
 });

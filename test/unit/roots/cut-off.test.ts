@@ -1,9 +1,8 @@
 // A change of the root key file that ends at any of its writes, as by a power failure: the file is the former one or the
 // new one, the root key is the same, and after the next start nothing else in the folder opens it.
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { beforeEach, expect, test, vi } from 'vitest';
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
 import { core, type KekRef } from '../../../addon/core.ts';
 import { openFileRoot } from '../../../server/roots/file.ts';
 import { rootFilesBeside } from '../../../server/roots/files.ts';
@@ -16,54 +15,17 @@ import {
   readWrapped,
   unlockWrapped,
 } from '../../../server/roots/wrapped-file.ts';
+import { crashPoints } from '../../support/crash-points.ts';
 import { folderOfTest, sharedFolder } from '../../support/folders.ts';
 
 core.initialize({ allowUnlocked: true });
 
-const disk = vi.hoisted(() => ({ folder: '', states: [] as string[], copy: undefined as (() => string) | undefined }));
-vi.mock('../../../server/base/durable-files.ts', async (load) => {
-  const real = await load<typeof import('../../../server/base/durable-files.ts')>();
-  const around =
-    <A extends readonly unknown[], R>(work: (...args: A) => R) =>
-    (...args: A): R => {
-      disk.copy?.();
-      const answer = work(...args);
-      disk.copy?.();
-      return answer;
-    };
-  const putInPlace = around(real.putInPlace);
-  const writeDurably: typeof real.writeDurably = (path, content, options) => {
-    disk.copy?.();
-    real.writeDurably(path, content, options);
-    const state = disk.copy?.();
-    // Also what a write leaves that ended in its middle.
-    const half = disk.copy?.();
-    if (state !== undefined && half !== undefined) truncateSync(join(half, path.slice(dirname(path).length + 1)), 9000);
-  };
-  return {
-    ...real,
-    ...{ putInPlace, writeDurably, syncFolder: around(real.syncFolder), removeDurably: around(real.removeDurably) },
-  };
-});
-
+let folder: string;
 let path: string;
 beforeEach(() => {
-  disk.copy = undefined;
-  disk.states = [];
-  disk.folder = folderOfTest();
-  path = join(disk.folder, 'root.key');
+  folder = folderOfTest();
+  path = join(folder, 'root.key');
 });
-const record = (): void => {
-  disk.copy = () => {
-    const state = join(
-      dirname(disk.folder),
-      `${disk.folder.slice(dirname(disk.folder).length + 1)}-${disk.states.length}`,
-    );
-    execFileSync('cp', ['-a', disk.folder, state]);
-    disk.states.push(state);
-    return state;
-  };
-};
 
 const keys = join(sharedFolder(), 'keys');
 const declared = (name: string) => ({ name, type: 'file', path: `${keys}.${name}` }) as const;
@@ -110,9 +72,14 @@ const keepProbe = (key: KekRef): void => {
 };
 
 /** At every write: one of these, and nothing that opens it stays beside the file. */
-const expectOneOf = async (former: string, next: string, candidates: readonly (readonly string[])[]): Promise<void> => {
+const expectOneOf = async (
+  states: readonly string[],
+  former: string,
+  next: string,
+  candidates: readonly (readonly string[])[],
+): Promise<void> => {
   const found: string[] = [];
-  for (const state of disk.states) {
+  for (const state of states) {
     const openers = await openersOf(state, candidates);
     found.push(openers.join(' and '));
     const left = readdirSync(state).filter((name) => /\.(new|old)$/.test(name));
@@ -127,10 +94,8 @@ test('a root key that gets its first provider is unencrypted or wrapped', async 
   const root = openFileRoot(core, path, true);
   keepProbe(root.current.key);
   const one = await wayOf('one');
-  record();
-  createWrapped(core, path, [one], [root.current]);
-  disk.copy = undefined;
-  await expectOneOf('alone', 'one', [[], ['one']]);
+  const { states } = await crashPoints(folder, () => createWrapped(core, path, [one], [root.current]));
+  await expectOneOf(states, 'alone', 'one', [[], ['one']]);
 });
 
 test('a provider that takes the place of another opens it, or the other does', async () => {
@@ -143,19 +108,17 @@ test('a provider that takes the place of another opens it, or the other does', a
   const [entry] = file.head.providers;
   if (entry === undefined) throw new Error('no provider is there');
   const whole = unlockWrapped(core, file, entry, one.key);
-  record();
-  changeWays(core, whole, { without: ['one'], add: [two] });
-  disk.copy = undefined;
-  await expectOneOf('one', 'two', [['one'], ['two']]);
+  const { states } = await crashPoints(folder, () => changeWays(core, whole, { without: ['one'], add: [two] }));
+  await expectOneOf(states, 'one', 'two', [['one'], ['two']]);
 });
 
 test('a copy of the root key beside it is named', async () => {
   openFileRoot(core, path, true).release();
-  const copy = join(disk.folder, 'key of yesterday');
+  const copy = join(folder, 'key of yesterday');
   copyFileSync(path, copy);
-  writeFileSync(join(disk.folder, 'root.notes'), 'DKE-RO');
+  writeFileSync(join(folder, 'root.notes'), 'DKE-RO');
   // Not even opened: it may be a database that this process has locked.
-  copyFileSync(path, join(disk.folder, 'dke.db'));
+  copyFileSync(path, join(folder, 'dke.db'));
   const opened = await openBy(path);
   expect(opened).toMatchObject({ state: 'open', remarks: [expect.stringContaining(`${copy} is a root key file`)] });
 });

@@ -1,10 +1,21 @@
 // The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
+import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
 import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
-import { openBackupKey, readBackup, readBackupPreface, writeBackup } from '../../../server/snapshots/backup-file.ts';
+import { openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
+import { backupClosingText } from '../../../server/domain/service-backup.ts';
+import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
+import {
+  openBackupKey,
+  readBackup,
+  readBackupHead,
+  requireSigner,
+  writeBackup,
+} from '../../../server/snapshots/backup-file.ts';
 import { sharedFolder } from '../../support/folders.ts';
 
 const segment = 1_048_576;
@@ -26,8 +37,27 @@ const publicOf = (key: KeyRef): RecoveryPublicKey => {
   if (parsed === null) throw new Error('a public key is one');
   return parsed;
 };
-const read = async (path: string) => {
-  const key = openBackupKey(core, await readBackupPreface(path), publicOf(owner).id, owner);
+/** A service, or a person who has no key of one. */
+const signerOf = (name: string): { readonly verifierKey: string; readonly sign: BackupAuthority['sign'] } => {
+  const pair = generateKeyPairSync('ed25519');
+  const x = Buffer.from(String(pair.publicKey.export({ format: 'jwk' }).x), 'base64url');
+  const signer = verifierKey(name, x);
+  return {
+    verifierKey: signer,
+    sign: async ({ backupId, digest }) => ({
+      signer,
+      signature: sign(null, Buffer.from(backupClosingText({ backupId, digest, signer })), pair.privateKey),
+    }),
+  };
+};
+const service = signerOf('dke/audit/one');
+const verifierOf = (text: string) => {
+  const verifier = parseVerifierKey(text);
+  if (verifier === null) throw new Error('a verifier key is one');
+  return verifier;
+};
+const read = async (path: string, id = publicOf(owner).id, recovery = owner) => {
+  const key = openBackupKey(core, (await readBackupHead(path)).preface, id, recovery);
   const found = new Map<string, Buffer>();
   try {
     await readBackup(core, path, key, (name) => {
@@ -47,7 +77,7 @@ const random = (length: number): Buffer => {
   core.random(bytes);
   return bytes;
 };
-const write = (name: string, database: Buffer) => {
+const write = (name: string, database: Buffer, by: Pick<BackupAuthority, 'sign'> = service) => {
   writeFileSync(at('database'), database);
   return writeBackup(
     core,
@@ -59,6 +89,7 @@ const write = (name: string, database: Buffer) => {
       { name: 'node', from: Buffer.from('a node') },
       { name: 'database', from: { path: at('database') } },
     ],
+    by,
   );
 };
 /** The stream ends with a full segment, so the last one is empty. */
@@ -80,18 +111,27 @@ test.each([0, 1, segment - 100, segment, whole(2), whole(2) + 1, 3 * segment + 1
   'a database of %d bytes comes back as it was',
   async (length) => {
     const database = random(length);
-    expect(await write(`of-${length}`, database)).toBe(statSync(at(`of-${length}`)).size);
+    expect(await write(`of-${length}`, database)).toMatchObject({ bytes: statSync(at(`of-${length}`)).size });
     const found = await read(at(`of-${length}`));
     expect([...found.keys()]).toEqual(headers);
     expect(found.get('node')?.toString()).toBe('a node');
     expect(found.get('database')?.equals(database)).toBe(true);
-    expect(await readBackupPreface(at(`of-${length}`))).toMatchObject(named);
+    const head = await readBackupHead(at(`of-${length}`));
+    expect(head.preface).toMatchObject(named);
+    requireSigner('it', head, verifierOf(service.verifierKey));
   },
 );
 
 describe('of a file that was changed nothing is taken', () => {
-  const head = (): number => statSync(at('good')).size - 2 * (segment + 16) - 16;
-  beforeAll(() => write('good', random(whole(2))));
+  const closing = (bytes: Buffer): number => bytes.readUInt32BE(bytes.length - 4) + 64 + 4;
+  const head = (): number => {
+    const bytes = readFileSync(at('good'));
+    return bytes.length - closing(bytes) - 2 * (segment + 16) - 16;
+  };
+  beforeAll(async () => {
+    await write('other', random(whole(2)));
+    await write('good', random(whole(2)));
+  });
   const changes: readonly (readonly [string, (path: string) => void])[] = [
     ['cut behind a whole segment', (path) => truncateSync(path, head() + segment + 16)],
     ['cut before its empty last segment', (path) => truncateSync(path, head() + 2 * (segment + 16))],
@@ -107,6 +147,22 @@ describe('of a file that was changed nothing is taken', () => {
         );
         second?.copy(bytes, head());
         first?.copy(bytes, head() + segment + 16);
+        writeFileSync(path, bytes);
+      },
+    ],
+    [
+      'with the closing of another file',
+      (path) => {
+        const [bytes, other] = [readFileSync(path), readFileSync(at('other'))];
+        const body = bytes.subarray(0, bytes.length - closing(bytes));
+        writeFileSync(path, Buffer.concat([body, other.subarray(other.length - closing(other))]));
+      },
+    ],
+    [
+      'with a closing that names another signer',
+      (path) => {
+        const bytes = readFileSync(path);
+        bytes.write('dke/audit/two', bytes.lastIndexOf('dke/audit/one'));
         writeFileSync(path, bytes);
       },
     ],
@@ -144,7 +200,7 @@ describe('of a file that was changed nothing is taken', () => {
 
 test('only a recovery key that it is sealed to opens it', async () => {
   await write('mine', random(10));
-  const preface = await readBackupPreface(at('mine'));
+  const { preface } = await readBackupHead(at('mine'));
   const [recipient] = preface.recipients;
   expect(() => openBackupKey(core, preface, publicOf(other).id, other)).toThrow(/not encrypted to the recovery key/);
   const claimed = publicOf(owner).id;
@@ -159,3 +215,36 @@ test('only a recovery key that it is sealed to opens it', async () => {
 const never = (): never => {
   throw new Error('a backup has a recipient');
 };
+
+test('the given verifier key must have signed it: every other file is not authentic', async () => {
+  const attacker = signerOf('dke/audit/one');
+  await write('forged', random(10), attacker);
+  await write('signed', random(10));
+  const [forged, signed] = await Promise.all([readBackupHead(at('forged')), readBackupHead(at('signed'))]);
+  // It opens, because the recovery key is public, and its signature is that of its signer.
+  expect((await read(at('forged'))).get('node')?.toString()).toBe('a node');
+  const mine = verifierOf(service.verifierKey);
+  requireSigner('it', signed, mine);
+  expect(() => requireSigner('it', forged, mine)).toThrow(/not authentic: it was signed by dke\/audit\/one\+/);
+  expect(() => requireSigner('it', signed, { ...mine, name: 'dke/audit/two' })).toThrow(/not authentic/);
+  // Without its closing it is one of format 1.
+  const bytes = readFileSync(at('signed'));
+  bytes.writeUInt32BE(1, 8);
+  writeFileSync(at('without'), bytes.subarray(0, bytes.length - bytes.readUInt32BE(bytes.length - 4) - 68));
+  expect((await read(at('without'))).get('node')?.toString()).toBe('a node');
+  const without = await readBackupHead(at('without'));
+  expect(() => requireSigner('it', without, mine)).toThrow(/not authentic: it has no signature/);
+});
+
+test('a backup of format 1, as earlier versions wrote it, is read', async () => {
+  const found = JSON.parse(readFileSync(join(import.meta.dirname, 'backup-format-1.json'), 'utf8')) as {
+    readonly recoveryKey: string;
+    readonly backup: string;
+  };
+  writeFileSync(at('recovery.key'), Buffer.from(found.recoveryKey, 'base64'), { mode: 0o600 });
+  writeFileSync(at('format-1'), Buffer.from(found.backup, 'base64'));
+  const recovery = await openRecoveryKeyFile(core, at('recovery.key'), () => Promise.resolve(Buffer.alloc(0)));
+  const parts = await read(at('format-1'), recovery.id, recovery.key);
+  expect([...parts].map(([name, bytes]) => `${name}: ${bytes}`)).toEqual(['node: a node', 'database: a database']);
+  expect((await readBackupHead(at('format-1'))).closing).toBeNull();
+});

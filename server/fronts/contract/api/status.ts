@@ -16,7 +16,7 @@ export const statusSchema = z
       checks: z
         .array(
           z.strictObject({
-            name: z.enum(['store', 'root-key', 'round-trip']),
+            name: z.enum(['store', 'root-key', 'round-trip', 'clock', 'disk', 'database']),
             healthy: z.boolean(),
             detail: z.string(),
             durationMs: z.number(),

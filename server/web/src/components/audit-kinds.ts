@@ -53,6 +53,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'root.provider-rewrapped': 'Root provider rewrapped',
   'erasure.started': 'Erasure run started',
   'erasure.blocked': 'Erasure run blocked',
+  'audit.sink-forked': 'Sink: another history of the log found',
   'erasure.copy-released': 'Erasure run: copy of the database released',
   'erasure.finished': 'Erasure run finished',
   'recovery-key.registered': 'Recovery key registered',

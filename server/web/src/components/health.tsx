@@ -12,6 +12,9 @@ const checkNames: Readonly<Record<Status['health']['checks'][number]['name'], st
   store: 'Store',
   'root-key': 'Root key',
   'round-trip': 'Encrypt and decrypt',
+  clock: 'Clock',
+  disk: 'Disk of the data directory',
+  database: 'Settings of the database',
 };
 
 const formatKeys = (count: number): string => (count === 1 ? '1 key' : `${count} keys`);

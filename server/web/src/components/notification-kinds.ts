@@ -31,6 +31,7 @@ export const notificationKindNames = {
   'dual-control.unsatisfiable': 'Too few approvers',
   'audit.sink-behind': 'Sink behind',
   'requests.sink-lost': 'Sink lost request records',
+  'audit.sink-forked': 'Sink has another history',
   'audit.checkpoint-stale': 'Audit checkpoint stale',
   'audit.key-old': 'Audit log key rotation due',
   'snapshot.failed': 'Snapshot failed',

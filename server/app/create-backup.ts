@@ -1,0 +1,185 @@
+// `dke backup create`: the whole service on the embedded database in one file, while the service runs. The service names the recipients and signs; where
+// it is stopped, this process opens the root key and does both. Restoring is in restore-backup.ts.
+
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock, toRfc3339 } from '../base/clock.ts';
+import { removeDurably, replaceFile } from '../base/durable-files.ts';
+import { ServiceError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
+import { StartError } from '../base/start-error.ts';
+import type { Config } from '../config/config.ts';
+import type { ServiceBackup } from '../domain/service-backup.ts';
+import { compareAtStart, restoredSetting } from '../operations/audit/compare-log.ts';
+import { createBackupAuthority } from '../operations/service/service-backup.ts';
+import type { BackupAuthority } from '../ports/backup-authority.ts';
+import { anchorBeside, backupBeside } from '../roots/files.ts';
+import type { AskPassphrase } from '../roots/ways.ts';
+import { type BackupPart, writeBackup } from '../snapshots/backup-file.ts';
+import { copyDatabase } from '../store/sqlite/copy-database.ts';
+import { type DirectoryLock, isLocked, lockDirectory } from '../store/sqlite/lock.ts';
+import { askService } from './backup-requests.ts';
+import { asStartError, filesOf, openOffline, rootOptionsOf } from './offline.ts';
+
+export interface BackupReport {
+  readonly file: string;
+  readonly backupId: string;
+  readonly at: string;
+  readonly bytes: number;
+  readonly auditRecords: number;
+  readonly recoveryKeys: readonly string[];
+  /** Verifier key of the audit log, which `dke backup verify` and `restore` need. */
+  readonly signer: string;
+  readonly rootEpoch: number;
+  /** Of `dke root backup`, without which this backup opens nothing. */
+  readonly rootKeyBackup: 'current' | 'outdated' | 'none';
+}
+
+export const requireEmbedded = ({ postgresql }: Config): void => {
+  if (postgresql !== undefined)
+    throw new StartError(
+      'config',
+      'the database is on PostgreSQL: back it up and restore it with pg_dump or pgBackRest, and the root key with dke root backup (docs/backup.md, "On PostgreSQL")',
+    );
+};
+
+/** Errors of the file system and of the formats, as the command says them. */
+export const explain = (error: unknown, config: Config): unknown => {
+  if (error instanceof ServiceError)
+    return new StartError(
+      error.code === 'conflict' ? 'config' : 'store',
+      error.hint === undefined ? error.message : `${error.message}: ${error.hint}`,
+      { cause: error },
+    );
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === undefined) return asStartError(error, config);
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new StartError('store', 'the disk is full: free some space, or specify a file on another disk', {
+      cause: error,
+    });
+  return new StartError('permission', `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode`, {
+    cause: error,
+  });
+};
+
+const databaseDraft = 'dke.db.backup';
+const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'backup-receipt');
+/** The name of the file that is being written, for the next command if this one is cut off. */
+const underWayPath = (dataDirectory: string): string => join(dataDirectory, 'backup-under-way');
+
+/** What the newest backup left; a receipt that cannot be read is none. */
+export const readBackupReceipt = (dataDirectory: string): ServiceBackup | undefined => {
+  try {
+    const receipt = JSON.parse(readFileSync(receiptPath(dataDirectory), 'utf8')) as ServiceBackup;
+    const { backupId, at, bytes, digest } = receipt;
+    const isReceipt = typeof backupId === 'string' && Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
+    if (!isReceipt) return undefined;
+    const named = typeof digest === 'string' ? { digest: digest.slice(0, 64) } : {};
+    return { backupId: backupId.slice(0, 64), at, bytes, ...named };
+  } catch {
+    return undefined;
+  }
+};
+
+/** Of a backup that was cut off: its copy of the database, and its file. */
+const clearCutOff = (dataDirectory: string): void => {
+  for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
+  const path = underWayPath(dataDirectory);
+  if (!existsSync(path)) return;
+  const named = readFileSync(path, 'utf8');
+  if (named.endsWith('.part')) rmSync(named, { force: true });
+  removeDurably(path);
+};
+
+/** A service that runs, or the keys of one that is stopped. */
+const openAuthority = async (
+  config: Config,
+  ask: AskPassphrase,
+): Promise<{ readonly authority: BackupAuthority; close(): Promise<void> }> => {
+  const { dataDirectory } = config;
+  if (isLocked(join(dataDirectory, 'lock')))
+    return { authority: askService(dataDirectory), close: () => Promise.resolve() };
+  const opened = await openOffline(config, ask);
+  try {
+    const finding = await compareAtStart({ ...opened, clock: systemClock });
+    if (finding.state !== 'intact' || (await opened.store.read.decisions.get(restoredSetting)) !== undefined)
+      throw new StartError(
+        'store',
+        'the database is not the one that the service signed last: start the service, and see dke quarantine show',
+      );
+    return { authority: createBackupAuthority(opened), close: opened.close };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+};
+
+/** Writes a backup into a new file. The service may run. Throws StartError. */
+export const createBackup = async (
+  config: Config,
+  version: string,
+  out: string,
+  ask: AskPassphrase,
+): Promise<BackupReport> => {
+  requireEmbedded(config);
+  const { dataDirectory } = config;
+  const path = join(dataDirectory, 'dke.db');
+  let lock: DirectoryLock | undefined;
+  let opened: Awaited<ReturnType<typeof openAuthority>> | undefined;
+  const draft = join(dataDirectory, databaseDraft);
+  try {
+    const owner = statSync(path, { throwIfNoEntry: false })?.uid;
+    if (owner === undefined)
+      throw new StartError('store', `there is no database ${path}: name the service's dke.toml with --config`);
+    if (owner !== process.getuid?.())
+      throw new StartError('permission', `${path} belongs to user ${owner}: run the command as this user (sudo -u)`);
+    if (existsSync(out)) throw new StartError('permission', `${out} already exists: specify a new file`);
+    lock = lockDirectory(join(dataDirectory, 'backup.lock'));
+    clearCutOff(dataDirectory);
+    opened = await openAuthority(config, ask);
+    const keys = await opened.authority.recipients();
+    // Read first: the database never knows less than what is kept next to the root key.
+    const checkpoint = anchorBeside(config.root.path).read();
+    const at = toRfc3339(systemClock.now());
+    const facts = copyDatabase(path, draft);
+    const parts: BackupPart[] = [
+      ...(config.source === null ? [] : [{ name: 'configuration', from: readFileSync(config.source) }]),
+      { name: 'node', from: readFileSync(join(dataDirectory, 'node')) },
+      ...(checkpoint === undefined ? [] : [{ name: 'checkpoint', from: Buffer.from(checkpoint) }]),
+      { name: 'database', from: { path: draft } },
+    ];
+    const { core } = rootOptionsOf(config, ask);
+    const backupId = newId(systemClock.now());
+    replaceFile(underWayPath(dataDirectory), `${out}.part`);
+    const { bytes, digest, signer } = await writeBackup(
+      core,
+      out,
+      { backupId, at, version, ...facts },
+      keys,
+      parts,
+      opened.authority,
+    );
+    // The service reads it: the digest comes into the audit log, and people are reminded when the next one is due.
+    replaceFile(receiptPath(dataDirectory), JSON.stringify({ backupId, at: Date.parse(at), bytes, digest }));
+    const rootEpoch = Math.max(...facts.rootEpochs);
+    const receipt = backupBeside(config.root.path);
+    return {
+      file: out,
+      backupId,
+      at,
+      bytes,
+      auditRecords: facts.records,
+      recoveryKeys: keys.map(({ id }) => id),
+      signer,
+      rootEpoch,
+      rootKeyBackup: receipt === undefined ? 'none' : receipt.epoch === rootEpoch ? 'current' : 'outdated',
+    };
+  } catch (error) {
+    throw explain(error, config);
+  } finally {
+    await opened?.close();
+    // Not what another command is making.
+    if (lock !== undefined) clearCutOff(dataDirectory);
+    lock?.release();
+  }
+};

@@ -1,0 +1,22 @@
+// Which connections belong to callers that have authenticated. The listener gives each connection a way to be proven, and the fronts use it once a
+// request on it was authenticated. Behind a symbol of the socket, because a socket of HTTP/2 is shown to fronts as a proxy that hands on properties.
+
+const proof = Symbol('proof');
+
+interface Proof {
+  caller: string | undefined;
+  readonly prove: (caller: string) => void;
+}
+type Provable = { [proof]?: Proof };
+
+export const expectProof = (socket: object, prove: (caller: string) => void): void => {
+  (socket as Provable)[proof] = { caller: undefined, prove };
+};
+
+/** `caller`: whose places the connection takes from now on. Only the first one counts. */
+export const markProven = (socket: object, caller: string): void => {
+  const own = (socket as Provable)[proof];
+  if (own === undefined || own.caller !== undefined) return;
+  own.caller = caller;
+  own.prove(caller);
+};

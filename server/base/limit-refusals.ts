@@ -1,0 +1,69 @@
+// Counts what limits refuse: each refusal in a metric, and in the log the first one at once, then one line a minute with the addresses
+// that were refused most. Who can choose it: strangers choose how often and from where, so that lines and addresses are bounded.
+
+export const limitNames = [
+  'connections',
+  'connections-of-address',
+  'connections-of-network',
+  'connections-of-caller',
+  'unread-answer',
+  'api-requests',
+  'tde-requests',
+  'xks-requests',
+] as const;
+export type LimitName = (typeof limitNames)[number];
+
+export interface LimitReport {
+  readonly limit: LimitName;
+  readonly refused: number;
+  /** With how many each. */
+  readonly from: readonly string[];
+}
+
+export interface LimitRefusals {
+  refused(limit: LimitName, address: string | null): void;
+  totals(): Readonly<Record<LimitName, number>>;
+}
+
+const minuteMs = 60_000;
+const mostAddresses = 1_000;
+const mostShown = 5;
+
+export const createLimitRefusals = (
+  report: (line: LimitReport) => void,
+  afterMinute: (done: () => void) => void = (done) => void setTimeout(done, minuteMs).unref(),
+): LimitRefusals => {
+  const totals = Object.fromEntries(limitNames.map((name) => [name, 0])) as Record<LimitName, number>;
+  /** Of the running minute, by limit. */
+  const minutes = new Map<LimitName, Map<string, number>>();
+  const tell = (limit: LimitName, counts: ReadonlyMap<string, number>): void => {
+    const most = [...counts].sort(([, one], [, other]) => other - one);
+    const refused = most.reduce((sum, [, count]) => sum + count, 0);
+    report({ limit, refused, from: most.slice(0, mostShown).map(([address, count]) => `${address} (${count})`) });
+  };
+  const begin = (limit: LimitName): void => {
+    minutes.set(limit, new Map());
+    afterMinute(() => {
+      const counts = minutes.get(limit) ?? new Map<string, number>();
+      minutes.delete(limit);
+      if (counts.size === 0) return;
+      tell(limit, counts);
+      begin(limit);
+    });
+  };
+  return {
+    refused: (limit, address) => {
+      totals[limit] += 1;
+      const known = address ?? 'unknown';
+      const counts = minutes.get(limit);
+      if (counts === undefined) {
+        tell(limit, new Map([[known, 1]]));
+        begin(limit);
+        return;
+      }
+      const name = counts.has(known) || counts.size < mostAddresses ? known : 'others';
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    },
+    totals: () => totals,
+  };
+};

@@ -1,0 +1,39 @@
+// Sign-ins that are under way elsewhere: at an authenticator, at the OpenID provider, or until the second factor. Each is in the database for minutes, found
+// by the hash of a value that only the other party has, and used once. What it says decides who signs in and with which roles, so it has an
+// authentication code: a row that was made or changed in the database is none.
+
+import { canonicalJson } from '../../base/bytes.ts';
+import type { StoredAttempt } from '../../ports/people.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+
+export type Attempts = ReturnType<typeof createAttempts>;
+type NewAttempt = Pick<StoredAttempt, 'kind' | 'userId' | 'data'> & {
+  /** What it is found by. */
+  readonly value: string;
+  readonly holdsMs: number;
+};
+
+export const createAttempts = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) => {
+  const hashOf = (text: string): string => ring.hashToken('sign-in-attempt', text);
+  const codeOf = ({ hash, kind, userId, data, expiresAt }: StoredAttempt): string =>
+    ring.authenticateAttempt(canonicalJson([hash, kind, userId, data, expiresAt]));
+  const sound = (found: StoredAttempt | undefined): StoredAttempt | undefined => {
+    if (found === undefined || found.expiresAt <= clock.now()) return undefined;
+    const [code = '', ...rest] = found.data.split('\n');
+    const attempt = { ...found, data: rest.join('\n') };
+    return code === codeOf(attempt) ? attempt : undefined;
+  };
+  return {
+    hashOf,
+    keep: (tx: Pick<Repositories, 'attempts'>, { value, holdsMs, ...attempt }: NewAttempt): Promise<void> => {
+      const made = { ...attempt, hash: hashOf(value), expiresAt: clock.now() + holdsMs };
+      return tx.attempts.insert({ ...made, data: `${codeOf(made)}\n${made.data}` });
+    },
+    find: async (from: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
+      sound(await from.attempts.get(hashOf(value))),
+    /** It is used up by this. */
+    take: async (tx: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
+      sound(await tx.attempts.take(hashOf(value))),
+  };
+};

@@ -1,0 +1,50 @@
+// What a node finds wrong with itself, for the node that notifies: one setting for each node, written when it changes. It decides nothing, so that it has
+// no authentication code. A node that cannot write it is one whose database is away: then it is offline for the others, too.
+
+import { canonicalJson } from '../../base/bytes.ts';
+import type { LogState } from '../../ports/log.ts';
+import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
+import type { Health } from './interface.ts';
+
+/** Why each failing check fails, by its name. */
+export type Failing = Readonly<Record<string, string>>;
+
+const settingOf = (nodeId: string): string => `node-health ${nodeId}`;
+const longestDetail = 200;
+
+export const failingOf = ({ checks }: Pick<Health, 'checks'>): Failing =>
+  Object.fromEntries(
+    checks.filter(({ healthy }) => !healthy).map(({ name, detail }) => [name, detail.slice(0, longestDetail)]),
+  );
+
+export const readToldHealth = async (
+  { settings }: Pick<Repositories, 'settings'>,
+  nodeId: string,
+): Promise<Failing> => {
+  const text = await settings.get(settingOf(nodeId));
+  return text === undefined ? {} : (JSON.parse(text) as Failing);
+};
+
+/** Checks the health, and tells the others what has changed. In quarantine nothing is written: what is wrong then is told when the database is back. */
+export const tellHealth = (
+  { store }: Pick<Ports, 'store'>,
+  nodeId: string,
+  { health, logState }: { readonly health: () => Promise<Health>; readonly logState: () => LogState },
+): (() => Promise<void>) => {
+  let told: string | undefined;
+  const tell = async (failing: Failing): Promise<void> => {
+    told ??= canonicalJson(await readToldHealth(store.read, nodeId));
+    const text = canonicalJson(failing);
+    if (text === told) return;
+    const value = Object.keys(failing).length === 0 ? null : text;
+    await store.write((tx) => tx.settings.set(settingOf(nodeId), value), { durable: false, background: true });
+    told = text;
+  };
+  return async () => {
+    const failing = failingOf(await health());
+    const { failure } = logState();
+    const log = failure === null ? {} : { log: failure.message.slice(0, longestDetail) };
+    if (store.link !== undefined) await tell({ ...failing, ...log }).catch(() => undefined);
+  };
+};

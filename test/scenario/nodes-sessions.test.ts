@@ -1,0 +1,185 @@
+// What the service depends on in its sessions of PostgreSQL: settings, the server process behind a connection, and the schema of the database.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { systemClock } from '../../server/base/clock.ts';
+import type { Store } from '../../server/ports/store.ts';
+import type { StoreError } from '../../server/store/errors.ts';
+import { newestSchema } from '../../server/store/migrate.ts';
+import { openPostgresStore } from '../../server/store/store.ts';
+import { type DatabaseRelay, openDatabaseRelay } from '../support/database-relay.ts';
+import { until } from '../support/host.ts';
+import { openPooler } from '../support/pooler.ts';
+import { type PostgresPlace, type PostgresServer, postgresqlPrograms, startPostgres } from '../support/postgresql.ts';
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+const start = async (settings: readonly string[] = []): Promise<PostgresServer> => {
+  const postgres = await startPostgres({ settings });
+  undo.push(() => postgres.remove());
+  return postgres;
+};
+const temporary = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-sessions-'));
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+};
+const fatal: StoreError[] = [];
+const open = async (place: Partial<PostgresPlace> & Pick<DatabaseRelay, 'host'>): Promise<Store> => {
+  fatal.length = 0;
+  const store = await openPostgresStore({
+    clock: systemClock,
+    authenticateRow: () => '',
+    onFatal: (error) => fatal.push(error),
+    postgres: {
+      ...{ port: 5432, user: 'dke', database: 'dke', readers: 1, password: undefined, ca: undefined },
+      ...place,
+    },
+  });
+  undo.push(() => store.close().catch(() => undefined));
+  await store.started();
+  return store;
+};
+const set = (store: Store, name: string) => store.write((tx) => tx.settings.set(name, 'yes'));
+const linkOf = ({ link }: Store) => {
+  if (link === undefined) throw new Error('the store has no link');
+  return link;
+};
+
+test('settings of the database that change while a node runs change none of its sessions', async () => {
+  const postgres = await start();
+  postgres.createDatabase('dke');
+  const relay = await openDatabaseRelay(postgres.socket);
+  undo.push(() => relay.close());
+  const store = await open(relay);
+  await set(store, 'before');
+  postgres.run('dke', 'create schema elsewhere');
+  for (const setting of [
+    'search_path = elsewhere',
+    "lock_timeout = '1ms'",
+    "default_transaction_isolation = 'serializable'",
+    'default_transaction_read_only = on',
+    'synchronous_commit = off',
+  ])
+    postgres.run('postgres', `alter database dke set ${setting}`);
+  relay.cut('dke');
+  await until('the next connections', () =>
+    set(store, 'after').then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  expect(await store.read.settings.get('after')).toBe('yes');
+  expect((await linkOf(store).nodes()).length).toBe(0);
+  expect(postgres.run('dke', "select count(*) from public.settings where name in ('before', 'after')")).toBe('2');
+  // A node that starts now is the same.
+  const second = await open(relay);
+  expect(await second.read.settings.get('after')).toBe('yes');
+  expect(postgres.run('dke', "select count(*) from pg_tables where schemaname = 'elsewhere'")).toBe('0');
+});
+
+test('settings of the server with which it loses what it confirms are named, and no node starts with them', async () => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  const store = await open(place);
+  expect(await linkOf(store).risks()).toEqual([]);
+  for (const name of ['fsync', 'full_page_writes']) postgres.run('postgres', `alter system set ${name} = off`);
+  postgres.run('postgres', 'select pg_reload_conf()');
+  await expect.poll(() => linkOf(store).risks()).toEqual(['fsync is off', 'full_page_writes is off']);
+  await expect(open(place)).rejects.toThrow('may lose what it confirms (fsync is off, full_page_writes is off)');
+});
+
+test.each([
+  ['that announces processes of its own', { announced: true, perTransaction: false }],
+  ['in transaction mode', { announced: false, perTransaction: true }],
+])('a pooler %s is refused at the start, and nothing is changed', async (_, mode) => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  const pooler = await openPooler(join(temporary(), 'pooler'), place.host, mode);
+  undo.push(() => pooler.close());
+  await expect(open(pooler)).rejects.toThrow('a pooler (PgBouncer, for example) is between this node and PostgreSQL');
+  expect(postgres.run('dke', "select count(*) from pg_tables where schemaname = 'public'")).toBe('0');
+});
+
+test('a database that accepts no connections: requests say that it does not answer, and a start waits for it', async () => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  const store = await open(place);
+  await set(store, 'before');
+  const allow = (allowed: boolean): string =>
+    postgres.run('postgres', `alter database dke with allow_connections ${allowed}`);
+  allow(false);
+  postgres.run('postgres', "select pg_terminate_backend(pid) from pg_stat_activity where datname = 'dke'");
+  await until('the refusal', async () =>
+    (await set(store, 'away').catch(({ cause }) => (cause as { code?: string }).code)) === '55000' ? true : undefined,
+  );
+  await expect(set(store, 'away')).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(store.read.settings.get('before')).rejects.toMatchObject({ code: 'unavailable' });
+  const started = open(place);
+  allow(true);
+  expect(await (await started).read.settings.get('before')).toBe('yes');
+});
+
+test('a node writes nothing once the database has another schema, and says why it stops', async () => {
+  const postgres = await start();
+  const store = await open(postgres.createDatabase('dke'));
+  await set(store, 'before');
+  postgres.run('dke', `insert into kysely_migration select '9999-next', timestamp from kysely_migration limit 1`);
+  expect(await linkOf(store).beat({ id: 'x', shown: undefined }, 0)).toMatchObject({ schema: '9999-next' });
+  await expect(set(store, 'after')).rejects.toMatchObject({ code: 'unavailable' });
+  expect(fatal.map(({ code, message }) => `${code} ${message}`)).toEqual([
+    expect.stringContaining('newer the database has the schema 9999-next'),
+  ]);
+  expect(postgres.run('dke', "select count(*) from settings where name = 'after'")).toBe('0');
+});
+
+test('a database is not upgraded while a node of the version before is connected', async () => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  const first = await open(place);
+  const link = linkOf(first);
+  await link.claim('0190a0a0-0000-7000-8000-000000000001', '');
+  await link.join({
+    ...{ id: '0190a0a0-0000-7000-8000-000000000001', name: 'one', version: '1', contactMs: 0, directory: '' },
+    ...{ rootEpoch: 1, oldestRootEpoch: 1, publicKey: Buffer.alloc(0), proof: Buffer.alloc(0) },
+  });
+  postgres.run('dke', `delete from kysely_migration where name = '${newestSchema}'`);
+  await expect(open(place)).rejects.toThrow('nodes of an earlier version use the database: stop them first (one)');
+  expect(postgres.run('dke', 'select max(name) from kysely_migration')).not.toBe(newestSchema);
+});
+
+test('what receives whole files of the log does not hold a run where the role may end a file, and is named with the right that helps where not', async () => {
+  const postgres = await start();
+  const place = postgres.createDatabase('dke');
+  postgres.run('postgres', 'create role plain login; grant pg_monitor to plain; alter database dke owner to plain');
+  const folder = temporary();
+  const receiver = execFile(join(postgresqlPrograms, 'pg_receivewal'), [
+    ...['-D', folder, '-h', place.host, '-U', 'dke', '--no-loop', '-s', '1'],
+  ]);
+  undo.push(async () => {
+    const end = once(receiver, 'exit');
+    if (receiver.kill()) await end;
+  });
+  await until('the receiver', async () =>
+    postgres.run('postgres', 'select count(*) from pg_stat_replication') === '1' ? true : undefined,
+  );
+  const plain = await open({ ...place, user: 'plain' });
+  const link = linkOf(plain);
+  await set(plain, 'now');
+  const position = await link.logPosition();
+  const hint = 'GRANT EXECUTE ON FUNCTION pg_switch_wal() TO plain';
+  await expect
+    .poll(() => link.copies(position))
+    .toMatchObject([{ name: 'standby pg_receivewal', isBehind: true, hint: expect.stringContaining(hint) }]);
+  postgres.run('dke', 'grant execute on function pg_switch_wal() to plain');
+  await until('the end of the file', async () => {
+    const copies = await link.copies(position);
+    return copies !== 'other' && copies.every(({ isBehind }) => !isBehind) ? true : undefined;
+  });
+});

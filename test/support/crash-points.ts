@@ -1,0 +1,96 @@
+// What is on the disk at each write of a folder's files, as a power failure would leave it: copies of the folder, made around the functions of the system
+// that write, also of modules that are loaded already. For one piece of work at a time.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import fs, { readdirSync, readFileSync, readlinkSync, statSync, truncateSync } from 'node:fs';
+import promises from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { join, relative } from 'node:path';
+
+/** What is in a folder: names and contents. */
+const contentOf = (folder: string): string => {
+  const hash = createHash('sha256');
+  for (const name of (readdirSync(folder, { recursive: true }) as string[]).toSorted()) {
+    const path = join(folder, name);
+    const isFile = statSync(path).isFile();
+    hash.update(`${name}\0${isFile ? statSync(path).size : ''}\0`);
+    if (isFile) hash.update(readFileSync(path));
+  }
+  return hash.digest('hex');
+};
+
+/** Folders with copies of `folder`, each state once. Of a write that ends in its middle, half of its bytes are there. */
+export const crashPoints = async <T>(
+  folder: string,
+  work: () => Promise<T> | T,
+): Promise<{ readonly states: readonly string[]; readonly answer: T }> => {
+  const states: string[] = [];
+  const copy = (): string => {
+    const state = `${folder}-${states.length}`;
+    execFileSync('cp', ['-a', folder, state]);
+    states.push(state);
+    return state;
+  };
+  const around =
+    <A extends readonly unknown[], R>(call: (...args: A) => R) =>
+    (...args: A): R => {
+      copy();
+      const answer = call(...args);
+      if (answer instanceof Promise) return answer.finally(copy) as R;
+      copy();
+      return answer;
+    };
+  const half = (written: string): void => {
+    const place = relative(folder, written);
+    if (place.startsWith('..')) return;
+    const path = join(copy(), place);
+    truncateSync(path, Math.floor(statSync(path).size / 2));
+  };
+  const { renameSync, rmSync, fsyncSync, writeFileSync } = fs;
+  const real = { renameSync, rmSync, fsyncSync, writeFileSync };
+  const realPromises = { open: promises.open, rename: promises.rename };
+  const restore = (): void => {
+    Object.assign(fs, real);
+    Object.assign(promises, realPromises);
+    syncBuiltinESMExports();
+  };
+  try {
+    Object.assign(fs, {
+      renameSync: around(real.renameSync),
+      rmSync: around(real.rmSync),
+      fsyncSync: around(real.fsyncSync),
+      writeFileSync: (file: fs.PathOrFileDescriptor, ...rest: [string | Uint8Array]) => {
+        around(real.writeFileSync)(file, ...rest);
+        half(typeof file === 'number' ? readlinkSync(`/proc/self/fd/${file}`) : String(file));
+      },
+    });
+    Object.assign(promises, {
+      rename: around(realPromises.rename),
+      open: async (...args: Parameters<typeof realPromises.open>) => {
+        const handle = await realPromises.open(...args);
+        if (args[1] !== 'wx') return handle;
+        copy();
+        const sync = handle.sync.bind(handle);
+        handle.sync = async () => {
+          half(String(args[0]));
+          await sync();
+        };
+        return handle;
+      },
+    });
+    syncBuiltinESMExports();
+    const answer = await work();
+    restore();
+    const known = new Set<string>();
+    const isNew = (state: string): boolean => {
+      const content = contentOf(state);
+      const isKnown = known.has(content);
+      known.add(content);
+      if (isKnown) rmSync(state, { recursive: true, force: true });
+      return !isKnown;
+    };
+    return { answer, states: states.filter(isNew) };
+  } finally {
+    restore();
+  }
+};

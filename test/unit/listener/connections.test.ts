@@ -1,0 +1,190 @@
+// Places of connections, and answers without a reader, on real sockets of this process.
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect as connectHttp2 } from 'node:http2';
+import { createServer } from 'node:https';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { createLimitRefusals, type LimitReport } from '../../../server/base/limit-refusals.ts';
+import { createListener } from '../../../server/listener/listener.ts';
+import { watchRawConnections } from '../../../server/listener/raw-connections.ts';
+import { makeAuthority } from '../../support/authority.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'dke-connections-'));
+const issued = makeAuthority(folder, 'connections').issue({
+  commonName: 'connections',
+  names: ['IP:127.0.0.1'],
+  usage: 'serverAuth',
+});
+const pair = { certificate: readFileSync(issued.certificate, 'utf8'), key: readFileSync(issued.key, 'utf8') };
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A server whose connections are counted, of at most so many. */
+const serve = async (most: number) => {
+  let time = 0;
+  const refused: string[] = [];
+  const server = createServer({ cert: pair.certificate, key: pair.key }, (_, answer) => {
+    answer.end(Buffer.alloc(64 << 20));
+  });
+  const raw = watchRawConnections(server, {
+    most,
+    silentMs: 3_600_000,
+    refused: (limit, address) => refused.push(`${limit} ${address}`),
+    isBalancer: (address) => address === '127.0.0.200',
+    now: () => time,
+  });
+  const accepted: Socket[] = [];
+  server.on('connection', (socket: Socket) => accepted.push(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ends.push(
+    () => server.close(),
+    () => raw.stop(),
+    () => raw.destroy(),
+  );
+  const { port } = server.address() as AddressInfo;
+  /** From this address; answers when the server has decided. */
+  const open = async (localAddress: string): Promise<Socket> => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
+    socket.on('error', () => undefined);
+    ends.push(() => socket.destroy());
+    await once(socket, 'connect');
+    await until(() => accepted.some(({ remotePort }) => remotePort === socket.localPort) || socket.destroyed);
+    return socket;
+  };
+  const openTls = async (localAddress: string) => {
+    const socket = connectTls({ socket: await open(localAddress), rejectUnauthorized: false });
+    socket.on('error', () => undefined);
+    const [secured] = (await Promise.all([once(server, 'secureConnection'), once(socket, 'secureConnect')]))[0];
+    return { socket, own: raw.of(secured as Socket) };
+  };
+  return { raw, refused, open, openTls, later: (ms: number) => (time += ms) };
+};
+const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo).toBe(true);
+const many = async (count: number, open: () => Promise<Socket>): Promise<Socket[]> => {
+  const made: Socket[] = [];
+  while (made.length < count) made.push(await open());
+  return made;
+};
+const isGone = async (socket: Socket): Promise<void> => {
+  socket.resume();
+  if (!socket.closed) await once(socket, 'close');
+};
+
+describe('places of connections', () => {
+  test('an address has an eighth: its longest idle connection gives way to its next one, and those of others stay', async () => {
+    const { open, refused } = await serve(160);
+    const other = await open('127.0.0.2');
+    const own = await many(23, () => open('127.0.0.1'));
+    await Promise.all(own.slice(0, 3).map(isGone));
+    expect(refused).toEqual(Array(3).fill('connections-of-address 127.0.0.1'));
+    expect([other, ...own.slice(3)].every(({ closed }) => !closed)).toBe(true);
+  });
+
+  test('strangers of any number of addresses leave a quarter to callers who have authenticated', async () => {
+    const { open, openTls } = await serve(64);
+    const known = await openTls('127.0.0.1');
+    known.own?.prove('one');
+    const strangers: Socket[] = [];
+    for (let at = 2; at < 12; at++) strangers.push(...(await many(8, () => open(`127.0.0.${at}`))));
+    await until(() => strangers.filter(({ closed }) => !closed).length === 48);
+    // A new caller gets in, and so does the next: only strangers give way.
+    for (const name of ['two', 'three']) (await openTls('127.0.0.99')).own?.prove(name);
+    expect(known.socket.closed).toBe(false);
+  });
+
+  test('of callers, one has a quarter; those in use do not give way to strangers', async () => {
+    const { open, openTls, later, raw, refused } = await serve(16);
+    const callers = [];
+    for (let at = 0; at < 16; at++) {
+      const each = await openTls(`127.0.0.${at + 1}`);
+      each.own?.prove(`caller ${at}`);
+      callers.push(each);
+    }
+    await isGone(await open('127.0.0.50'));
+    expect(refused).toEqual(['connections 127.0.0.50']);
+    // Idle, they do, the longest idle one first.
+    raw.sweep();
+    later(60_000);
+    const stranger = await open('127.0.0.50');
+    await isGone(callers[0]?.socket as Socket);
+    expect([stranger.closed, ...callers.slice(1).map(({ socket }) => socket.closed)]).toEqual(Array(16).fill(false));
+  });
+
+  test('behind a balancer, the limits are those of the address that it names', async () => {
+    const { open, refused } = await serve(160);
+    const own = await many(40, () => open('127.0.0.200'));
+    expect([refused, own.some(({ closed }) => closed)]).toEqual([[], false]);
+  });
+});
+
+test('a connection ends when its peer takes less than 64 KiB of an answer in a minute', async () => {
+  const { openTls, raw, later, refused } = await serve(16);
+  const { socket } = await openTls('127.0.0.1');
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
+  // Until the kernel is full.
+  await until(() => {
+    raw.sweep();
+    later(59_000);
+    raw.sweep();
+    later(2_000);
+    raw.sweep();
+    return refused.length > 0;
+  });
+  expect(refused).toEqual(['unread-answer 127.0.0.1']);
+  await isGone(socket);
+});
+
+test('over HTTP/2, an answer that takes longer than a request may take to come is sent, as over HTTP/1', async () => {
+  const requestMs = 50;
+  const listener = createListener({
+    tls: { pairs: [pair], clientAuthorities: undefined },
+    maxConnections: 10,
+    trustedProxies: [],
+    requestMs,
+    handle: (_, outgoing) => {
+      setTimeout(() => outgoing.end('late'), requestMs * 8);
+    },
+  });
+  const port = await listener.listen('127.0.0.1', 0);
+  ends.push(() => listener.close(0));
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+  ends.push(() => session.destroy());
+  const stream = session.request({ ':path': '/' });
+  let text = '';
+  stream.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  await once(stream, 'end');
+  expect(text).toBe('late');
+});
+
+test('refusals are counted, and reported at once, then once a minute with the addresses', () => {
+  const lines: LimitReport[] = [];
+  const minutes: (() => void)[] = [];
+  const { refused, totals } = createLimitRefusals(
+    (line) => lines.push(line),
+    (done) => minutes.push(done),
+  );
+  for (const address of ['::1', '10.0.0.1', '10.0.0.2', '10.0.0.1', null]) refused('connections', address);
+  expect(lines).toEqual([{ limit: 'connections', refused: 1, from: ['::1 (1)'] }]);
+  minutes.shift()?.();
+  expect(lines[1]).toEqual({
+    limit: 'connections',
+    refused: 4,
+    from: ['10.0.0.1 (2)', '10.0.0.2 (1)', 'unknown (1)'],
+  });
+  // A minute without any ends the count, and the next one is reported at once.
+  minutes.shift()?.();
+  refused('connections', '::2');
+  expect(lines[2]).toEqual({ limit: 'connections', refused: 1, from: ['::2 (1)'] });
+  expect(totals()).toMatchObject({ connections: 6, 'unread-answer': 0 });
+});
