@@ -14,7 +14,7 @@ interface Own {
 }
 
 /**
- * `lineage`: of a database that other processes use, too. A failover may take back what it has committed, and nobody was told of that: a record of this
+ * `lineage`: of a database that other processes use, too. A failover may take back what it has committed before a caller was told: a record of this
  * process is in the tree when it was read again, as those of others are. Undefined: what is committed stays.
  */
 export const createWrittenRecords = (lineage: (() => string) | undefined) => {

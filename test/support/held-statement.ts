@@ -17,7 +17,7 @@ export const holdStatement = async (
   await hand.query(lock);
   let open = true;
   return {
-    /** Such a statement waits; others go on. */
+    /** Such a statement waits; others do not. */
     reached: () =>
       until(`${when} of ${table}`, async () => {
         // Otherwise the transaction would see the statements of its first look.

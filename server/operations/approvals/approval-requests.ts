@@ -44,6 +44,25 @@ export const missing = (): ServiceError => new ServiceError('not-found', 'approv
 export const isOver = ({ state }: Approval): ServiceError =>
   new ServiceError('conflict', `the approval request has ended: ${state}`);
 
+/**
+ * Before a request is decided, used or ended. That it has ended is in its row, and in the audit log since the same commit: an older row that was put
+ * back opens nothing a second time, also on a node that has never read the newer one. Who removes the record as well breaks the log.
+ */
+const requireOpen = async ({ audit: log }: Pick<Repositories, 'audit'>, { id }: Approval): Promise<void> => {
+  const mostInPage = 100;
+  for (let after: string | undefined; ; ) {
+    const window = { ...(after === undefined ? {} : { after }), limit: mostInPage };
+    const page = await log.list(everyTenant, { subjectId: id, order: 'newest' }, window);
+    if (page.some(({ kind }) => endings.has(kind)))
+      throw new ServiceError('key-tampered', `the approval request ${id} has ended: an older row was put back`, {
+        hint: 'repeat the request; compare the database with a backup: dke verify names what differs',
+      });
+    const last = page.at(-1);
+    if (page.length < mostInPage || last === undefined) return;
+    after = String(last.sequence);
+  }
+};
+
 export type ApprovalRequests = ReturnType<typeof createApprovalRequests>;
 
 /** `operationOf`: what a request would carry out. */
@@ -92,25 +111,6 @@ export const createApprovalRequests = (
     } catch (error) {
       if (error instanceof ServiceError && error.code !== 'unavailable') return {};
       throw error;
-    }
-  };
-
-  /**
-   * Before a request is decided, used or ended. That it has ended is in its row, and in the audit log since the same commit: an older row that was put
-   * back opens nothing a second time, also on a node that has never read the newer one. Who removes the record as well breaks the log.
-   */
-  const requireOpen = async ({ audit: log }: Pick<Repositories, 'audit'>, { id }: Approval): Promise<void> => {
-    const mostInPage = 100;
-    for (let after: string | undefined; ; ) {
-      const window = { ...(after === undefined ? {} : { after }), limit: mostInPage };
-      const page = await log.list(everyTenant, { subjectId: id, order: 'newest' }, window);
-      if (page.some(({ kind }) => endings.has(kind)))
-        throw new ServiceError('key-tampered', `the approval request ${id} has ended: an older row was put back`, {
-          hint: 'repeat the request; compare the database with a backup: dke verify names what differs',
-        });
-      const last = page.at(-1);
-      if (page.length < mostInPage || last === undefined) return;
-      after = String(last.sequence);
     }
   };
 

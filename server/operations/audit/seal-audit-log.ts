@@ -78,6 +78,17 @@ const findChangedRows = async (store: SealPorts['store']): Promise<Unsound | und
       };
 };
 
+const inspectLog = async (ports: Pick<SealPorts, 'store' | 'root' | 'ring' | 'clock'>): Promise<AuditFinding> => {
+  const { store } = ports;
+  const found = await compareAtStart(ports);
+  // Where something else is wrong, more is known.
+  if (found.state !== 'intact') return found;
+  const restored = await store.read.decisions.get(restoredSetting);
+  if (restored !== undefined) return restoredFinding(restored, await store.read.audit.size());
+  await takeLog({ store });
+  return found;
+};
+
 export const createAuditSealer = ({ store, ring, root, clock, log, perform, events }: SealPorts): AuditSealer => {
   let lookedAt = clock.monotonic();
   let comparedAt = clock.monotonic();
@@ -179,16 +190,9 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     },
 
     inspect: async () => {
-      const found = await compareAtStart({ store, root, ring, clock });
+      const found = await inspectLog({ store, root, ring, clock });
       nameAtStart = await auditOrigin(store.read);
-      const restored = await store.read.decisions.get(restoredSetting);
-      // Where something else is wrong, more is known.
-      if (found.state !== 'intact') return found;
-      if (restored === undefined) {
-        await takeLog({ store });
-        return found;
-      }
-      return restoredFinding(restored, await store.read.audit.size());
+      return found;
     },
 
     suspend: () => {

@@ -118,7 +118,10 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
   const changes = createShownChanges(ports, link, {
     head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
-    noted: ports.state.note,
+    noted: (last, rows) => {
+      const { tree } = store.written;
+      if (tree !== undefined) ports.state.note({ last, records: tree.size, root: tree.root.toString('hex'), rows });
+    },
     shown: async (last) => {
       if (joined) await link.tellShown(self.id, last);
     },

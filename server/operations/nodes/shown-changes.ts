@@ -4,13 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
-import {
-  type ChangeMark,
-  lostDifferences,
-  type NodeView,
-  type StorePosition,
-  standingOf,
-} from '../../domain/change-protocol.ts';
+import { type ChangeMark, lostDifferences, type NodeView, standingOf } from '../../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -101,20 +95,22 @@ const elsewhereError = (): ServiceError =>
     },
   );
 
+interface Hooks {
+  /** Of now, as the database says. */
+  readonly head: () => Promise<ChangeMark>;
+  readonly shown: (last: ChangeMark) => Promise<void>;
+  /** What was read of the database. */
+  readonly noted: (last: ChangeMark, rows: number) => void;
+  /** Resolves when the positions that were noted are on this node's disk: a later start asks for them. */
+  readonly kept: () => Promise<void>;
+  readonly destroyed: () => void;
+  readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;
+}
+
 export const createShownChanges = (
   ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>,
   link: Pick<NodeLink, 'changesSince'>,
-  hooks: {
-    /** Of now, as the database says. */
-    readonly head: () => Promise<ChangeMark>;
-    readonly shown: (last: ChangeMark) => Promise<void>;
-    /** What was read of the database. */
-    readonly noted: (position: StorePosition) => void;
-    /** Resolves when the positions that were noted are on this node's disk: a later start asks for them. */
-    readonly kept: () => Promise<void>;
-    readonly destroyed: () => void;
-    readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;
-  },
+  hooks: Hooks,
 ): ShownChanges => {
   const { store, ring, clock, log } = ports;
   let directory: Directory | undefined;
@@ -144,11 +140,6 @@ export const createShownChanges = (
     await directory?.reload();
     read.startFrom(last);
   };
-  const note = (rows: number): void => {
-    const { tree } = store.written;
-    if (tree !== undefined)
-      hooks.noted({ last: read.last(), records: tree.size, root: tree.root.toString('hex'), rows });
-  };
   const readChanges = async (): Promise<void> => {
     // Not before the first load: what is heard until then is part of it.
     if (directory === undefined || read.last().epoch === 0 || lost) return;
@@ -167,14 +158,14 @@ export const createShownChanges = (
       } else {
         store.written.saw(known, found.leaves, found.last);
         if (found.changes.length === 0) {
-          if (found.leaves.length > 0) note(found.rows);
+          if (found.leaves.length > 0) hooks.noted(read.last(), found.rows);
           return;
         }
         ({ more } = found);
         const changes = mergeChanges(found.changes);
         await takeChanges(ports, directory, changes);
         read.goOn(found);
-        note(found.rows);
+        hooks.noted(read.last(), found.rows);
         if (changes.destroyed === true) hooks.destroyed();
       }
       await hooks.shown(read.last());
