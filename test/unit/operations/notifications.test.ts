@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openCertificates } from '../../../server/app/certificates.ts';
+import { createDisks } from '../../../server/app/disks.ts';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
@@ -19,6 +20,7 @@ import {
   severityOf,
   stageOf,
 } from '../../../server/domain/notification.ts';
+import type { ServiceBackup } from '../../../server/domain/service-backup.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
@@ -259,7 +261,7 @@ describe('what is checked', () => {
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
-  let certificateFault = (): string | null => null;
+  let certificateFault = async (): Promise<string | null> => null;
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -285,7 +287,7 @@ describe('what is checked', () => {
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
-        folder: { away: () => isAway, archive: { directory: '/mnt/snapshots' } },
+        folder: { away: async () => isAway, archive: { directory: '/mnt/snapshots' } },
         schedule,
         reminders,
       },
@@ -416,24 +418,30 @@ describe('what is checked', () => {
 
   test('the backup of the service: missing or old, and the text says which', async () => {
     reminders = { token: 0, key: 0, backup: 7 };
-    const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
-    const { run } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const receipts: ServiceBackup[] = [];
+    const { run } = createServiceBackups({ store, clock }, () => receipts);
+    const recorded = async () =>
+      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).map(
+        ({ details }) => details.digest,
+      );
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
     // A new service has a day: the first record of this log is older.
     const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
     expect(await named()).toEqual(['none was created']);
-    receipts.shift();
+    // Two since the service has looked last: the audit log gets the digest of each.
+    for (const [before, digest] of [
+      [1, 'of the first'],
+      [0, 'of the second'],
+    ] as const)
+      receipts.push({ backupId: digest, at: time - before, bytes: 17, digest });
     await run();
     expect(await named()).toEqual([]);
-    const { at } = receipts[0] ?? { at: 0 };
-    expect(
-      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
-    ).toBe(1);
+    const { at } = receipts.at(-1) ?? { at: 0 };
+    expect(await recorded()).toEqual(['of the second', 'of the first']);
+    pass(20_000);
     await run();
-    expect(
-      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
-    ).toBe(1);
+    expect(await recorded()).toHaveLength(2);
     pass(Math.max(0, at + 7 * dayMs - time - 1));
     expect(await named()).toEqual([]);
     pass(1);
@@ -456,13 +464,18 @@ describe('what is checked', () => {
         server: { publicNames: ['localhost'] },
         tls: { main: undefined, additional: [] },
       };
-      return openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+      return openCertificates(
+        config as unknown as Parameters<typeof openCertificates>[0],
+        raw,
+        log,
+        createDisks(folder),
+      );
     };
     const places = [mkdtempSync(join(folder, 'tls-')), mkdtempSync(join(folder, 'tls-'))] as const;
     const [own, other] = places.map(open);
     own?.make();
     other?.make();
-    certificateFault = () => own?.fault([]) ?? null;
+    certificateFault = async () => (await own?.fault([])) ?? null;
     const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(await named()).toEqual([]);
@@ -490,7 +503,12 @@ describe('what is checked', () => {
       ...{ dataDirectory: place, server: { publicNames: ['localhost'] } },
       tls: { main: { certificate, key }, additional: [] },
     };
-    const served = openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+    const served = openCertificates(
+      config as unknown as Parameters<typeof openCertificates>[0],
+      raw,
+      log,
+      createDisks(folder),
+    );
     certificateFault = () => served.fault([]);
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(served.taken(served.read())).toEqual([]);
