@@ -504,7 +504,9 @@ CREATE TABLE public.tde_requests (
     id text NOT NULL,
     fingerprint text NOT NULL,
     handles text NOT NULL,
-    at bigint NOT NULL
+    at bigint NOT NULL,
+    row_mac text NOT NULL,
+    row_version bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.tenant_keks (
     tenant_id text NOT NULL,
@@ -579,23 +581,24 @@ CREATE TABLE public.xks_latency (
 );
 ALTER TABLE ONLY public.notification_events ALTER COLUMN sequence SET DEFAULT nextval('public.notification_events_sequence_seq'::regclass);
 ALTER TABLE ONLY public.request_log ALTER COLUMN sequence SET DEFAULT nextval('public.request_log_sequence_seq'::regclass);
-INSERT INTO public.audit_events VALUES (1, 1795929239409, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-8e98-3756e4c736ba', 'tenant', '00000000-0002-7001-8e98-3756e4c736ba', 'r-1', '{}', '\x34fdbc09cf762cbf9fced37b6371a1fd0419c0aeeb7c3ad751093a7dec1da8df');
+INSERT INTO public.audit_events VALUES (1, 1795934465100, 'tenant.created', 'administrator', 'a', 'a', NULL, '00000000-0002-7001-9524-bcafe11b6c55', 'tenant', '00000000-0002-7001-9524-bcafe11b6c55', 'r-1', '{}', '\x360cf48d8211f52de253e215468b63e1093ad5a0e9328b413d36973b3f74314b');
 INSERT INTO public.audit_head VALUES (1, 1);
-INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-29T05:13:59.273Z');
-INSERT INTO public.kysely_migration VALUES ('0002-owned-records', '2026-11-29T05:13:59.274Z');
-INSERT INTO public.kysely_migration VALUES ('0003-rules-of-keys', '2026-11-29T05:13:59.275Z');
-INSERT INTO public.kysely_migration VALUES ('0004-decisions', '2026-11-29T05:13:59.276Z');
-INSERT INTO public.kysely_migration VALUES ('0005-outside-copies', '2026-11-29T05:13:59.277Z');
+INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-29T06:41:04.724Z');
+INSERT INTO public.kysely_migration VALUES ('0002-owned-records', '2026-11-29T06:41:04.727Z');
+INSERT INTO public.kysely_migration VALUES ('0003-rules-of-keys', '2026-11-29T06:41:04.735Z');
+INSERT INTO public.kysely_migration VALUES ('0004-decisions', '2026-11-29T06:41:04.738Z');
+INSERT INTO public.kysely_migration VALUES ('0005-coded-requests', '2026-11-29T06:41:04.749Z');
+INSERT INTO public.kysely_migration VALUES ('0006-outside-copies', '2026-11-29T06:41:04.755Z');
 INSERT INTO public.kysely_migration_lock VALUES ('migration_lock', 0);
-INSERT INTO public.node_changes VALUES (1795929239243, 1795929239242, 1795929239417, '{"tenants":["00000000-0002-7001-8e98-3756e4c736ba"],"vaults":["00000000-0002-7002-bf22-b7b4b21c285c"]}', '456ae359-233a-4bfe-b79d-7f0cdc805855', '');
-INSERT INTO public.node_head VALUES (1, 1795929239243, 0, '456ae359-233a-4bfe-b79d-7f0cdc805855');
-INSERT INTO public.row_set VALUES (1, 1, 'deb7e35958187a5e42fa3aea4c19d679e53651db4916c31ce89090d30de053f3', '87c9aa1bab070dd4ffba6083831e175d2b38daddd88a03ff9feb9b89882db43d');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8e98-3756e4c736ba', 'vault', 'payments', '00000000-0002-7002-bf22-b7b4b21c285c', 'name');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8e98-3756e4c736ba', 'vault', '00000000 0002 7002 bf22 b7b4b21c285c', '00000000-0002-7002-bf22-b7b4b21c285c', 'id');
-INSERT INTO public.search_terms VALUES ('00000000-0002-7001-8e98-3756e4c736ba', 'vault', 'b7b4b21c285c', '00000000-0002-7002-bf22-b7b4b21c285c', 'id');
+INSERT INTO public.node_changes VALUES (1795934464687, 1795934464686, 1795934465129, '{"tenants":["00000000-0002-7001-9524-bcafe11b6c55"],"vaults":["00000000-0002-7002-9013-576e41f3ae5a"]}', '2d6c706b-1bd7-49f8-9d53-996b803c5f81', '');
+INSERT INTO public.node_head VALUES (1, 1795934464687, 0, '2d6c706b-1bd7-49f8-9d53-996b803c5f81');
+INSERT INTO public.row_set VALUES (1, 1, 'a7548993266f9f7422f05da7d367dc988a297e844da14c78442b3e5d88d2a5cb', '6e8065376e304680337c6922dbcf13873eecf7c74338e6cd2863a977b2a8c31b');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-9524-bcafe11b6c55', 'vault', 'payments', '00000000-0002-7002-9013-576e41f3ae5a', 'name');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-9524-bcafe11b6c55', 'vault', '00000000 0002 7002 9013 576e41f3ae5a', '00000000-0002-7002-9013-576e41f3ae5a', 'id');
+INSERT INTO public.search_terms VALUES ('00000000-0002-7001-9524-bcafe11b6c55', 'vault', '576e41f3ae5a', '00000000-0002-7002-9013-576e41f3ae5a', 'id');
 INSERT INTO public.settings VALUES ('search-terms', '2');
-INSERT INTO public.tenants VALUES ('00000000-0002-7001-8e98-3756e4c736ba', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, '71b9894c8c10fcbdb4a99896e92c69af55de7008dc18055c6f5b12c782c8993e', 1);
-INSERT INTO public.vaults VALUES ('00000000-0002-7002-bf22-b7b4b21c285c', '00000000-0002-7001-8e98-3756e4c736ba', 'payments', 'general', 'enabled', 2, 'ee3b7d77354a856b12d444420acea1ba6576afecd124ed51b7def0b1ae7ce7fc', NULL, 'standard', 1);
+INSERT INTO public.tenants VALUES ('00000000-0002-7001-9524-bcafe11b6c55', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'fa95d1d0d380a6f8f673376808b04b2dfd4595db2f631602972e9e27418c872a', 1);
+INSERT INTO public.vaults VALUES ('00000000-0002-7002-9013-576e41f3ae5a', '00000000-0002-7001-9524-bcafe11b6c55', 'payments', 'general', 'enabled', 2, 'e06e64ebc969a987d769341836a4d7d2f5729fcbe314fd89b404797cbd70776f', NULL, 'standard', 1);
 SELECT pg_catalog.setval('public.notification_events_sequence_seq', 1, false);
 SELECT pg_catalog.setval('public.request_log_sequence_seq', 1, false);
 ALTER TABLE ONLY public.access_guids

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import type { SchemaMigration } from './migration.ts';
 
 export const outsideCopies: SchemaMigration = {
-  name: '0005-outside-copies',
+  name: '0006-outside-copies',
   up: async (db, { long }) => {
     await db.schema
       .createTable('outside_copies')
