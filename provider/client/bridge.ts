@@ -10,6 +10,7 @@ import { CryptokiError } from '../schema/types.ts';
 import { LoggedError } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
+import { limits } from './limits.ts';
 import type { LogFields } from './log.ts';
 import { rememberingDoor } from './remembering-door.ts';
 import {
@@ -90,12 +91,6 @@ interface Waiting {
   readonly resolve: (reply: Reply) => void;
 }
 
-/**
- * Calls of one configuration that the main thread has at a time: some more than it sends at once.
- * The others wait here, so that the calls of another user never wait behind all of them.
- */
-const mostCalls = 40;
-
 /** The socket thread's end: asks, and matches replies with who asked. */
 export class HostPort {
   readonly #port: MessagePort;
@@ -103,9 +98,10 @@ export class HostPort {
   readonly #waiting = new Map<number, Waiting>();
   /** By context, with the number of its processes. */
   readonly #caches = new Map<number, { readonly cache: ServiceAnswerCache; users: number }>();
+  /** The main thread has so many of each configuration, so that no other user's wait behind all of them. */
   readonly #calls = createFairQueue({
     running: Number.POSITIVE_INFINITY,
-    runningEach: mostCalls,
+    runningEach: limits.callsAtOnce.most,
     waiting: Number.POSITIVE_INFINITY,
   });
   #next = 1;

@@ -7,6 +7,7 @@ import { Repeats } from '../../server/base/repeats.ts';
 import type { Notice, Question, Reply, ToHost } from './bridge.ts';
 import { ConfigError } from './config.ts';
 import { Contexts } from './contexts.ts';
+import { limits } from './limits.ts';
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError } from './service.ts';
 
@@ -24,9 +25,6 @@ export interface HostOptions {
   /** The number of connections has changed. */
   readonly counted: (connections: number) => void;
 }
-
-/** Configurations that are opened for one user at a time: each takes some work, and files may not answer. */
-const mostOpening = 16;
 
 export interface Host {
   close(): Promise<void>;
@@ -75,7 +73,7 @@ export const startHost = (options: HostOptions): Host => {
 
   const opening = createFairQueue({
     running: Number.POSITIVE_INFINITY,
-    runningEach: mostOpening,
+    runningEach: limits.openingAtOnce.most,
     waiting: Number.POSITIVE_INFINITY,
   });
 

@@ -28,6 +28,13 @@ export const limits = {
     'files',
     '`CKR_DEVICE_MEMORY`, cause `user-limit`',
   ),
+  openingAtOnce: row('configurations of an OS user that are being opened', 16, 'files', 'the next one waits'),
+  callsAtOnce: row(
+    'calls of one configuration that are sent to the service or about to be',
+    40,
+    'calls',
+    'the next one waits, which is part of its time',
+  ),
   filesAtOnce: row('files of an OS user that are being opened', 4, 'files', 'the next one waits'),
   fileMs: row('opening and reading a file', 1500, 'ms', '`CKR_DEVICE_ERROR`, cause of the file'),
   fileWork: row(
