@@ -109,8 +109,15 @@ export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Confi
 export const copiedFault = (path: string): StartError =>
   new StartError(
     'store',
-    `another server runs as this node: if this data directory is a copy, delete ${path} and the file instance beside it, and it joins as a node of its own ` +
-      '(a copy of an embedded database is a service of its own: docs/operations.md, Clone a service); nothing was changed',
+    `another server runs as this node: if this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+  );
+
+/** Nodes of one database have locks in it. */
+const copiedServiceFault = (dataDirectory: string): StartError =>
+  new StartError(
+    'store',
+    `another server of this host runs with a copy of ${dataDirectory}, or this is the copy: stop one of them; for a clone on purpose, see docs/operations.md ` +
+      '(Another host, or a copy); nothing was changed',
   );
 
 /** What tells a data directory from a copy of it: the file of the node's id, as its file system knows it. */
@@ -209,9 +216,11 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
     path: nodePath,
     directory: directoryOf(nodePath),
   };
-  const release = await lockInstance(join(dataDirectory, 'instance'), log);
-  if (release === undefined) throw copiedFault(nodePath);
-  lifecycle.opened('the lock of the instance', release);
+  if (store.link === undefined) {
+    const release = await lockInstance(join(dataDirectory, 'instance'), log);
+    if (release === undefined) throw copiedServiceFault(dataDirectory);
+    lifecycle.opened('the lock of the instance', release);
+  }
   await claimNode(store, node);
   for (const standby of (await store.link?.asynchronousStandbys().catch(() => [])) ?? [])
     log.warn(

@@ -72,7 +72,7 @@ test.runIf(onSqlite('a copy of the embedded database'))(
     const folder = folderOf('beside');
     cpSync(first.config.dataDirectory, join(folder, 'dke-data'), { recursive: true });
     chmodSync(join(folder, 'dke-data'), 0o700);
-    await expect(openTestService({ folder })).rejects.toThrow('another server runs as this node');
+    await expect(openTestService({ folder })).rejects.toThrow('another server of this host runs with a copy');
     await first.stop();
 
     const value = readFileSync(join(folder, 'dke-data', 'instance'), 'utf8').trim();
