@@ -140,10 +140,10 @@ const createTlsServing = (config: Config, log: Log, refusals: LimitRefusals) => 
         listener?.setTls(served);
       });
     },
-    reload: (service: Service): void => {
+    reload: async (service: Service): Promise<void> => {
       if (listener === undefined || served === undefined) return;
       try {
-        const tls = service.renewTls(served);
+        const tls = await service.renewTls();
         listener.setTls(tls);
         served = tls;
         service.tlsTaken(tls);
@@ -179,6 +179,9 @@ const connection: Parameters<typeof openService>[0]['connection'] = {
 };
 const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial<HttpBindings>;
 
+const countRefusals = (log: Log): LimitRefusals =>
+  createLimitRefusals((line) => log.warn('a limit has refused callers', { ...line }));
+
 export const startServer = async ({
   config,
   acceptDatabase = false,
@@ -192,9 +195,7 @@ export const startServer = async ({
   }
   const logs = openLogs(config);
   const { log } = logs;
-  const refusals = createLimitRefusals(({ limit, refused, from }) =>
-    log.warn('a limit has refused callers', { limit, refused, from }),
-  );
+  const refusals = countRefusals(log);
   const serving = createTlsServing(config, log, refusals);
   const ended = Promise.withResolvers<StartError | undefined>();
   const sealed = Promise.withResolvers<string>();
@@ -280,6 +281,8 @@ export const startServer = async ({
   }
 
   let stopped: Promise<void> | undefined;
+  /** One after the other, in the order of the signals. */
+  let reloading: Promise<void> = Promise.resolve();
   return {
     url: serving.url(),
     port: serving.port(),
@@ -292,7 +295,8 @@ export const startServer = async ({
       return stopped;
     },
     reloadTls: () => {
-      if (service !== undefined) serving.reload(service);
+      const current = service;
+      if (current !== undefined) reloading = reloading.then(() => serving.reload(current));
     },
     reopenLog: logs.reopen,
   };

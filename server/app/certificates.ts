@@ -1,17 +1,16 @@
 // The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-import { rootCertificates } from 'node:tls';
+import { join, relative } from 'node:path';
 import type { Core } from '../../addon/core.ts';
 import { putInPlace, replaceFile } from '../base/durable-files.ts';
-import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { authorityOf, distrustFault, readServedCertificate, summaryOf } from '../native/served-certificates.ts';
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
-import { openTlsFiles } from './tls-files.ts';
+import type { Disks } from './disks.ts';
+import { logTaken, openTlsFiles } from './tls-files.ts';
 
 /** How long a certificate that the service creates is valid. */
 export const ownCertificateDays = 825;
@@ -30,31 +29,34 @@ export interface Certificates {
   /** What `make` has created. */
   made(): ReturnType<typeof summaryOf> | undefined;
   read(): Pairs;
-  /** What may replace `present`. Throws StartError 'config' when it is worse. */
-  renew(present: Pairs, trusted: readonly string[]): Pairs;
+  /** What may replace what is served. Throws StartError 'config' when it is worse. */
+  renew(trusted: readonly string[]): Promise<Pairs>;
   /** The listener serves these from now on. Answers those whose issuer is not that of the one before. */
   taken(pairs: Pairs): readonly IssuerChange[];
   served(): readonly ServedCertificate[];
   /** The certificate (PEM) that clients have to trust to reach this host; null: the served chain does not contain it, or nothing is served yet. */
   authority(host: string): string | null;
   /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
-  fault(trusted: readonly string[]): string | null;
+  fault(trusted: readonly string[]): Promise<string | null>;
 }
 
 export const openCertificates = (
   { dataDirectory, server, tls }: Pick<Config, 'dataDirectory' | 'server' | 'tls'>,
   core: Pick<Core, 'createSelfSignedCertificate'>,
   log: Log,
+  disks: Pick<Disks, 'ask'>,
 ): Certificates => {
   const ownCertificate = join(dataDirectory, 'tls.crt');
   const path = tls.main?.certificate ?? ownCertificate;
   const keyPath = tls.main?.key ?? join(dataDirectory, 'tls.key');
-  const files = openTlsFiles(
-    [{ certificate: path, key: keyPath }, ...tls.additional],
-    { ownCertificate, dataDirectory, publicNames: server.publicNames },
-    log,
+  const files = [{ certificate: path, key: keyPath }, ...tls.additional];
+  const place = { ownCertificate, dataDirectory, publicNames: server.publicNames };
+  /** Where one of the files is elsewhere, that disk decides. */
+  const [elsewhere = path] = files.flatMap(({ certificate, key }) =>
+    [certificate, key].filter((each) => relative(dataDirectory, each).startsWith('..')),
   );
   let present: Pairs = [];
+  const presentCertificates = (): readonly string[] => present.map(({ certificate }) => certificate);
   let served: readonly ServedCertificate[] = [];
   let chain = '';
   let made: ReturnType<Certificates['made']>;
@@ -71,12 +73,21 @@ export const openCertificates = (
       log.info('a self-signed certificate was created', { certificatePath: path, ...made });
     },
     made: () => made,
-    read: files.readPairs,
-    renew: (present, trusted) => files.renewPairs(present, [...rootCertificates, ...trusted]),
+    read: () => openTlsFiles(files, place).readPairs(),
+    renew: async (trusted) => {
+      const { pairs, faults } = await disks.ask(
+        elsewhere,
+        'renewCertificates',
+        ...([files, place, presentCertificates(), trusted] as const),
+      );
+      if (faults.length > 0)
+        log.warn('certificates with faults replace the current ones: force-certificate was found', { faults });
+      return pairs;
+    },
     taken: (pairs) => {
       served = pairs.map(({ certificate }) => readServedCertificate(certificate));
       chain = pairs[0]?.certificate ?? '';
-      files.logTaken(pairs);
+      logTaken(files, pairs, log);
       const changes = pairs.flatMap(({ certificate }, index) => {
         const reason = distrustFault(present[index]?.certificate ?? certificate, certificate);
         return reason === undefined ? [] : [{ ...summaryOf(certificate), reason }];
@@ -87,14 +98,9 @@ export const openCertificates = (
     },
     served: () => served,
     authority: (host) => authorityOf(chain, host),
-    fault: (trusted) => {
-      try {
-        const [fault] = files.faultsOf(present, files.readPairs(), [...rootCertificates, ...trusted]);
-        return fault ?? null;
-      } catch (error) {
-        if (error instanceof StartError) return error.message;
-        throw error;
-      }
-    },
+    fault: (trusted) =>
+      disks
+        .ask(elsewhere, 'certificateFault', files, place, presentCertificates(), trusted)
+        .catch((error: Error) => error.message),
   };
 };

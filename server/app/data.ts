@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { openCore } from '../native/core.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { type Certificates, openCertificates } from './certificates.ts';
+import type { Disks } from './disks.ts';
 import type { ServiceEvents } from './events.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -27,6 +28,7 @@ export const openData = async (
   requestId: () => string,
   { observation, steps }: Pick<Observed, 'observation' | 'steps'>,
   events: ServiceEvents,
+  disks: Disks,
 ): Promise<OpenedData> => {
   const { config, log, onFatal, onSealed } = options;
   const clock = systemClock;
@@ -45,10 +47,20 @@ export const openData = async (
     onFatal,
     events,
   });
-  const certificates = openCertificates(config, core.raw, log);
+  const certificates = openCertificates(config, core.raw, log, disks);
   const root = await openServiceRoot(
     {
-      ...{ config, core: core.raw, clock, log, requestId, ask: options.ask, signal: options.signal, observation },
+      ...{
+        config,
+        core: core.raw,
+        clock,
+        log,
+        requestId,
+        disks,
+        ask: options.ask,
+        signal: options.signal,
+        observation,
+      },
       onSealed:
         onSealed === undefined
           ? undefined

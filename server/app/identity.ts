@@ -1,18 +1,21 @@
 // The identity provider of the configuration, and the authorities that are trusted in addition to those of Node.
 
-import { readFileSync } from 'node:fs';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';
 import { type Role, roleNames, rowOf } from '../domain/access.ts';
 import type { OpenIdOptions } from '../identity/open-id.ts';
+import type { Disks } from './disks.ts';
 import { readPem } from './tls-files.ts';
 
 /** The certificates of a PEM file, one by one. */
 export const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
-export const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>): OpenIdOptions => {
+export const readOpenId = (
+  { clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>,
+  { files: { read } }: Pick<Disks, 'files'>,
+): OpenIdOptions => {
   if (clientSecretFile !== undefined) checkFile(clientSecretFile, 'secret');
   if (ca !== undefined) checkFile(ca, 'public');
   const known = new Map<string, Role>();
@@ -28,7 +31,8 @@ export const readOpenId = ({ clientSecretFile, ca, roles, ...rest }: NonNullable
   return {
     ...rest,
     roles: known,
-    clientSecret: clientSecretFile === undefined ? undefined : () => readFileSync(clientSecretFile, 'utf8').trim(),
+    clientSecret:
+      clientSecretFile === undefined ? undefined : async () => (await read(clientSecretFile)).toString('utf8').trim(),
     ca: ca === undefined ? undefined : readPem(ca),
   };
 };

@@ -66,7 +66,7 @@ export interface Service {
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
   /** The same, as a replacement for the certificates that are served. Throws StartError 'config' when the new certificates are worse than the present ones. */
-  renewTls(present: TlsMaterial): TlsMaterial;
+  renewTls(): Promise<TlsMaterial>;
   /** The same certificates, with today's authorities of client certificates. */
   withAuthorities(present: TlsMaterial): TlsMaterial;
   /** The listener serves these from now on. */

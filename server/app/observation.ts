@@ -9,6 +9,7 @@ import type { TelemetryState } from '../ports/telemetry.ts';
 import type { Telemetry } from '../telemetry/otlp.ts';
 import type { Steps } from '../telemetry/steps.ts';
 import { logRequests } from './access-log.ts';
+import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 
 export interface Observed {
@@ -28,7 +29,12 @@ export const openObservation = async ({
   version,
   accessLog,
   log,
-}: Pick<ServiceOptions, 'config' | 'version' | 'accessLog' | 'log'>): Promise<Observed> => {
+  disks: {
+    files: { read },
+  },
+}: Pick<ServiceOptions, 'config' | 'version' | 'accessLog' | 'log'> & {
+  readonly disks: Pick<Disks, 'files'>;
+}): Promise<Observed> => {
   const own = config.telemetry;
   let telemetry: Telemetry | undefined;
   let steps: Steps | undefined;
@@ -40,7 +46,8 @@ export const openObservation = async ({
     telemetry = openTelemetry({
       ...own,
       ...{ version, log, node: config.node.name },
-      token: own.tokenFile === undefined ? undefined : () => readFileSync(own.tokenFile ?? '', 'utf8').trim(),
+      token:
+        own.tokenFile === undefined ? undefined : async () => (await read(own.tokenFile ?? '')).toString('utf8').trim(),
       authorities: own.ca === undefined ? undefined : readFileSync(own.ca, 'utf8'),
     });
     if (own.traces) steps = (await import('../telemetry/steps.ts')).createSteps();

@@ -35,6 +35,7 @@ import type { Store } from '../ports/store.ts';
 import { createBackupAnswers } from './backup-requests.ts';
 import type { Certificates } from './certificates.ts';
 import { readBackupReceipt } from './create-backup.ts';
+import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
 import type { Observed } from './observation.ts';
@@ -63,24 +64,26 @@ export interface Parts {
   readonly jobs: Jobs;
 }
 
+type Reported = Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals };
+
 export const createParts = (
   { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
   rawStore: Store,
   { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
   opened: OpenedPorts,
   certificates: Certificates,
-  {
-    accessLogState,
-    telemetryState,
-    refusals,
-  }: Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals },
+  { disks, ...observed }: Reported & { readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
   const { store, fleet } = ports;
   const clock = systemClock;
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
-    config.auditSinks.map((sink) => ({ sink: openSink(sink, version), log: sink.log, endpoints: sink.endpoints })),
+    config.auditSinks.map((sink) => ({
+      sink: openSink(sink, version, disks),
+      log: sink.log,
+      endpoints: sink.endpoints,
+    })),
     quarantine,
   );
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
@@ -92,7 +95,7 @@ export const createParts = (
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));
   const delivery = createNotificationDelivery(
     ports,
-    config.notificationTargets.map((target) => openTarget(target, version, () => clock.now())),
+    config.notificationTargets.map((target) => openTarget(target, version, () => clock.now(), disks)),
   );
   const operations = createOperations(ports, {
     ...{ sealer, forwarding, approvals, delivery },
@@ -134,9 +137,7 @@ export const createParts = (
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,
-    accessLogState,
-    telemetryState,
-    refusals,
+    ...observed,
   });
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);

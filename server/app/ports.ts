@@ -24,11 +24,11 @@ import { createSnapshotFolder, type SnapshotFolder } from '../operations/snapsho
 import type { Ports } from '../ports/ports.ts';
 import { openArchive } from '../snapshots/archive.ts';
 import type { OpenedData } from './data.ts';
+import type { Disks } from './disks.ts';
 import type { ServiceEvents } from './events.ts';
 import { readAuthorities, readOpenId } from './identity.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Nodes } from './nodes.ts';
-import { readPem } from './tls-files.ts';
 
 export interface OpenedPorts {
   readonly ports: Ports;
@@ -51,6 +51,7 @@ export const createPorts = (
   { fleet, quarantine }: Nodes,
   events: ServiceEvents,
   stopping: () => boolean,
+  disks: Disks,
 ): OpenedPorts => {
   const { config, version, log, publicUrl, listening } = options;
   const clock = systemClock;
@@ -72,7 +73,11 @@ export const createPorts = (
     fleet.show(changes).catch((error: unknown) => log.error('a late change could not be shown', { error }));
   });
   const deadlines = createDeadlines({ store: ownStore, clock, log }, readHostUptime);
-  const folder = createSnapshotFolder({ store, clock, log }, openArchive(raw, config.snapshots.directory), fleet);
+  const folder = createSnapshotFolder(
+    { store, clock, log },
+    openArchive(raw, config.snapshots.directory, disks.files),
+    fleet,
+  );
   const { archive } = folder;
   archive.prepare();
   const exclusion = createExclusion();
@@ -129,12 +134,12 @@ export const createPorts = (
     passwords: createPasswordHashes(core, options.passwordParameters),
     people: config.people,
     passkeys: createPasskeys(publicUrl),
-    provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc), log),
+    provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc, disks), log),
     diagnosis: createEndpointDiagnosis(
       { store, directory, clock, identity, cloud },
       {
         ...{ crypto: raw, marks, node: listening, trustedAuthorities },
-        servedCertificate: () => readPem(certificates.path),
+        servedCertificate: async () => (await disks.files.read(certificates.path)).toString('utf8'),
         cloudNetworks: config.diagnostics.cloudNetworks,
       },
     ),

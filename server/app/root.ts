@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Core } from '../../addon/core.ts';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, toRfc3339 } from '../base/clock.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { type MetricFamily, metrics } from '../domain/metrics.ts';
@@ -11,8 +11,11 @@ import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';
 import { type Observation, watchRoutes } from '../fronts/shared/observe.ts';
 import { createUnsealing } from '../operations/root/unseal.ts';
 import type { Log } from '../ports/log.ts';
+import type { RootProvider } from '../ports/root-provider.ts';
+import { anchorBeside, anchorPathOf } from '../roots/files.ts';
 import { type OpenRoot, openRoot, type SealedRoot } from '../roots/open.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
+import type { Disks } from './disks.ts';
 
 export interface OpenedRoot {
   readonly root: OpenRoot['root'];
@@ -26,6 +29,7 @@ export interface RootOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly requestId: () => string;
+  readonly disks: Pick<Disks, 'files'>;
   readonly ask: AskPassphrase | undefined;
   readonly observation: Observation | undefined;
   /** Ends the waiting for a passphrase. */
@@ -71,9 +75,39 @@ const waitForPassphrase = async (
   }
 };
 
+/** The checkpoint next to the root key, as it was at the start and as this service has written it: its disk may hang. */
+const keptAnchor = (path: string, { files }: RootOptions['disks'], log: Log): RootProvider['anchor'] => {
+  const own = anchorBeside(path);
+  let note = own.read();
+  let place = own.place();
+  return {
+    read: () => note,
+    place: () => place,
+    write: (next) => {
+      note = next;
+      place = `${anchorPathOf(path)} (written ${toRfc3339(Date.now())})`;
+      files.replace(anchorPathOf(path), next).catch((error: unknown) => {
+        log.error('the checkpoint of the audit log could not be written next to the root key', { error });
+      });
+    },
+  };
+};
+
+/** The root of a service that runs: its disk is asked before it is waited for. */
+const onItsDisk = (root: RootProvider, path: string, disks: RootOptions['disks'], log: Log): RootProvider =>
+  Object.create(root, {
+    anchor: { value: keptAnchor(path, disks, log) },
+    check: {
+      value: async (): Promise<void> => {
+        await disks.files.exists(path);
+        await root.check();
+      },
+    },
+  }) as RootProvider;
+
 /** `isFirstStart`: no key is sealed yet, so a root key is made where there is none. */
 export const openServiceRoot = async (options: RootOptions, isFirstStart: boolean): Promise<OpenedRoot> => {
-  const { config, core, log, ask } = options;
+  const { config, core, log, ask, disks } = options;
   const opened = await openRoot(
     {
       core,
@@ -83,7 +117,11 @@ export const openServiceRoot = async (options: RootOptions, isFirstStart: boolea
     },
     isFirstStart,
   );
-  if (opened.state !== 'open') return waitForPassphrase(options, opened);
+  const place = (root: RootProvider): RootProvider => onItsDisk(root, config.root.path, disks, log);
+  if (opened.state !== 'open') {
+    const unsealed = await waitForPassphrase(options, opened);
+    return { ...unsealed, root: place(unsealed.root) };
+  }
   for (const remark of opened.remarks) log.warn(remark);
-  return { root: opened.root, failedUnseals: 0 };
+  return { root: place(opened.root), failedUnseals: 0 };
 };

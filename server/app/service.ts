@@ -7,8 +7,10 @@ import { createEvents } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
 import { createLimitRefusals } from '../base/limit-refusals.ts';
 import { StartError } from '../base/start-error.ts';
+import { createTurns, type GivingWay } from '../base/turns.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import { openData } from './data.ts';
+import { createDisks } from './disks.ts';
 import type { ServiceEvents } from './events.ts';
 import { createFronts } from './fronts.ts';
 import type { Service, ServiceOptions } from './interface.ts';
@@ -43,11 +45,14 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const events: ServiceEvents = createEvents();
-  const observed = await openObservation(options);
-  const { observation, telemetry } = observed;
-  // Opened first, so that it is stopped last: what is observed until then is sent.
+  // Opened first, so that they are closed last: what is under way until then is written.
+  const disks = createDisks(config.dataDirectory);
+  lifecycle.opened('the disks', () => disks.close(stopGraceMs));
+  const observed = await openObservation({ ...options, disks });
+  const { observation, telemetry, accessLogState, telemetryState } = observed;
+  // What is observed until the rest has stopped is sent.
   lifecycle.opened('the telemetry', () => telemetry?.stop(stopGraceMs));
-  const data = await openData(options, lifecycle, requestId, observed, events);
+  const data = await openData(options, lifecycle, requestId, observed, events, disks);
   const { core, ring, certificates, storage } = data;
   const nodes = await createNodes({ ring, root: data.root.root, clock, log, core: core.core, events }, storage, {
     ...options,
@@ -57,12 +62,17 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   });
   const { fleet, quarantine } = nodes;
   let stopping = false;
-  const opened = createPorts(options, data, nodes, events, () => stopping);
+  const opened = createPorts(options, data, nodes, events, () => stopping, disks);
   const { ports, marks, trustedAuthorities } = opened;
   const { directory } = ports;
   lifecycle.opened('the directory', () => directory.close());
   lifecycle.opened('the nodes', () => fleet.stop());
-  const parts = createParts(options, storage.store, nodes, opened, certificates, { ...observed, refusals });
+  const parts = createParts(options, storage.store, nodes, opened, certificates, {
+    accessLogState,
+    telemetryState,
+    refusals,
+    disks,
+  });
   const { operations, metrics, latency, notifications, retention } = parts;
   // A certificate, a signal or a rotation of the root key can start one at any time.
   lifecycle.opened('the checks of notifications', () => notifications.stop());
@@ -86,14 +96,19 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     pairs,
     clientAuthorities: config.tls.clientCertificates ? directory.clientAuthorities() : undefined,
   });
+  const { isPressed } = fleet;
+  const giveWay: GivingWay =
+    isPressed === undefined ? (use) => use() : createTurns(() => isPressed() || storage.store.waiting() > 0);
   return {
     operations,
     checkNotifications: notifications.checkAll,
     handle: (incoming, outgoing) => {
       const answer = (): void => (serving.isOpen() ? fronts.handle : fronts.handleClosed)(incoming, outgoing);
+      const isUse = fronts.xks.owns(incoming.url) || fronts.tde.owns(incoming.url);
       const settled = fleet.settle?.();
-      if (settled === undefined) answer();
-      else void settled.then(answer);
+      if (settled !== undefined) void settled.then(answer);
+      else if (isUse) giveWay(answer);
+      else answer();
     },
     xks: fronts.xks,
     tde: fronts.tde,
@@ -102,7 +117,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     tenantRetention: retention,
     requestId,
     readTls: () => withAuthorities(certificates.read()),
-    renewTls: ({ pairs }) => withAuthorities(certificates.renew(pairs, trustedAuthorities)),
+    renewTls: async () => withAuthorities(await certificates.renew(trustedAuthorities)),
     withAuthorities: ({ pairs }) => withAuthorities(pairs),
     tlsTaken: ({ pairs }) => {
       for (const change of certificates.taken(pairs))

@@ -13,6 +13,7 @@ import { openFileSink, readFileSink } from '../sinks/file.ts';
 import { openHttpsSink } from '../sinks/https.ts';
 import { openSyslogSink } from '../sinks/syslog.ts';
 import { openWebhook } from '../sinks/webhook.ts';
+import type { Disks } from './disks.ts';
 
 /** What a sink's files must be, before anything is started. */
 const checkSinkFiles = (sink: AuditSinkConfig, source: string | null): void => {
@@ -42,12 +43,22 @@ export const checkSinks = (config: Config): void => {
   for (const target of config.notificationTargets) checkTargetFiles(target);
 };
 
-export const openTarget = (target: NotificationTargetConfig, version: string, now: () => number): NotificationTarget =>
-  target.type === 'webhook' ? openWebhook({ ...target, version, now }) : openEmail(target);
+export const openTarget = (
+  target: NotificationTargetConfig,
+  version: string,
+  now: () => number,
+  { files: { read } }: Pick<Disks, 'files'>,
+): NotificationTarget =>
+  target.type === 'webhook' ? openWebhook({ ...target, version, now, read }) : openEmail({ ...target, read });
 
-export const openSink = (sink: AuditSinkConfig, version: string): LogSink => {
-  if (sink.type === 'file') return openFileSink(sink);
-  return sink.type === 'syslog' ? openSyslogSink(sink) : openHttpsSink({ ...sink, version });
+export const openSink = (sink: AuditSinkConfig, version: string, { ask, files: { read } }: Disks): LogSink => {
+  if (sink.type === 'file')
+    return {
+      ...openFileSink(sink),
+      send: (...given) => ask(sink.path, 'append', sink, ...given),
+      setAside: (...given) => ask(sink.path, 'setAside', sink, ...given),
+    };
+  return sink.type === 'syslog' ? openSyslogSink({ ...sink, read }) : openHttpsSink({ ...sink, version, read });
 };
 
 const sourceOf = (sink: AuditSinkConfig): AuditSinkSource => {

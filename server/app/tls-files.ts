@@ -18,7 +18,7 @@ import {
 import type { Log } from '../ports/log.ts';
 
 type Pairs = TlsMaterial['pairs'];
-interface PairFiles {
+export interface PairFiles {
   readonly certificate: string;
   readonly key: string;
 }
@@ -62,22 +62,38 @@ const readPair = (
   return pair;
 };
 
+export interface TlsPlace {
+  readonly ownCertificate: string;
+  readonly dataDirectory: string;
+  readonly publicNames: readonly string[];
+}
+
+export interface Replacement {
+  readonly pairs: Pairs;
+  /** They replace the present ones all the same. */
+  readonly faults: readonly string[];
+}
+
 export interface TlsFiles {
   /** Throws StartError. */
   readPairs(): Pairs;
-  /** The same, to replace the present ones. `authorities`: whose certificates need not be in a chain. */
-  renewPairs(present: Pairs, authorities: readonly string[]): Pairs;
-  /** Why these should not replace the present ones. */
-  faultsOf(present: Pairs, next: Pairs, authorities: readonly string[]): readonly string[];
-  /** They are served from now on. */
-  logTaken(pairs: Pairs): void;
+  /** The same, to replace the present certificates (PEM). `authorities`: whose certificates need not be in a chain. */
+  renewPairs(present: readonly string[], authorities: readonly string[]): Replacement;
+  /** Why these should not replace the present certificates. */
+  faultsOf(present: readonly string[], next: Pairs, authorities: readonly string[]): readonly string[];
 }
 
-export const openTlsFiles = (
-  files: readonly PairFiles[],
-  place: { readonly ownCertificate: string; readonly dataDirectory: string; readonly publicNames: readonly string[] },
-  log: Log,
-): TlsFiles => {
+/** Certificates of these files are served from now on. */
+export const logTaken = (files: readonly PairFiles[], pairs: Pairs, log: Log): void => {
+  for (const [index, { certificate }] of pairs.entries()) {
+    const fields = { file: files[index]?.certificate, ...summaryOf(certificate) };
+    const fault = dateFault(certificate, Date.now()) ?? orderFault(certificate);
+    if (fault === undefined) log.info('serving a certificate', fields);
+    else log.warn('serving a certificate that clients may refuse', { ...fields, fault });
+  }
+};
+
+export const openTlsFiles = (files: readonly PairFiles[], place: TlsPlace): TlsFiles => {
   const force = join(place.dataDirectory, 'force-certificate');
   const readPairs = (): Pairs => files.map((pair) => readPair(pair, pair.certificate === place.ownCertificate));
   /** Whether the operator has said that it is meant. It counts once. */
@@ -93,7 +109,7 @@ export const openTlsFiles = (
     const now = Date.now();
     return next.flatMap(({ certificate }, index) => {
       const fault = replacementFault({
-        ...{ present: present[index]?.certificate ?? certificate, next: certificate, authorities, now },
+        ...{ present: present[index] ?? certificate, next: certificate, authorities, now },
         names: index === 0 ? place.publicNames : [],
       });
       return fault === undefined ? [] : [`${files[index]?.certificate}: ${fault}`];
@@ -109,23 +125,12 @@ export const openTlsFiles = (
       }
       const next = readPairs();
       const faults = faultsOf(present, next, authorities);
-      if (faults.length === 0) return next;
-      if (isForced())
-        log.warn('certificates with faults replace the current ones: force-certificate was found', { faults });
-      else
+      if (faults.length > 0 && !isForced())
         throw new StartError(
           'config',
           `${faults.join('; ')}. If this is intended: touch ${force}, and send SIGHUP again`,
         );
-      return next;
-    },
-    logTaken: (pairs) => {
-      for (const [index, { certificate }] of pairs.entries()) {
-        const fields = { file: files[index]?.certificate, ...summaryOf(certificate) };
-        const fault = dateFault(certificate, Date.now()) ?? orderFault(certificate);
-        if (fault === undefined) log.info('serving a certificate', fields);
-        else log.warn('serving a certificate that clients may refuse', { ...fields, fault });
-      }
+      return { pairs: next, faults };
     },
   };
 };

@@ -2,7 +2,17 @@
 // before anything relies on it. A rename without a sync of its folder may be undone; so may a removal: then a file that was
 // destroyed is back. The only place that renames files of the service (test/house/durable-files.test.ts).
 
-import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -72,6 +82,15 @@ export const writeWhole = async (
     if (bytesWritten === 0) throw new Error('the disk takes no bytes');
     at += bytesWritten;
   }
+};
+
+/** What is done with files while the service runs, on whatever disk they are (ports/foreign-disk.ts). Here it is done at once. */
+export const localDisk = {
+  read: async (path: string): Promise<Buffer> => readFileSync(path),
+  replace: async (path: string, content: string): Promise<void> => replaceFile(path, content),
+  exists: async (path: string): Promise<boolean> => existsSync(path),
+  rename: async (from: string, to: string): Promise<void> => putInPlace(from, to),
+  remove: async (path: string): Promise<void> => removeDurably(path),
 };
 
 /** Throws unless the folder takes a new file that reaches the disk. Off the main thread; nothing of it stays. */

@@ -12,7 +12,7 @@ import {
   openSync,
   readFileSync,
   unlinkSync,
-  writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
@@ -81,6 +81,9 @@ export const readSecretFile = (path: string): Buffer => {
   }
 };
 
+/** More than any secret with its configuration. */
+const reservedBytes = 64 * 1024;
+
 export interface ReservedFile {
   /** Writes it through to the disk and closes it. */
   write(content: string | Uint8Array): void;
@@ -109,14 +112,32 @@ export const reserveSecretFile = (path: string, force: boolean): ReservedFile =>
     closeSync(fd);
     throw new CommandError('permission', `${path} can be read by others`, { hint: `chmod 600 ${path}` });
   }
+  const before = fstatSync(fd).size;
+  // A full disk is noticed now, and what is reserved is there later.
+  try {
+    const room = Math.max(0, reservedBytes - before);
+    if (room > 0 && writeSync(fd, Buffer.alloc(room), 0, room, before) !== room)
+      throw Object.assign(new Error('a part'), { code: 'ENOSPC' });
+    fsyncSync(fd);
+  } catch (error) {
+    ftruncateSync(fd, before);
+    closeSync(fd);
+    if (!force) unlinkSync(path);
+    throw new CommandError('permission', `${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
+      hint: 'free some space, or name a file on another disk',
+    });
+  }
   return {
     write: (content) => {
-      ftruncateSync(fd);
-      writeFileSync(fd, content);
+      const bytes = Buffer.from(content as string);
+      for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, at);
+      bytes.fill(0);
+      ftruncateSync(fd, bytes.length);
       fsyncSync(fd);
       closeSync(fd);
     },
     discard: () => {
+      ftruncateSync(fd, before);
       closeSync(fd);
       if (!force) unlinkSync(path);
     },
@@ -144,14 +165,23 @@ export const exportTo = async (
       hint: 'name another file',
     });
   }
+  const closed = once(file, 'close').catch(() => undefined);
   try {
     await write(file);
+    await new Promise<void>((resolve, reject) => {
+      file.once('error', reject);
+      file.end((error?: Error | null) => (error == null ? resolve() : reject(file.errored ?? error)));
+    });
   } catch (error) {
     // A part of an export looks like the whole.
     unlinkSync(path);
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT' && code !== 'EIO' && code !== 'EFBIG') throw error;
+    throw new CommandError('permission', `${path} cannot be written (${code})`, {
+      hint: 'free some space, or name a file on another disk',
+    });
   } finally {
-    file.end();
-    await once(file, 'close');
+    file.destroy();
+    await closed;
   }
 };

@@ -17,7 +17,7 @@ export interface OpenIdOptions {
   readonly issuer: string;
   readonly clientId: string;
   /** Absent: a public client. Read at each look-up of the provider, so that it can be changed. */
-  readonly clientSecret: (() => string) | undefined;
+  readonly clientSecret: (() => Promise<string>) | undefined;
   readonly label: string;
   readonly scopes: string;
   /** PEM, in addition to the public authorities' when it is given: instead of them. */
@@ -125,7 +125,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
     if (known !== undefined && now - known.at < believedMs) return known.configuration;
     const [openid] = await libraries;
     try {
-      const secret = options.clientSecret?.();
+      const secret = await options.clientSecret?.();
       const configuration = await openid.discovery(
         new URL(options.issuer),
         options.clientId,

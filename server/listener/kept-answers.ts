@@ -1,31 +1,38 @@
 // The answers that the listener keeps: the newest ones of each connection, and, emptied, the first ones of the process.
 
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isOverdue } from '../base/upload.ts';
 
 /** The answers to a connection's newest request and to the one before it. */
 interface NewestAnswers {
   last: ServerResponse | undefined;
   before: ServerResponse | undefined;
+  /** When the newest request began. */
+  since: number;
 }
 
 const isOver = (answer: ServerResponse | undefined): boolean =>
   answer === undefined || answer.closed || answer.req.socket.destroyed;
 
 /**
- * Remembers the newest answers of each connection. An idle connection should hold nothing: finished answers are released
+ * Remembers the newest answers of each connection, and notices requests that take longer to come than they may. An idle connection should hold nothing: finished answers are released
  * once a second. Weak references would do that on their own, but making two for each request costs 2 µs.
  */
-export const createNewestAnswers = () => {
+export const createNewestAnswers = (requestMs: number, overdue: (request: IncomingMessage) => void) => {
   const byConnection = new WeakMap<object, NewestAnswers>();
   const holding = new Set<NewestAnswers>();
   let timer: NodeJS.Timeout | undefined;
   const look = (): void => {
-    for (const answers of holding)
+    for (const answers of holding) {
+      const request = answers.last?.req;
+      if (request?.complete === false && isOverdue(request, request.socket.bytesRead, answers.since, requestMs))
+        overdue(request);
       if (isOver(answers.last) && isOver(answers.before)) {
         answers.last = undefined;
         answers.before = undefined;
         holding.delete(answers);
       }
+    }
     if (holding.size > 0) return;
     clearInterval(timer);
     timer = undefined;
@@ -35,7 +42,7 @@ export const createNewestAnswers = () => {
     add: (connection: object, answer: ServerResponse): void => {
       let answers = byConnection.get(connection);
       if (answers === undefined) {
-        answers = { last: undefined, before: undefined };
+        answers = { last: undefined, before: undefined, since: 0 };
         byConnection.set(connection, answers);
       }
       if (answers.last === undefined) {
@@ -44,6 +51,7 @@ export const createNewestAnswers = () => {
       }
       answers.before = answers.last;
       answers.last = answer;
+      answers.since = performance.now();
     },
   };
 };

@@ -14,6 +14,7 @@ import { expectProof } from '../base/connection-proof.ts';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { createNetworks, type Networks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
+import { isOverdue } from '../base/upload.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { type RawConnection, watchRawConnections } from './raw-connections.ts';
@@ -227,19 +228,29 @@ const createHttp2Server = (handle: Handle, requestMs: number, refused: NonNullab
   http2.on('stream', (stream) => {
     const { session } = stream;
     let unreadSteps = 0;
+    const hasCome = (): boolean => stream.state.state === http2Constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
     const look = (): void => {
       if (session !== undefined) requireAlive(session);
       // A request that has come is answered in the time that it takes, as over HTTP/1.
-      const hasCome = stream.state.state === http2Constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
-      unreadSteps = hasCome && stream.writableLength === 0 ? 0 : unreadSteps + 1;
-      if (hasCome && unreadSteps < mostUnreadSteps) {
+      unreadSteps = hasCome() && stream.writableLength === 0 ? 0 : unreadSteps + 1;
+      if (hasCome() && unreadSteps < mostUnreadSteps) {
         stream.setTimeout(requestMs, look);
         return;
       }
-      if (hasCome) refused('unread-answer', session?.socket?.remoteAddress ?? null);
+      if (hasCome()) refused('unread-answer', session?.socket?.remoteAddress ?? null);
       stream.close(http2Constants.NGHTTP2_CANCEL);
     };
     stream.setTimeout(requestMs, look);
+    // Silence is not all: a request comes completely in this time, or is a file.
+    if (stream.endAfterHeaders) return;
+    const since = performance.now();
+    const check = setInterval(() => {
+      if (hasCome()) clearInterval(check);
+      else if (isOverdue(stream, session?.socket?.bytesRead ?? 0, since, requestMs))
+        stream.close(http2Constants.NGHTTP2_CANCEL);
+    }, requestMs / 10);
+    check.unref();
+    stream.once('close', () => clearInterval(check));
   });
   http2.on('connect', (incoming, outgoing) =>
     refuse(
@@ -362,7 +373,11 @@ export const createListener = (options: ListenerOptions): Listener => {
   if (first === undefined) throw new Error('a listener has a certificate');
 
   const connections = createGentleEnd();
-  const newest = createNewestAnswers();
+  const requestMs = options.requestMs ?? requestTimeoutMs;
+  const newest = createNewestAnswers(requestMs, ({ socket }) => {
+    const error = new Error('the request did not arrive in time');
+    server.emit('clientError', Object.assign(error, { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
+  });
   const { handleHttp1, handleExpectation } = createHttp1Handlers(handle, connections, newest, () => draining);
   const server = createServer(
     {
@@ -377,7 +392,8 @@ export const createListener = (options: ListenerOptions): Listener => {
       handshakeTimeout: headersTimeoutMs,
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headersTimeoutMs,
-      requestTimeout: requestTimeoutMs,
+      // Counted here: a file may take longer (kept-answers.ts).
+      requestTimeout: 0,
       keepAliveTimeout: keepAliveTimeoutMs,
       connectionsCheckingInterval: 1_000,
       noDelay: true,
@@ -401,7 +417,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     refused,
     isBalancer: trusted.has,
   });
-  const http2 = createHttp2Server(handle, options.requestMs ?? requestTimeoutMs, refused);
+  const http2 = createHttp2Server(handle, requestMs, refused);
   const beginHttp1 = takeOver(server, 'secureConnection');
   // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
   const established = new WeakSet<object>();

@@ -68,7 +68,7 @@ export interface RootProvider {
   /** The newest backup that was made on this host. */
   backup(): RootBackup | undefined;
   /** Checks the root's file again: throws when it can no longer be read. Cheap: used by the health check. */
-  check(): void;
+  check(): void | Promise<void>;
   /** Gives its keys back. */
   release(): void;
 }

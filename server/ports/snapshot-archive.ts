@@ -101,13 +101,13 @@ export interface SnapshotArchive {
   /** Makes the folder when it is missing, and removes what was cut off. */
   prepare(): void;
   /** Whether the folder is the one of the snapshots: a disk that is not mounted has none. */
-  reached(): boolean;
-  /** Throws 'unavailable' where it is not. */
-  require(): void;
+  reached(): Promise<boolean>;
+  /** Rejects with 'unavailable' where it is not. */
+  require(): Promise<void>;
   /** What the folder is known by; undefined: it has no mark. */
-  mark(): string | undefined;
+  mark(): Promise<string | undefined>;
   /** Durable when it answers. */
-  setMark(mark: string): void;
+  setMark(mark: string): Promise<void>;
   begin(
     preface: Omit<SnapshotPreface, 'recipients'>,
     recipients: readonly RecoveryPublicKey[],
@@ -129,10 +129,10 @@ export interface SnapshotArchive {
     at: number,
     signer: { readonly publicKey: Uint8Array; readonly sign: (text: string) => Uint8Array },
   ): Promise<{ readonly found: readonly string[]; readonly total: number }>;
-  has(id: string): boolean;
-  rename(from: string, to: string): void;
-  remove(id: string): void;
+  has(id: string): Promise<boolean>;
+  rename(from: string, to: string): Promise<void>;
+  remove(id: string): Promise<void>;
   /** Stores a file from outside; 'validation' when it is too large. */
   receive(id: string, body: AsyncIterable<Uint8Array>): Promise<void>;
-  content(id: string): AsyncIterable<Uint8Array>;
+  content(id: string): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -248,6 +248,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
+    /** Of any tenant: those whose dual control may name this user. */
+    listNaming(userId: string): Promise<readonly Vault[]>;
     insert(vault: Vault): Promise<void>;
     update(vault: Vault): Promise<void>;
   };
@@ -337,6 +339,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ): Promise<readonly Approval[]>;
     /** Pending and approved ones, by id. */
     listOpen(): Promise<readonly Approval[]>;
+    /** Removes some of those that ended before; answers how many. */
+    prune(before: number): Promise<number>;
     insert(approval: Approval): Promise<void>;
     update(approval: Approval): Promise<void>;
   };

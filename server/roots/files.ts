@@ -145,9 +145,11 @@ export const backupBeside = (path: string): RootBackup | undefined => {
   }
 };
 
+export const anchorPathOf = (path: string): string => `${path}.checkpoint`;
+
 /** The checkpoint of the audit log that is kept next to the root key. */
 export const anchorBeside = (path: string): RootProvider['anchor'] => {
-  const anchorPath = `${path}.checkpoint`;
+  const anchorPath = anchorPathOf(path);
   return {
     read: () => (existsSync(anchorPath) ? readFileSync(anchorPath, 'utf8') : undefined),
     write: (note) => replaceFile(anchorPath, note),

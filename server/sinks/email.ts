@@ -1,12 +1,12 @@
 // Notification target `email`: one plain-text message an event, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either
 // nothing is sent: names of keys and databases are not for the wire.
 
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
 import { lookupWithin } from '../base/name-lookup.ts';
 import { callOutside, ItemRefused } from '../base/outside.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
 export interface EmailOptions {
@@ -20,6 +20,7 @@ export interface EmailOptions {
   readonly passwordFile: string | undefined;
   readonly ca: string | undefined;
   readonly minSeverity: AuditSeverity;
+  readonly read: ForeignDisk['read'];
 }
 
 /** Of silence, and in total. */
@@ -48,7 +49,7 @@ export const mailText = ({ event, at, text, fix, notification }: NotificationMes
 const titles = { raised: '', worse: 'more severe: ', resolved: 'resolved: ', test: 'test: ' } as const;
 
 export const openEmail = (options: EmailOptions): NotificationTarget => {
-  const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity } = options;
+  const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity, read } = options;
   // Loaded when there is such a target, at the start: loading takes too long while requests are served.
   const library = import('nodemailer');
   const stopping = new AbortController();
@@ -61,15 +62,15 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
       // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
       const { createTransport } = await library;
       await callOutside({ place: `${host}:${port}`, totalMs, stopping: stopping.signal }, async (signal) => {
+        const pass = passwordFile === undefined ? undefined : (await read(passwordFile)).toString('utf8').trim();
+        const authorities = ca === undefined ? undefined : await read(ca);
         const transport = createTransport({
           host,
           port,
           secure: tls === 'implicit',
           requireTLS: tls === 'starttls',
-          ...(user === undefined || passwordFile === undefined
-            ? {}
-            : { auth: { user, pass: readFileSync(passwordFile, 'utf8').trim() } }),
-          tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca: readFileSync(ca) }) },
+          ...(user === undefined || pass === undefined ? {} : { auth: { user, pass } }),
+          tls: { minVersion: 'TLSv1.2', ...(authorities === undefined ? {} : { ca: authorities }) },
           connectionTimeout: timeoutMs,
           greetingTimeout: timeoutMs,
           socketTimeout: timeoutMs,

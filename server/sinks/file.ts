@@ -117,7 +117,9 @@ export async function* readFileSink(path: string, log: string, after: number): A
   }
 }
 
-export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions): LogSink => {
+export type FileSink = LogSink & Required<Pick<LogSink, 'setAside'>>;
+
+export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions): FileSink => {
   const rotated = (): readonly string[] => rotatedFiles(path);
 
   const rotate = (last: number): void => {

@@ -1,14 +1,13 @@
 // Sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
 // not followed. A batch that is refused is sent again in smaller ones (forward-to-sink.ts).
 
-import { readFileSync } from 'node:fs';
 import type { Agent } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
 import { callOutside, ItemRefused, requireAccepted, skipAnswer } from '../base/outside.ts';
 import { maskUrl } from '../base/redaction.ts';
 import type { LogSink } from '../ports/log-sink.ts';
 import { toOcsf } from './ocsf.ts';
-import type { SinkTls } from './tls.ts';
+import { readSinkTls, type SinkTls } from './tls.ts';
 
 export interface HttpsSinkOptions extends SinkTls {
   readonly name: string;
@@ -20,21 +19,20 @@ export interface HttpsSinkOptions extends SinkTls {
 
 const timeoutMs = 10_000;
 
-export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, version }: HttpsSinkOptions): LogSink => {
+export const openHttpsSink = (options: HttpsSinkOptions): LogSink => {
+  const { name, url, tokenFile, version, read } = options;
   const stopping = new AbortController();
   const target = new URL(url);
   // Loaded when there is such a sink, at the start: loading takes too long while requests are served.
   const library = import('undici');
-  const openAgent = ({ Agent }: typeof import('undici')): Agent =>
+  const openAgent = async ({ Agent }: typeof import('undici')): Promise<Agent> =>
     new Agent({
       connections: 1,
       connect: {
         timeout: timeoutMs,
         lookup: lookupWithin(timeoutMs * 0.8),
         minVersion: 'TLSv1.2',
-        ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
-        ...(certificate === undefined ? {} : { cert: readFileSync(certificate) }),
-        ...(key === undefined ? {} : { key: readFileSync(key) }),
+        ...(await readSinkTls(options)),
       },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
@@ -48,10 +46,11 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
     wholeLogs: false,
     send: async (items, log) => {
       const undici = await library;
-      agent ??= openAgent(undici);
+      agent ??= await openAgent(undici);
       const dispatcher = agent;
       try {
         await callOutside({ place: target.host, totalMs: timeoutMs, stopping: stopping.signal }, async (signal) => {
+          const token = tokenFile === undefined ? undefined : (await read(tokenFile)).toString('latin1').trim();
           const { statusCode, body } = await undici.request(target, {
             method: 'POST',
             dispatcher,
@@ -59,9 +58,7 @@ export const openHttpsSink = ({ name, url, tokenFile, ca, certificate, key, vers
             headers: {
               'content-type': 'application/json',
               'user-agent': `dke/${version}`,
-              ...(tokenFile === undefined
-                ? {}
-                : { authorization: `Bearer ${readFileSync(tokenFile, 'latin1').trim()}` }),
+              ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
             },
             body: JSON.stringify(items.map((item) => toOcsf(item, log, version))),
           });

@@ -1,8 +1,11 @@
-// Sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). The protocol has no acknowledgement: when a
-// connection has broken, the batch before is sent again on the next one, so that what the peer had not read is not lost; the
-// number and the log's name in the structured data tell repeats.
+// Sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). A message has at most 8 KiB: receivers split a longer one, and what follows
+// would be a message that people have written (a name, a rule). A longer record is several messages, each with its part.
+//
+// The protocol has no acknowledgement, and TCP's is one of the peer's kernel: what a collector that hung had not read is lost when it ends. So the last
+// `mostKept` bytes are kept, more than the buffers of both kernels, and sent again on the next connection when this one broke. One that the peer has
+// closed was read to its end, but for what the collector had not stored: only the last batch is sent again. The number and the log's name tell repeats.
+// What a collector loses after it has read it, and what was not read when this service ends, no sender of this protocol can know.
 
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
@@ -11,7 +14,7 @@ import { lookupWithin } from '../base/name-lookup.ts';
 import { callOutside } from '../base/outside.ts';
 import { type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
 import type { LogItem, LogSink } from '../ports/log-sink.ts';
-import type { SinkTls } from './tls.ts';
+import { readSinkTls, type SinkTls } from './tls.ts';
 
 export interface SyslogSinkOptions extends SinkTls {
   readonly name: string;
@@ -23,11 +26,18 @@ export interface SyslogSinkOptions extends SinkTls {
 const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
 const timeoutMs = 10_000;
+/** Of a message, in bytes (RFC 5425, 4.3.1: every receiver takes so many). */
+const longestMessage = 8_192;
+/** Of a name in the structured data, in characters. */
+const longestName = 256;
+const mostKept = 16 * 1024 * 1024;
 /** The number that RFC 5612 keeps for documentation: the element's name only has to be one without another meaning. */
 const elementId = 'dke@32473';
 
 const parameter = (name: string, value: string | number): string =>
-  `${name}="${String(value).replaceAll(/["\\\]]/g, '\\$&')}"`;
+  `${name}="${String(value)
+    .slice(0, longestName)
+    .replaceAll(/["\\\]]/g, '\\$&')}"`;
 /** Header fields are printable ASCII without blanks. */
 const headerField = (text: string, longest: number): string =>
   text.replaceAll(/[^\x21-\x7e]/g, '_').slice(0, longest) || '-';
@@ -40,7 +50,7 @@ const requestMessage = (
   log: string,
   host: string,
   processId: number,
-): string => {
+): readonly string[] => {
   const severity = request.errorName === null ? severities.info : warning;
   const data = [
     parameter('sequence', sequence),
@@ -56,10 +66,30 @@ const requestMessage = (
     String(processId),
     headerField(`request.${request.operation}`, 32),
   ].join(' ');
-  return `${header} [${elementId} ${data.join(' ')}] ${text}`;
+  return inParts(header, data, text);
 };
 
-export const syslogMessage = (item: LogItem, log: string, host: string, processId: number): string => {
+/** As many characters as have so many bytes, whole ones. */
+const cut = (bytes: Buffer, from: number, most: number): Buffer => {
+  let end = Math.min(bytes.length, from + most);
+  while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(from, end);
+};
+
+const inParts = (header: string, data: readonly string[], text: string): readonly string[] => {
+  const whole = `${header} [${elementId} ${data.join(' ')}] ${text}`;
+  if (Buffer.byteLength(whole) <= longestMessage) return [whole];
+  const bytes = Buffer.from(text, 'utf8');
+  const headOf = (part: number, of: number): string =>
+    `${header} [${elementId} ${[...data, parameter('part', `${part} of ${of}`)].join(' ')}] `;
+  const room = longestMessage - Buffer.byteLength(headOf(9_999, 9_999));
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += parts.at(-1)?.length ?? 0) parts.push(cut(bytes, at, room));
+  return parts.map((part, index) => `${headOf(index + 1, parts.length)}${part.toString('utf8')}`);
+};
+
+/** One message, or several when the record is long. */
+export const syslogMessages = (item: LogItem, log: string, host: string, processId: number): readonly string[] => {
   if (item.kind === 'request') return requestMessage(item, log, host, processId);
   const isRecord = item.kind === 'record';
   const severity = isRecord ? severities[auditKinds[item.event.kind].severity] : severities.info;
@@ -80,34 +110,52 @@ export const syslogMessage = (item: LogItem, log: string, host: string, processI
     String(processId),
     headerField(isRecord ? item.event.kind : 'audit.checkpoint', 32),
   ].join(' ');
-  return `${header} [${elementId} ${data.join(' ')}] ${item.text}`;
+  return inParts(header, data, item.text);
 };
 
-export const openSyslogSink = ({ name, host, port, ca, certificate, key }: SyslogSinkOptions): LogSink => {
+/** What the peer may not have read: batches, the oldest first. */
+const createKept = () => {
+  const batches: Buffer[] = [];
+  let size = 0;
+  return {
+    batches,
+    add: (bytes: Buffer): void => {
+      batches.push(bytes);
+      size += bytes.length;
+      while (size > mostKept && batches.length > 1) size -= batches.shift()?.length ?? 0;
+    },
+    /** Everything but the last one was read. */
+    shorten: (): void => {
+      const last = batches.at(-1);
+      batches.splice(0, batches.length, ...(last === undefined ? [] : [last]));
+      size = last?.length ?? 0;
+    },
+  };
+};
+
+export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
+  const { name, host, port } = options;
   const self = hostname();
   let socket: TLSSocket | undefined;
-  let before: Buffer | undefined;
+  const kept = createKept();
   let closed = false;
 
   const frame = (items: readonly LogItem[], log: string): Buffer =>
     Buffer.concat(
       items.flatMap((item) => {
-        const message = Buffer.from(syslogMessage(item, log, self, process.pid), 'utf8');
-        return [Buffer.from(`${message.length} `), message];
+        const messages = syslogMessages(item, log, self, process.pid).map((message) => Buffer.from(message, 'utf8'));
+        return messages.flatMap((message) => [Buffer.from(`${message.length} `), message]);
       }),
     );
 
-  const open = (): Promise<TLSSocket> => callOutside({ place: `${host}:${port}`, totalMs: timeoutMs }, connectTls);
-  const connectTls = (signal: AbortSignal): Promise<TLSSocket> =>
+  const open = (): Promise<TLSSocket> =>
+    callOutside({ place: `${host}:${port}`, totalMs: timeoutMs }, async (signal) =>
+      connectTls(signal, await readSinkTls(options)),
+    );
+  const connectTls = (signal: AbortSignal, files: Awaited<ReturnType<typeof readSinkTls>>): Promise<TLSSocket> =>
     new Promise((resolve, reject) => {
       const giveUp = (): void => void made.destroy(signal.reason);
       signal.addEventListener('abort', giveUp);
-      // Read at every connection: certificates are renewed.
-      const files = {
-        ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
-        ...(certificate === undefined ? {} : { cert: readFileSync(certificate) }),
-        ...(key === undefined ? {} : { key: readFileSync(key) }),
-      };
       const made = connect({
         host,
         port,
@@ -123,8 +171,11 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
         resolve(made);
       });
       made.on('error', reject);
-      made.on('close', () => {
-        if (socket === made) socket = undefined;
+      made.on('close', (isBroken) => {
+        if (socket === made) {
+          socket = undefined;
+          if (!isBroken) kept.shorten();
+        }
         reject(new Error(`${host}:${port} has closed the connection`));
       });
       // A peer of this protocol says nothing; reading notices that it goes.
@@ -159,11 +210,11 @@ export const openSyslogSink = ({ name, host, port, ca, certificate, key }: Syslo
           made.destroy();
           throw new Error('the service is stopping');
         }
+        for (const batch of kept.batches) await write(made, batch);
         socket = made;
-        if (before !== undefined) await write(made, before);
       }
       await write(socket ?? (await Promise.reject(new Error(`${host}:${port} has closed the connection`))), bytes);
-      before = bytes;
+      kept.add(bytes);
     },
     close: async () => {
       closed = true;

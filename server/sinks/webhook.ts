@@ -4,7 +4,6 @@
 // refused.
 
 import { createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { BlockList, isIP } from 'node:net';
@@ -13,6 +12,7 @@ import { resolveWithin } from '../base/name-lookup.ts';
 import { callOutside, requireAccepted, skipAnswer } from '../base/outside.ts';
 import { maskUrl } from '../base/redaction.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
 export interface WebhookOptions {
@@ -26,6 +26,7 @@ export interface WebhookOptions {
   readonly minSeverity: AuditSeverity;
   readonly version: string;
   readonly now: () => number;
+  readonly read: ForeignDisk['read'];
 }
 
 const timeoutMs = 10_000;
@@ -105,14 +106,15 @@ export const webhookBody = ({ id, event, at, text, fix, notification }: Notifica
   });
 
 export const openWebhook = (options: WebhookOptions): NotificationTarget => {
-  const { name, url, secretFile, ca, allowPrivate, minSeverity, version, now } = options;
+  const { name, url, secretFile, ca, allowPrivate, minSeverity, version, now, read } = options;
   const target = new URL(url);
   const host = target.hostname.replace(/^\[|\]$/g, '');
   const stopping = new AbortController();
   const post = async (message: NotificationMessage, signal: AbortSignal): Promise<void> => {
     const place = await resolveTarget(host, allowPrivate);
     const body = webhookBody(message);
-    const secret = readFileSync(secretFile);
+    const secret = await read(secretFile);
+    const authorities = ca === undefined ? undefined : await read(ca);
     const end = secret.findLastIndex((byte) => byte > 0x20) + 1;
     const signature = signBody(secret.subarray(0, end), Math.floor(now() / 1000), body);
     secret.fill(0);
@@ -121,7 +123,7 @@ export const openWebhook = (options: WebhookOptions): NotificationTarget => {
       agent: false,
       minVersion: 'TLSv1.2',
       signal,
-      ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+      ...(authorities === undefined ? {} : { ca: authorities }),
       lookup: (_host, { all }, done) => {
         if (all) done(null, [place]);
         else done(null, place.address, place.family);

@@ -1,15 +1,27 @@
 // The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other user can read. What is being written
 // has `.part` until it is whole and durable.
 
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
-import { open, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import { putInPlace, putInPlaceSoon, removeDurably, replaceFile, writeWhole } from '../base/durable-files.ts';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
+import { open, statfs, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { localDisk, putInPlaceSoon, writeWhole } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
-import { damaged, erasureText, packErased, readErased, slotFixed, slotLength, slotsOf } from './layout.ts';
+import {
+  damaged,
+  erasureText,
+  headLength,
+  packErased,
+  parsePreface,
+  readErased,
+  readHead,
+  slotFixed,
+  slotLength,
+  slotsOf,
+} from './layout.ts';
 import { inspectSnapshot, isSigned, openSnapshot, readItems } from './reader.ts';
 import { beginSnapshot, checkOf, type SnapshotCore } from './writer.ts';
 
@@ -77,12 +89,50 @@ const eraseUnits = async (
   return { found, total };
 };
 
+/** Of the disk that a file comes to: so much stays free, of a small one less. */
+const leastFree = { bytes: 1024 ** 3, part: 0.05 };
+const betweenLooks = 16 * 1024 ** 2;
+
+/** Throws 'unavailable' when there is no room for more. */
+const requireRoom = async (folder: string): Promise<void> => {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  if (bavail * bsize >= Math.min(leastFree.bytes, blocks * bsize * leastFree.part)) return;
+  throw new ServiceError('unavailable', `the disk of ${folder}, the folder of snapshots, is almost full`, {
+    hint: 'free some space, and import the snapshot again',
+  });
+};
+
+/** The pieces of a file that begins as a snapshot does: other files are refused before they are written. */
+async function* requireSnapshot(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head: Buffer | undefined = Buffer.alloc(0);
+  for await (const piece of body) {
+    if (head === undefined) {
+      yield piece;
+      continue;
+    }
+    head = Buffer.concat([head, piece]);
+    if (head.length < headLength) continue;
+    const whole = headLength + readHead(head);
+    if (head.length < whole) continue;
+    parsePreface(head.subarray(headLength, whole));
+    yield head;
+    head = undefined;
+  }
+  if (head !== undefined)
+    throw new ServiceError('validation', 'this is not a snapshot', { reason: 'snapshot-damaged' });
+}
+
 const receiveFile = async (path: string, body: Parameters<SnapshotArchive['receive']>[1]): Promise<void> => {
   const draft = `${path}.part`;
   const file = await open(draft, 'wx', 0o600);
   try {
     let size = 0;
-    for await (const piece of body) {
+    let lookedAt = Number.NEGATIVE_INFINITY;
+    for await (const piece of requireSnapshot(body)) {
+      if (size - lookedAt >= betweenLooks) {
+        await requireRoom(dirname(path));
+        lookedAt = size;
+      }
       size += piece.length;
       if (size > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
       await file.appendFile(piece);
@@ -112,7 +162,7 @@ async function* contentOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-export const openArchive = (core: SnapshotCore, directory: string): SnapshotArchive => {
+export const openArchive = (core: SnapshotCore, directory: string, disk: ForeignDisk = localDisk): SnapshotArchive => {
   const pathOf = (id: string): string => {
     if (!isId(id)) throw new ServiceError('not-found', 'snapshot not found');
     return join(directory, `${id}${extension}`);
@@ -122,16 +172,16 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     directory,
     prepare: () => prepareFolder(directory),
     // Compared with what the store knows by operations/snapshots/folder.ts.
-    reached: () => true,
-    require: () => undefined,
-    mark: () => {
+    reached: async () => true,
+    require: async () => undefined,
+    mark: async () => {
       try {
-        return readFileSync(markPath, 'utf8').trim();
+        return (await disk.read(markPath)).toString('utf8').trim();
       } catch {
         return undefined;
       }
     },
-    setMark: (mark) => replaceFile(markPath, `${mark}\n`),
+    setMark: (mark) => disk.replace(markPath, `${mark}\n`),
     begin: async (preface, recipients) => {
       try {
         return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients);
@@ -159,10 +209,10 @@ export const openArchive = (core: SnapshotCore, directory: string): SnapshotArch
     checkOf: (key) => checkOf(core, key),
     erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
     // The database may have been changed: a value that is not an id has no file.
-    has: (id) => isId(id) && existsSync(pathOf(id)),
-    rename: (from, to) => putInPlace(pathOf(from), pathOf(to)),
-    remove: (id) => removeDurably(pathOf(id)),
+    has: async (id) => isId(id) && (await disk.exists(pathOf(id))),
+    rename: async (from, to) => disk.rename(pathOf(from), pathOf(to)),
+    remove: async (id) => disk.remove(pathOf(id)),
     receive: (id, body) => receiveFile(pathOf(id), body),
-    content: (id) => contentOf(pathOf(id)),
+    content: async (id) => contentOf(pathOf(id)),
   };
 };

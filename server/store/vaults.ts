@@ -38,6 +38,10 @@ export const createVaults = (
       if (after !== undefined) query = query.where('id', '>', after);
       return (await query.execute()).map((row) => toVault(row, check('vaults', row)));
     },
+    listNaming: async (userId) => {
+      const query = db.selectFrom('vaults').selectAll().where('dual_control', 'like', `%"${userId}"%`);
+      return (await query.orderBy('id').execute()).map((row) => toVault(row, check('vaults', row)));
+    },
     insert: async (vault) => {
       await policyRows.insert('vaults', vaultRow(vault));
       await terms.add('vaults', vaultRow(vault));

@@ -22,7 +22,7 @@ export interface TelemetryOptions {
   /** Without the path of a signal. */
   readonly endpoint: string;
   /** Read for each export: it may be replaced. */
-  readonly token: (() => string) | undefined;
+  readonly token: (() => Promise<string>) | undefined;
   /** PEM; undefined: the public ones. */
   readonly authorities: string | undefined;
   readonly tracePercent: number;
@@ -124,7 +124,7 @@ const exporterOptions = ({ endpoint, token, authorities, timeoutMs = 10_000 }: T
   // It must not throw: without its token the receiver refuses the export, and that is reported.
   headers: async (): Promise<Record<string, string>> => {
     try {
-      return token === undefined ? {} : { authorization: `Bearer ${token()}` };
+      return token === undefined ? {} : { authorization: `Bearer ${await token()}` };
     } catch {
       return {};
     }

@@ -380,6 +380,37 @@ describe('syslog', () => {
     server.close();
   });
 
+  test('what a collector that hung has not read comes again when it is killed, however many batches that were', async () => {
+    const hung: Socket[] = [];
+    const raw: Socket[] = [];
+    const server = createTlsServer(collectorFiles(authority), (socket) => {
+      socket.on('error', () => undefined);
+      hung.push(socket.pause());
+    });
+    server.on('connection', (socket: Socket) => raw.push(socket));
+    const port = await listen(server);
+    const service = await open(sinkTo(port));
+    for (let round = 0; round < 8; round++) {
+      await createVaults(service, `round ${round}`);
+      await delivered(service);
+    }
+    expect(hung).toHaveLength(1);
+    // The process of the collector is killed: its kernel resets connections with unread data.
+    for (const socket of raw) socket.resetAndDestroy();
+    server.close();
+    await once(server, 'close');
+    const { server: next, messages } = collect(authority);
+    await listen(next, port);
+    await createVaults(service, 'after');
+    const count = await delivered(service);
+    await until('every record', async () =>
+      new Set(recordsOf(messages.map(bodyOf))).size >= count ? true : undefined,
+    );
+    expect([...new Set(recordsOf(messages.map(bodyOf)))].sort((a, b) => a - b)).toEqual(upTo(count));
+    await service.remove();
+    next.close();
+  });
+
   test('a collector with a certificate of another authority gets nothing', async () => {
     const { server, messages } = collect(other);
     const service = await open(sinkTo(await listen(server)));

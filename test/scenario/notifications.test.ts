@@ -3,6 +3,7 @@
 
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -78,7 +79,7 @@ const message = { id: 'm-1', event: 'test', at: 0, text: 'a test', fix: '', noti
 const webhook = (more: object = {}) =>
   openWebhook({
     ...{ name: 'hook', url: hookUrl, secretFile, ca: authority.certificate, allowPrivate: true },
-    ...{ minSeverity: 'low', version: '0', now: () => 1_700_000_000_000, ...more },
+    ...{ minSeverity: 'low', version: '0', now: () => 1_700_000_000_000, read: readFile, ...more },
   } as const);
 
 describe('a webhook', () => {
@@ -169,7 +170,14 @@ const email = (port: number, more: object = {}) =>
       from: 'dke@example.com',
       to: ['keys@example.com'],
     },
-    ...{ user: 'dke', passwordFile: passwordFile(), ca: authority.certificate, minSeverity: 'low', ...more },
+    ...{
+      user: 'dke',
+      passwordFile: passwordFile(),
+      ca: authority.certificate,
+      minSeverity: 'low',
+      read: readFile,
+      ...more,
+    },
   } as const);
 
 describe('an e-mail', () => {

@@ -58,7 +58,7 @@ const observed: ObservedRequest = {
 
 test('a request is a span with its id, and its steps are below it', async () => {
   const { endpoint, received } = await receive();
-  const telemetry = open(`${endpoint}/`, { token: () => 'for-the-receiver' });
+  const telemetry = open(`${endpoint}/`, { token: async () => 'for-the-receiver' });
   telemetry.observe(observed);
   await telemetry.stop(30_000);
   expect(received).toHaveLength(1);

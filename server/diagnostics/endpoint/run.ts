@@ -90,7 +90,7 @@ export interface EndpointDiagnosisOptions {
   /** Where this node listens. */
   readonly node: () => { readonly host: string; readonly port: number };
   /** PEM chain that it serves. */
-  readonly servedCertificate: () => string;
+  readonly servedCertificate: () => Promise<string>;
   /** More authorities than the public ones. */
   readonly trustedAuthorities: readonly string[];
   readonly cloudNetworks: readonly string[];
@@ -134,7 +134,7 @@ export const createEndpointDiagnosis = (
         vault: await store.read.vaults.stored(tenantId, endpoint.vaultId),
         credentials: directory.endpoint(endpoint.prefix)?.credentials ?? [],
         publicUrl,
-        servedCertificate: options.servedCertificate(),
+        servedCertificate: await options.servedCertificate(),
         cloudRanges: options.cloudNetworks,
         recent: await requestsOf({ signed: true, from }),
         unsigned: await requestsOf({ signed: false, from }),

@@ -22,6 +22,7 @@ import { representApproval } from './handlers/approvals.ts';
 import { createHandlers, missingHandler } from './handlers/index.ts';
 import { createIdempotency } from './idempotency.ts';
 import { type AnyHandler, type ApiEnv, json, type Shared, serveRow, type TenantCaller } from './serve-row.ts';
+import { requireNoNul } from './validate.ts';
 
 export interface ApiFrontOptions {
   readonly operations: Operations;
@@ -92,6 +93,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
 
   const actIn = (context: Context, caller: Caller): TenantCaller => {
     const named = new URL(context.req.url).searchParams.get(tenantParameter) ?? undefined;
+    requireNoNul(named ?? '');
     return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
   };
   const bindAll = (wanted: (row: RouteRow) => boolean): void => {

@@ -23,7 +23,7 @@ import { HttpRefusal, ValidationError } from './errors.ts';
 import { StreamedFile } from './export.ts';
 import { BoundAnswer, type Created, SecretJson, SessionChange } from './handlers/handler.ts';
 import { type Idempotency, idempotencyHeader } from './idempotency.ts';
-import { readJson, readQuery } from './validate.ts';
+import { readJson, readQuery, requireNoNul } from './validate.ts';
 
 /** Who calls, in the tenant that they act in. */
 export type TenantCaller = Omit<Caller, 'actor'> & { readonly actor: TenantActor };
@@ -291,6 +291,7 @@ export const serveRow =
     const caller = isOpen ? strangerOf(from) : context.get('caller');
     const { grants, session } = caller;
     const path = context.req.param() as Record<string, string>;
+    for (const value of Object.values(path)) requireNoNul(value);
     if (session?.missing != null && !row.unfinished?.includes(session.missing)) {
       const [detail, hint] = incomplete[session.missing];
       throw new ServiceError('sign-in-incomplete', detail, { hint });

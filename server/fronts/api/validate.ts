@@ -29,8 +29,14 @@ const mostLevels = 32;
  * takes time in proportion to the square of their number.
  */
 const tooManyMarks = /\p{M}{31}/u;
+/** PostgreSQL has no such character in a text, and no name needs it. */
+export const requireNoNul = (text: string): void => {
+  if (text.includes('\0')) throw new ServiceError('validation', 'the character U+0000 is not allowed');
+};
+
 /** One form for each text, whichever way a keyboard composes its letters. */
 const inFormNfc = (text: string): string => {
+  requireNoNul(text);
   if (tooManyMarks.test(text))
     throw new ServiceError('validation', 'a letter has more than 30 combining marks', {
       hint: 'remove combining marks from the name',

@@ -4,6 +4,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../base/errors.ts';
+import { markUpload } from '../../base/upload.ts';
 
 const clear = (bytes: Uint8Array): void => {
   bytes.fill(0);
@@ -62,9 +63,10 @@ export const readBody = (
   });
 
 /** The body piece by piece. Who leaves it in the middle leaves the rest unread. */
-export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => ({
-  [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }),
-});
+export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => {
+  markUpload(incoming);
+  return { [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }) };
+};
 
 /** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is closed. */
 export const leaveUnread = (incoming: IncomingMessage, headers: Headers): void => {

@@ -3,6 +3,7 @@
 import type { CheckWatch } from '../../base/checks.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { createShares } from '../../base/shares.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -38,6 +39,9 @@ const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIt
   })();
 };
 
+/** Runs, with those that wait: of an endpoint, and of all. They continue after their caller has gone. */
+const mostRuns = { endpoint: 3, all: 24 };
+
 /** Of so many earlier runs it is known which requests were theirs. */
 const rememberedRuns = 50;
 
@@ -46,6 +50,7 @@ export const diagnoseEndpoint = (
   diagnosis: EndpointDiagnosis,
 ): DiagnosticsOperations => {
   const running = new Map<string, Promise<StoredDiagnosis>>();
+  const places = createShares({ all: mostRuns.all, group: mostRuns.endpoint, caller: mostRuns.endpoint });
   const run = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
     const earlier = await store.read.diagnoses.list(id, { limit: rememberedRuns });
     const own = new Set(earlier.flatMap(({ requestIds }) => requestIds));
@@ -62,11 +67,21 @@ export const diagnoseEndpoint = (
   };
   /** One run at a time: a second would only see the first one's requests. */
   const runAlone = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
-    for (let before = running.get(id); before !== undefined; before = running.get(id))
-      await before.catch(() => undefined);
-    const current = run(id, request, watch).finally(() => running.delete(id));
-    running.set(id, current);
-    return current;
+    const release = places.take(id, id);
+    if (release === undefined)
+      throw new ServiceError('rate-limited', 'too many diagnostics are running', {
+        hint: 'wait until they have ended: dke endpoint diagnostics list shows them',
+        retryAfterSeconds: 10,
+      });
+    try {
+      for (let before = running.get(id); before !== undefined; before = running.get(id))
+        await before.catch(() => undefined);
+      const current = run(id, request, watch).finally(() => running.delete(id));
+      running.set(id, current);
+      return await current;
+    } finally {
+      release();
+    }
   };
   return {
     run: async (actor, id, request) => {

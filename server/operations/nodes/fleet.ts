@@ -9,7 +9,7 @@ import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../..
 import type { Directory } from '../../ports/directory.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
-import { createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
+import { type Acknowledgement, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { type Contact, createContact } from './contact.ts';
 import { createHeardNodes } from './heard-nodes.ts';
 import { createHeartbeat, type Heartbeat, othersOf } from './heartbeat.ts';
@@ -105,6 +105,33 @@ const waitingDirectory = (
   },
 });
 
+/** Counts changes that are read for this node, or for others who wait for it, and those that wait for others. */
+const createPress = () => {
+  let count = 0;
+  return {
+    isOn: (): boolean => count > 0,
+    while: async <T>(work: Promise<T>): Promise<T> => {
+      count += 1;
+      return work.finally(() => {
+        count -= 1;
+      });
+    },
+  };
+};
+
+/** Uses give way while a request waits for its change. */
+const createPressingRequests = (
+  store: FleetPorts['store'],
+  changes: ShownChanges,
+  acknowledgement: Acknowledgement,
+  press: ReturnType<typeof createPress>,
+): ObservedRequests =>
+  createObservedRequests(
+    store,
+    { ...changes, reach: (own) => press.while(changes.reach(own)) },
+    { ...acknowledgement, wait: (epoch) => press.while(acknowledgement.wait(epoch)) },
+  );
+
 export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet => {
   const { store, clock, log, events } = ports;
   const { link } = store;
@@ -129,7 +156,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       await ownDuties.giveUpAll();
     },
   });
-  const requests = createObservedRequests(store, changes, acknowledgement);
+  const press = createPress();
+  const requests = createPressingRequests(store, changes, acknowledgement, press);
   const contact = createContact(clock, self.contactMs, changes);
   const heartbeat = createHeartbeat(ports, self.id, {
     ...{ link, changes, ownDuties, contact, heardNodes },
@@ -138,7 +166,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
 
   link.listen({
     changed: (newest) => {
-      changes.heard(newest).catch(() => undefined);
+      press.while(changes.heard(newest)).catch(() => undefined);
     },
     applied: acknowledgement.heard,
     rootRunChanged: () => {
@@ -189,6 +217,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       });
       return settling;
     },
+    isPressed: press.isOn,
     observe: requests.observe,
     confirm: requests.confirm,
     others: async () => othersOf(await heardNodes(), self.id),

@@ -45,6 +45,8 @@ export interface RunningFleet extends Fleet {
    * asked, which tells a corrected clock from a host that stood still.
    */
   settle?(): Promise<void> | undefined;
+  /** Whether a change is on its way between nodes, which uses of keys give way to. */
+  isPressed?(): boolean;
   /** Reads everything again: an operator has taken the database as it is. */
   resume(): Promise<void>;
   stop(): Promise<void>;

@@ -13,7 +13,7 @@ import type { NotificationSource } from './watch.ts';
 export interface CertificateViews {
   readonly certificates: () => readonly ServedCertificate[];
   /** Why the next start could not serve the certificates of the files, or clients would refuse them; null: nothing is wrong. */
-  readonly certificateFault: () => string | null;
+  readonly certificateFault: () => Promise<string | null>;
 }
 
 export const certificateSources = (
@@ -33,13 +33,11 @@ export const certificateSources = (
       }),
     );
 
-  const certificateFiles = (): Promise<readonly Condition[]> => {
-    const fault = certificateFault();
-    if (fault === null) return Promise.resolve([]);
+  const certificateFiles = async (): Promise<readonly Condition[]> => {
+    const fault = await certificateFault();
+    if (fault === null) return [];
     const subject = { kind: 'service', id: 'service', name: fault } as const;
-    return Promise.resolve([
-      { kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} },
-    ]);
+    return [{ kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} }];
   };
 
   /** Certificates that clients may not know, for a while after they were first served. */

@@ -21,7 +21,7 @@ export interface ServiceViews {
   readonly forwarding: Pick<LogForwarding, 'state'>;
   readonly health: StatusOperations['health'];
   readonly logState: () => LogState;
-  readonly folder: { readonly away: () => boolean; readonly archive: { readonly directory: string } };
+  readonly folder: { readonly away: () => Promise<boolean>; readonly archive: { readonly directory: string } };
 }
 
 type ServicePorts = Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'fleet'>;
@@ -153,7 +153,7 @@ const ownState = async (
     ...(time.doubt === null
       ? []
       : [own('clock.jumped', { expected: toRfc3339(time.now), aheadSeconds: Math.round(time.doubt.ahead / 1000) })]),
-    ...(folder.away() ? [own('snapshot.folder-missing', {}, folder.archive.directory)] : []),
+    ...((await folder.away()) ? [own('snapshot.folder-missing', {}, folder.archive.directory)] : []),
     ...(logFailure === null
       ? []
       : [

@@ -17,6 +17,11 @@ const unfinishedMs = 15 * 60_000;
 const touchEveryMs = 60_000;
 
 export type Found = Omit<SessionCaller, 'actor'> & { readonly actor: Omit<Actor, 'requestId' | 'peer'> };
+/** `isOfToken`: it ends with the token, on any node. */
+export interface FoundSession {
+  readonly found: Found;
+  readonly isOfToken: boolean;
+}
 
 export const sessionEnded = (): ServiceError =>
   new ServiceError('unauthenticated', 'the session expired or was ended', {
@@ -36,7 +41,7 @@ export const createFindSession = (
 ) => {
   const isOver = (session: StoredSession, now: number): boolean =>
     now >= session.expiresAt || now >= session.usedAt + people.sessionIdleMs;
-  return async (hash: string): Promise<Found> => {
+  return async (hash: string): Promise<FoundSession> => {
     const session = await store.read.sessions.findByHash(hash);
     const now = clock.now();
     if (session === undefined || session.integrity !== 'ok' || isOver(session, now)) throw sessionEnded();
@@ -76,7 +81,7 @@ export const createFindSession = (
         .write((tx) => tx.sessions.touch(session.id, now), { durable: false })
         // A database that takes no changes now does not keep people from reading.
         .catch((error: unknown) => log.warn('the last use of a session could not be written', { error }));
-    return found;
+    return { found, isOfToken: holder.kind === 'token' };
   };
 };
 

@@ -57,7 +57,7 @@ export const createSessions = (
     { value, hash }: { readonly value: string; readonly hash: string },
     { requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>,
   ): Promise<StartedSession> => {
-    const found = await lookUp(hash);
+    const { found } = await lookUp(hash);
     return { ...found, actor: { ...found.actor, requestId, peer }, value };
   };
 
@@ -70,8 +70,10 @@ export const createSessions = (
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
         hash = (await storedHashOf(store.read, value)) ?? hash;
-        entry = { found: await lookUp(hash), at: now };
-        believed.set(hash, entry);
+        const { found, isOfToken } = await lookUp(hash);
+        entry = { found, at: now };
+        // A token that is revoked, anywhere, ends its sessions at once.
+        if (!isOfToken) believed.set(hash, entry);
         const [oldest] = believed.keys();
         if (believed.size > mostBelieved && oldest !== undefined) believed.delete(oldest);
       }

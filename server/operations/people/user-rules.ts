@@ -4,12 +4,11 @@
 import { ServiceError } from '../../base/errors.ts';
 import { faultOfGrants, type Grant, isAllowed, lastingGrants } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
-import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
+import type { TenantScope } from '../../domain/tenant.ts';
 import { isEmail } from '../../domain/user.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { requireGrantable } from '../access/grants.ts';
-import { byId, each } from '../shared/paging.ts';
 
 export const findUser = async (
   from: Pick<Repositories, 'users'>,
@@ -60,7 +59,7 @@ export const requireLasting = (own: readonly Grant[], grants: readonly Grant[]):
  * again needs the agreement that the rule asks for.
  */
 export const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<void> => {
-  for await (const vault of each((window) => tx.vaults.list(everyTenant, window), byId))
+  for (const vault of await tx.vaults.listNaming(userId))
     if (vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId))
       throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
         hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,

@@ -22,6 +22,8 @@ const waitingForAnother = 1_000;
 const mostInCommit = 2_000;
 /** How long the results of diagnostics are kept. */
 const diagnosisDays = 90;
+/** How long an approval request is kept after its end. The audit log has it permanently. */
+const approvalDays = 400;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
 /** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
@@ -140,6 +142,7 @@ export const createHousekeeping = (
       async (tx) => {
         await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
         await tx.attempts.prune(now);
+        await tx.approvals.prune(now - approvalDays * 86_400_000);
         await pruneOpenings(tx, now);
         await tx.idempotency.prune(now - idempotencyMs);
         await tx.failures.prune(now - failureDays * 86_400_000);

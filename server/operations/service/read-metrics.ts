@@ -34,7 +34,7 @@ export interface MetricsSources {
   readonly diskSpace: () => Promise<readonly DiskSpace[]>;
   readonly certificates: () => readonly ServedCertificate[];
   /** Why the next start could not serve what is in the files. */
-  readonly certificateFault: () => string | null;
+  readonly certificateFault: () => Promise<string | null>;
   readonly auditSinks: () => Promise<readonly LogSinkState[]>;
   readonly notificationTargets: () => Promise<readonly NotificationTargetState[]>;
   readonly logState: () => LogState;
@@ -172,8 +172,8 @@ const readHealth =
 
 const readCertificates =
   ({ certificates, certificateFault }: MetricsSources): Part =>
-  (add) => {
-    add('dke_certificate_file_failing', {}, flag(certificateFault() !== null));
+  async (add) => {
+    add('dke_certificate_file_failing', {}, flag((await certificateFault()) !== null));
     const named = new Set<string>();
     for (const { names, endsAt } of certificates())
       for (const name of names) {

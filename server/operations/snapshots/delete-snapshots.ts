@@ -41,7 +41,7 @@ export const deleteSnapshots = (
     undelete: (actor: TenantActor, id: string): Promise<Snapshot> =>
       store.write(async (tx) => {
         const before = await findSnapshot(tx, id, ['deleted'], actor.reach);
-        requireFile(archive, id);
+        await requireFile(archive, id);
         const after: Snapshot = { ...before, state: 'available', deletedAt: null };
         await tx.snapshots.update(after);
         await recordEvent(tx, 'snapshot.undeleted', actor, about('snapshot', before), { origin: before.origin });
@@ -65,7 +65,7 @@ export const deleteSnapshots = (
         }
       }
       // Where the folder is away, files cannot be removed.
-      if (!archive.reached()) return;
+      if (!(await archive.reached())) return;
       const isDue = ({ deletedAt }: Snapshot): boolean =>
         deletedAt !== null && now - deletedAt >= settings.undeleteDays * day;
       for (const { id } of (await listSnapshots(store.read, ['deleted'])).filter(isDue)) {
@@ -73,7 +73,7 @@ export const deleteSnapshots = (
           // It may have been undeleted in the meantime: then its file is needed, so the file is removed in the unit of work that decides.
           const snapshot = await tx.snapshots.get(id);
           if (snapshot?.state !== 'deleted' || !isDue(snapshot)) return;
-          archive.remove(id);
+          await archive.remove(id);
           await tx.snapshots.update({ ...snapshot, state: 'purged', purgedAt: now, integrity: 'ok' });
           await recordEvent(tx, 'snapshot.purged', actor, about('snapshot', snapshot), { origin: snapshot.origin });
         });

@@ -99,7 +99,7 @@ export const settleUnfinished = async ({
   for (const { id } of unfinished) {
     const maker = await store.read.settings.get(makerOf(id));
     if (maker !== undefined && running.has(maker)) continue;
-    if (archive.reached()) archive.remove(id);
+    if (await archive.reached()) await archive.remove(id);
     const failure = 'the service stopped while it was being created, or the disk was full';
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(id);
@@ -113,7 +113,7 @@ export const settleUnfinished = async ({
 export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'>, actor: Actor): Promise<void> => {
   const { store, archive, clock } = ports;
   const held = await listSnapshots(store.read, ['available', 'deleted']);
-  if (!archive.reached()) {
+  if (!(await archive.reached())) {
     if (held.length > 0) return;
   } else {
     if (held.length > 0) {
@@ -140,7 +140,9 @@ export const unreachedOf = async (
   { store, archive }: Pick<ErasePorts, 'store' | 'archive'>,
   tenants: () => Promise<ReadonlySet<string>>,
 ): Promise<readonly Snapshot[]> => {
-  const states: readonly Snapshot['state'][] = archive.reached() ? ['missing'] : ['missing', 'available', 'deleted'];
+  const states: readonly Snapshot['state'][] = (await archive.reached())
+    ? ['missing']
+    : ['missing', 'available', 'deleted'];
   const unreached = await listSnapshots(store.read, states);
   if (unreached.length === 0) return [];
   const own = await tenants();

@@ -21,7 +21,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
     by: 'requester',
     plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
       const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['available']);
-      requireFile(archive, snapshotId);
+      await requireFile(archive, snapshotId);
       const at = toRfc3339(createdAt);
       return {
         tenantId,
@@ -51,7 +51,7 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
     const snapshot = await findSnapshot(store.read, id, ['available']);
     const { tenantId } = snapshot;
     // A file that is gone is named by the plan.
-    if (archive.has(id)) await inspectFile(ports, actor, snapshot);
+    if (await archive.has(id)) await inspectFile(ports, actor, snapshot);
     await governedExport.run(inTenant(actor, tenantId), { snapshotId: id });
     return archive.content(id);
   };

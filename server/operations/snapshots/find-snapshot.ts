@@ -36,8 +36,8 @@ export const findSnapshot = async (
 /** In the audit log. */
 export const subjectOf = (id: string) => ({ kind: 'snapshot', id }) as const;
 
-export const requireFile = (archive: Pick<SnapshotArchive, 'has'>, id: string): void => {
-  if (archive.has(id)) return;
+export const requireFile = async (archive: Pick<SnapshotArchive, 'has'>, id: string): Promise<void> => {
+  if (await archive.has(id)) return;
   throw new ServiceError('conflict', 'the file of the snapshot is missing', {
     hint: 'restore it from a copy with dke snapshot import, or create another snapshot',
   });

@@ -19,13 +19,13 @@ export interface SnapshotFolder {
    */
   settle(): Promise<void>;
   /** Whether this node has the folder. */
-  reached(): boolean;
+  reached(): Promise<boolean>;
   /** Whether the node that should have the folder has it not. */
-  away(): boolean;
+  away(): Promise<boolean>;
   /** Whether work on all snapshots is this node's: it has the folder, or the one that has it does not run. */
   mayTend(): Promise<boolean>;
   /** 'unavailable', with the name of the node that has it, or what to do. */
-  require(): void;
+  require(): Promise<void>;
   /** The archive, which does nothing where the folder is another one. */
   readonly archive: SnapshotArchive;
 }
@@ -38,7 +38,7 @@ export const createSnapshotFolder = (
   const shared = store.link !== undefined;
   /** As the store has it: the mark, and the node that made it. */
   let known: { readonly mark: string; readonly nodeId: string; readonly nodeName: string } | undefined;
-  const reached = (): boolean => known !== undefined && archive.mark() === known.mark;
+  const reached = async (): Promise<boolean> => known !== undefined && (await archive.mark()) === known.mark;
   const isOurs = (): boolean => !shared || known?.nodeId === fleet.id;
   const fault = (): ServiceError =>
     isOurs()
@@ -52,16 +52,17 @@ export const createSnapshotFolder = (
       : new ServiceError('unavailable', `snapshots are on node ${known?.nodeName ?? 'another node'}, not on this one`, {
           hint: `send the request to that node, or set snapshots.directory in dke.toml to a folder that all nodes share (here ${archive.directory})`,
         });
-  const require = (): void => {
-    if (!reached()) throw fault();
+  const require = async (): Promise<void> => {
+    if (!(await reached())) throw fault();
   };
 
   const settle = async (): Promise<void> => {
     const others = new Set((await fleet.others()).map(({ id }) => id));
     const expected = await listSnapshots(store.read, ['available', 'deleted', 'missing']);
     // Also a folder of before there were marks, or one that was moved without its mark.
-    const hasThem = expected.length === 0 || expected.some(({ id }) => archive.has(id));
-    const found = archive.mark();
+    let hasThem = expected.length === 0;
+    for (const { id } of expected) hasThem ||= await archive.has(id);
+    const found = await archive.mark();
     known = await store.write(async (tx) => {
       const text = await tx.decisions.get(folderSetting);
       const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
@@ -71,11 +72,11 @@ export const createSnapshotFolder = (
       const kept = isOthers || (expected.length === 0 && found !== undefined) ? undefined : before?.mark;
       const mark = kept ?? found ?? newId(clock.now());
       const now = { mark, nodeId: fleet.id, nodeName: fleet.name };
-      if (found === undefined && (hasThem || isOthers)) archive.setMark(mark);
+      if (found === undefined && (hasThem || isOthers)) await archive.setMark(mark);
       if (before?.mark !== mark || isOthers) await tx.decisions.set(folderSetting, JSON.stringify(now));
       return now;
     });
-    if (reached()) return;
+    if (await reached()) return;
     const { message, hint } = fault();
     log.warn(message, { hint });
   };
@@ -86,51 +87,51 @@ export const createSnapshotFolder = (
     reached,
     require,
     begin: async (...given) => {
-      require();
+      await require();
       return archive.begin(...given);
     },
     inspect: async (...given) => {
-      require();
+      await require();
       return archive.inspect(...given);
     },
     preface: async (...given) => {
-      require();
+      await require();
       return archive.preface(...given);
     },
-    items: (...given) => {
-      require();
-      return archive.items(...given);
+    async *items(...given) {
+      await require();
+      yield* archive.items(...given);
     },
     erase: async (...given) => {
-      require();
+      await require();
       return archive.erase(...given);
     },
-    has: (id) => {
-      require();
+    has: async (id) => {
+      await require();
       return archive.has(id);
     },
-    rename: (from, to) => {
-      require();
-      archive.rename(from, to);
+    rename: async (from, to) => {
+      await require();
+      await archive.rename(from, to);
     },
-    remove: (id) => {
-      require();
-      archive.remove(id);
+    remove: async (id) => {
+      await require();
+      await archive.remove(id);
     },
     receive: async (...given) => {
-      require();
+      await require();
       return archive.receive(...given);
     },
-    content: (id) => {
-      require();
+    content: async (id) => {
+      await require();
       return archive.content(id);
     },
   };
   const mayTend = async (): Promise<boolean> => {
-    if (reached() || known === undefined) return reached();
+    if (known === undefined || (await reached())) return known !== undefined;
     const holder = (await fleet.nodes()).find(({ id }) => id === known?.nodeId);
     if (holder === undefined || holder.state === 'removed') await settle();
-    return reached() || isOurs() || holder?.state !== 'active';
+    return (await reached()) || isOurs() || holder?.state !== 'active';
   };
-  return { settle, reached, away: () => !reached() && isOurs(), mayTend, require, archive: guarded };
+  return { settle, reached, away: async () => isOurs() && !(await reached()), mayTend, require, archive: guarded };
 };

@@ -104,13 +104,13 @@ export const importSnapshot =
         if (
           before !== undefined &&
           (before.state === 'available' || before.state === 'deleted') &&
-          archive.has(before.id)
+          (await archive.has(before.id))
         )
           throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
         const imported = importedOf(inspected, before, clock.now());
         // Known before its file is there: keys that are destroyed here are never left in a file that no record names.
         await recordImported(ports, actor, imported, before, inspected);
-        archive.rename(arrived, id);
+        await archive.rename(arrived, id);
         await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
         return await store.write(async (tx) => {
           const erased = await findSnapshot(tx, id, ['missing', 'available']);
@@ -119,7 +119,7 @@ export const importSnapshot =
           return held;
         });
       } catch (error) {
-        archive.remove(arrived);
+        await archive.remove(arrived);
         throw error;
       }
     });

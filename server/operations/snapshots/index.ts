@@ -41,11 +41,11 @@ export const createSnapshots = (
     schedule,
     // What another folder has is another node's to settle.
     settle: async () => {
-      if (folder.reached()) await manage.settle();
+      if (await folder.reached()) await manage.settle();
     },
     operations: {
       create: async (actor, tenantId) => {
-        folder.require();
+        await folder.require();
         if (actor.reach === everyTenant)
           return make(actor, tenantId ?? (await findDefaultTenant(store.read)).id, 'requested');
         if (tenantId !== null && tenantId !== actor.reach) throw new ServiceError('not-found', 'tenant not found');
@@ -60,14 +60,14 @@ export const createSnapshots = (
       import: manage.import,
       beginOpening: openings.begin,
       verify: async (actor, id, answer) => {
-        folder.require();
+        await folder.require();
         // Opening a snapshot is a right for the whole platform, whichever tenant is acted in.
         await findSnapshot(store.read, id, undefined, answer === null ? actor.reach : everyTenant);
         const key = answer === null ? null : await openings.take(actor, id, answer.openingId, answer.sealedKey);
         return verify(actor, id, key);
       },
       restore: async (actor, id, answer, request) => {
-        folder.require();
+        await folder.require();
         return restore(actor, id, await openings.take(actor, id, answer.openingId, answer.sealedKey), request);
       },
       schedule: () => Promise.resolve({ settings, next: schedule.next() }),

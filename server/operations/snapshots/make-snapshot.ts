@@ -140,7 +140,7 @@ export const makeSnapshot =
     const { store, ring, archive, exclusion, clock, log, fleet } = ports;
     const tenant = await showTenant(store.read, tenantId);
     return exclusion.run(async () => {
-      archive.require();
+      await archive.require();
       const createdAt = clock.now();
       const id = newId(createdAt);
       const begun: Snapshot = {
@@ -227,7 +227,7 @@ export const makeSnapshot =
         const failure = error instanceof ServiceError ? error.message : 'an internal error';
         log.error('a snapshot could not be created', { snapshotId: id, error });
         try {
-          archive.remove(id);
+          await archive.remove(id);
         } catch (again) {
           log.error('the incomplete file of the snapshot could not be removed', { snapshotId: id, error: again });
         }

@@ -13,10 +13,10 @@ export const recoverMissing = (ports: RecoverPorts): (() => Promise<void>) => {
   const { store, archive, clock, log } = ports;
   const verify = verifySnapshot(ports);
   return async () => {
-    if (!archive.reached()) return;
+    if (!(await archive.reached())) return;
     for (const { id, verification, integrity } of await listSnapshots(store.read, ['missing'])) {
       // A file that came back damaged is for an operator to verify.
-      if (verification?.valid === false || integrity !== 'ok' || !archive.has(id)) continue;
+      if (verification?.valid === false || integrity !== 'ok' || !(await archive.has(id))) continue;
       const { state } = await verify(serviceActor(newId(clock.now())), id, null);
       log.info('the missing file of a snapshot has been found again', { snapshotId: id, state });
     }

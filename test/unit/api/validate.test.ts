@@ -73,3 +73,10 @@ test('brackets in a text do not count as levels', () => {
   const body = { a: `\\"${'[{'.repeat(100)}` };
   expect(readJson(schema, 'application/json', Buffer.from(JSON.stringify(body)))).toEqual(body);
 });
+
+test('U+0000 is refused in a body and in a query, escaped or not', () => {
+  const refusal = expect.objectContaining({ code: 'validation', message: 'the character U+0000 is not allowed' });
+  const body = Buffer.from('{"name":"a\\u0000b"}');
+  expect(() => readJson(schema, 'application/json', body)).toThrow(refusal);
+  expect(() => readQuery(schema, 'https://localhost/api/x?name=a%00b')).toThrow(refusal);
+});

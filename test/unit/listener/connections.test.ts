@@ -1,14 +1,17 @@
 // Places of connections, and answers without a reader, on real sockets of this process.
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
-import { createServer } from 'node:https';
+import { createServer, request } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { createLimitRefusals, type LimitReport } from '../../../server/base/limit-refusals.ts';
+import { markUpload } from '../../../server/base/upload.ts';
 import { createListener } from '../../../server/listener/listener.ts';
 import { watchRawConnections } from '../../../server/listener/raw-connections.ts';
 import { makeAuthority } from '../../support/authority.ts';
@@ -187,4 +190,67 @@ test('refusals are counted, and reported at once, then once a minute with the ad
   refused('connections', '::2');
   expect(lines[2]).toEqual({ limit: 'connections', refused: 1, from: ['::2 (1)'] });
   expect(totals()).toMatchObject({ connections: 6, 'unread-answer': 0 });
+});
+
+describe('a request that takes longer to come than a request may', () => {
+  const requestMs = 300;
+  /** Says how many bytes came. Paths with `file` bring one. */
+  const open = async (): Promise<number> => {
+    const listener = createListener({
+      tls: { pairs: [pair], clientAuthorities: undefined },
+      maxConnections: 10,
+      trustedProxies: [],
+      requestMs,
+      handle: (incoming, outgoing) => {
+        if (incoming.url === '/file') markUpload(incoming);
+        let size = 0;
+        incoming.on('data', (piece: Buffer) => {
+          size += piece.length;
+        });
+        incoming.on('end', () => outgoing.end(String(size)));
+      },
+    });
+    ends.push(() => listener.close(0));
+    return listener.listen('127.0.0.1', 0);
+  };
+  /** In pieces, for several times as long as a request may take. */
+  async function* pieces(bytes: number): AsyncGenerator<Buffer> {
+    for (let at = 0; at < 60; at += 1) {
+      await new Promise((resolve) => setTimeout(resolve, requestMs / 10));
+      yield Buffer.alloc(bytes);
+    }
+  }
+  const overHttp1 = async (path: string, bytes: number): Promise<string> => {
+    const sent = request({ host: '127.0.0.1', port: await open(), path, method: 'POST', rejectUnauthorized: false });
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    pipeline(pieces(bytes), sent).catch(() => undefined);
+    const [answer] = await answered;
+    return `${answer.statusCode} ${(await answer.toArray()).join('').slice(0, 20)}`;
+  };
+  const overHttp2 = async (path: string, bytes: number): Promise<string> => {
+    const session = connectHttp2(`https://127.0.0.1:${await open()}`, { rejectUnauthorized: false });
+    ends.push(() => session.destroy());
+    const stream = session.request({ ':path': path, ':method': 'POST' });
+    pipeline(pieces(bytes), stream).catch(() => undefined);
+    const text = await stream
+      .setEncoding('utf8')
+      .toArray()
+      .catch(() => []);
+    return `${stream.rstCode} ${text.join('')}`;
+  };
+
+  test('comes completely when it brings a file, as long as bytes come', async () => {
+    expect(await Promise.all([overHttp1('/file', 65_536), overHttp2('/file', 65_536)])).toEqual([
+      `200 ${60 * 65_536}`,
+      `0 ${60 * 65_536}`,
+    ]);
+  });
+
+  test('is ended otherwise, although it is never silent, and so is a file that drips', async () => {
+    expect(await Promise.all([overHttp1('/', 100), overHttp1('/file', 1)])).toEqual([
+      expect.stringMatching(/^408 /),
+      expect.stringMatching(/^408 /),
+    ]);
+    expect(await Promise.all([overHttp2('/', 100), overHttp2('/file', 1)])).toEqual(['8 ', '8 ']);
+  });
 });

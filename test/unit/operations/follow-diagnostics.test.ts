@@ -103,3 +103,13 @@ test('rules that are not in force yet are tried, and those in force are compared
   ).rejects.toMatchObject({ code: 'validation' });
   expect((await endpoints.get(administrator, id)).settings.rules).toEqual([deny]);
 });
+
+test('of an endpoint, three runs are under way or wait: the next one is refused, and there is a place when one has ended', async () => {
+  const { diagnostics } = opened.operations;
+  const id = await endpointOf('busy');
+  const request = { callerTime: null, cloud: {} };
+  const runs = [1, 2, 3].map(() => diagnostics.run(administrator, id, request));
+  await expect(diagnostics.run(administrator, id, request)).rejects.toMatchObject({ code: 'rate-limited' });
+  await Promise.all(runs);
+  expect((await diagnostics.run(administrator, id, request)).endpointId).toBe(id);
+});

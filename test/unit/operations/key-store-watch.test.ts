@@ -23,6 +23,9 @@ let watch: KeyStoreWatch;
 let runs: number;
 let looked: string[];
 let complaints: unknown[];
+/** Endpoints whose probe ends when it is released. */
+const slow = new Set<string>();
+const released: (() => void)[] = [];
 
 beforeEach(async () => {
   now = begun;
@@ -49,6 +52,7 @@ beforeEach(async () => {
       keyStoreProbe: {
         probe: async (endpointId) => {
           looked.push(endpointId);
+          if (slow.has(endpointId)) await new Promise<void>((resolve) => released.push(resolve));
           return { state: 'CONNECTED', errorCode: null, detail: null };
         },
       },
@@ -64,6 +68,8 @@ beforeEach(async () => {
   );
 });
 afterEach(async () => {
+  slow.clear();
+  for (const release of released.splice(0)) release();
   await watch.stop();
   await store.close();
 });
@@ -124,4 +130,14 @@ test('one whose row was changed is reported once in its time, keeps what was see
   await runOnce();
   expect(looked.slice(2).toSorted()).toEqual(['endpoint of a', 'endpoint of c']);
   expect(complaints).toEqual(['b', 'b']);
+});
+
+test('one whose address does not answer delays the next checks of itself, and not those of others', async () => {
+  slow.add('endpoint of a');
+  await register('a', ...Array.from({ length: 150 }, (_, at) => `store ${at}`));
+  watch.start();
+  await vi.waitFor(() => expect(looked).toHaveLength(151), { timeout: 300_000, interval: 1 });
+  for (const release of released.splice(0)) release();
+  await runOnce();
+  expect(looked).toHaveLength(151);
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openCertificates } from '../../../server/app/certificates.ts';
+import { createDisks } from '../../../server/app/disks.ts';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
 import { acrossTenants, serviceActor } from '../../../server/domain/actor.ts';
@@ -259,7 +260,7 @@ describe('what is checked', () => {
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
-  let certificateFault = (): string | null => null;
+  let certificateFault = async (): Promise<string | null> => null;
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -285,7 +286,7 @@ describe('what is checked', () => {
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
-        folder: { away: () => isAway, archive: { directory: '/mnt/snapshots' } },
+        folder: { away: async () => isAway, archive: { directory: '/mnt/snapshots' } },
         schedule,
         reminders,
       },
@@ -456,13 +457,18 @@ describe('what is checked', () => {
         server: { publicNames: ['localhost'] },
         tls: { main: undefined, additional: [] },
       };
-      return openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+      return openCertificates(
+        config as unknown as Parameters<typeof openCertificates>[0],
+        raw,
+        log,
+        createDisks(folder),
+      );
     };
     const places = [mkdtempSync(join(folder, 'tls-')), mkdtempSync(join(folder, 'tls-'))] as const;
     const [own, other] = places.map(open);
     own?.make();
     other?.make();
-    certificateFault = () => own?.fault([]) ?? null;
+    certificateFault = async () => (await own?.fault([])) ?? null;
     const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(await named()).toEqual([]);
@@ -490,7 +496,12 @@ describe('what is checked', () => {
       ...{ dataDirectory: place, server: { publicNames: ['localhost'] } },
       tls: { main: { certificate, key }, additional: [] },
     };
-    const served = openCertificates(config as unknown as Parameters<typeof openCertificates>[0], raw, log);
+    const served = openCertificates(
+      config as unknown as Parameters<typeof openCertificates>[0],
+      raw,
+      log,
+      createDisks(folder),
+    );
     certificateFault = () => served.fault([]);
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(served.taken(served.read())).toEqual([]);

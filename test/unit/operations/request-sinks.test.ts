@@ -12,7 +12,7 @@ import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
 import { openFileSink } from '../../../server/sinks/file.ts';
 import { toOcsf } from '../../../server/sinks/ocsf.ts';
-import { syslogMessage } from '../../../server/sinks/syslog.ts';
+import { syslogMessages } from '../../../server/sinks/syslog.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { until } from '../../support/host.ts';
@@ -151,7 +151,23 @@ test('a request is an OCSF event of the class API Activity, and a syslog message
       correlation_uid: `r-${start}`,
     },
   });
-  expect(syslogMessage(item, 'dke/requests/one', 'h', 1)).toBe(
+  expect(syslogMessages(item, 'dke/requests/one', 'h', 1)).toEqual([
     `<132>1 2026-03-01T09:30:00.000Z h dke 1 request.encrypt [dke@32473 sequence="7" log="dke/requests/one" endpoint="e" requestId="r-${start}"] {"sequence":7}`,
-  );
+  ]);
+});
+
+test('a record of any length is syslog messages of at most 8 KiB, each with its part, and together its text', () => {
+  const pattern = /^<\d+>1 \S+ h dke 1 request\.encrypt \[dke@32473 [^\]]*sequence="7"[^\]]* part="(\d+) of (\d+)"\] /;
+  for (const filler of ['x', 'ü', '\u{1f511}', 'x\u{1f511}'])
+    for (const length of [4_000, 8_000, 8_192, 20_000, 100_000]) {
+      const text = JSON.stringify({ sequence: 7, rule: filler.repeat(length) });
+      const request = { ...requestRecord(start), endpointId: 'e'.repeat(5_000) } as XksRequestRecord;
+      const messages = syslogMessages({ kind: 'request', sequence: 7, request, text }, 'dke/requests/one', 'h', 1);
+      expect(Math.max(...messages.map((message) => Buffer.byteLength(message)))).toBeLessThanOrEqual(8_192);
+      if (messages.length === 1) continue;
+      expect(messages.map((message) => pattern.exec(message)?.slice(1))).toEqual(
+        messages.map((_, at) => [String(at + 1), String(messages.length)]),
+      );
+      expect(messages.map((message) => message.replace(pattern, '')).join('')).toBe(text);
+    }
 });

@@ -38,3 +38,13 @@ test('all sessions end; API tokens and access_guids stay valid, also over a rest
   expect((await again.startByToken(token, originOf())).sessionId).not.toBe(after.sessionId);
   expect(await again.rotateKey(administrator)).toEqual({ sessionsEnded: 2 });
 });
+
+test('a session of a token ends with the token, also between two requests of the same moment', async () => {
+  const { sessions, tokens } = opened.operations;
+  const grants = [{ role: 'administrator', scope: null }] as const;
+  const { token, record } = await tokens.create(administrator, 'the service', { name: 'for a moment', grants });
+  const { value } = await sessions.startByToken(token, originOf());
+  expect((await sessions.authenticate(value, 'r', null)).missing).toBeNull();
+  await tokens.revoke(administrator, 'the service', record.id);
+  await expect(sessions.authenticate(value, 'r', null)).rejects.toMatchObject({ code: 'unauthenticated' });
+});

@@ -122,9 +122,9 @@ describe('what is written is read', () => {
     ]);
     await writer.row('keys', { id });
     await writer.abandon();
-    expect(archive.has(id)).toBe(false);
+    expect(await archive.has(id)).toBe(false);
     // An id that was changed in the database stops nothing.
-    expect(archive.has('../dke.db')).toBe(false);
+    expect(await archive.has('../dke.db')).toBe(false);
     archive.prepare();
   });
 });

@@ -1,0 +1,38 @@
+// What is done with files outside the data directory while the service runs, one row a task: here, or in the process of their disk (disks.ts).
+
+import { rootCertificates } from 'node:tls';
+import { localDisk } from '../base/durable-files.ts';
+import { StartError } from '../base/start-error.ts';
+import type { LogSink } from '../ports/log-sink.ts';
+import { type FileSink, type FileSinkOptions, openFileSink } from '../sinks/file.ts';
+import { openTlsFiles, type PairFiles, type Replacement, type TlsPlace } from './tls-files.ts';
+
+type CertificateTask = readonly [
+  files: readonly PairFiles[],
+  place: TlsPlace,
+  present: readonly string[],
+  trusted: readonly string[],
+];
+
+export const diskTasks = {
+  ...localDisk,
+  append: (options: FileSinkOptions, ...given: Parameters<LogSink['send']>): ReturnType<LogSink['send']> =>
+    openFileSink(options).send(...given),
+  setAside: (options: FileSinkOptions, ...given: Parameters<FileSink['setAside']>): ReturnType<FileSink['setAside']> =>
+    openFileSink(options).setAside(...given),
+  /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
+  certificateFault: async (...[files, place, present, trusted]: CertificateTask): Promise<string | null> => {
+    const own = openTlsFiles(files, place);
+    try {
+      const [fault] = own.faultsOf(present, own.readPairs(), [...rootCertificates, ...trusted]);
+      return fault ?? null;
+    } catch (error) {
+      if (error instanceof StartError) return error.message;
+      throw error;
+    }
+  },
+  /** What may replace the certificates that are served. Throws StartError. */
+  renewCertificates: async (...[files, place, present, trusted]: CertificateTask): Promise<Replacement> =>
+    openTlsFiles(files, place).renewPairs(present, [...rootCertificates, ...trusted]),
+};
+export type DiskTasks = typeof diskTasks;

@@ -1,0 +1,179 @@
+// The one door to files outside the data directory while the service runs: sinks, secrets, certificates, the mark of the folder of snapshots, and the
+// checkpoint next to the root key. Their disks may hang (a network folder, a FIFO in the place of a file), and a thread that waits for one can neither be
+// ended nor left: so each disk has a process, which is killed when a task takes too long. Files of the data directory are used here: without it nothing works.
+//
+// Who can choose it: the configuration names the paths; the host of the disk chooses when it answers. How long: `deadlineMs` from the call on. How often:
+// `mostWaiting` calls of a disk. If it is lost: callers ask again; each task may be done twice.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { StartError, type StartErrorClass } from '../base/start-error.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
+import { type DiskTasks, diskTasks } from './disk-tasks.ts';
+
+export interface DiskQuestion {
+  readonly task: keyof DiskTasks;
+  readonly given: readonly unknown[];
+}
+export type DiskAnswer =
+  | { readonly value: unknown }
+  | { readonly message: string; readonly code: string | undefined; readonly startClass: StartErrorClass | undefined };
+
+export interface Disks {
+  /** `path`: on which disk. */
+  ask<N extends keyof DiskTasks>(
+    path: string,
+    task: N,
+    ...given: Parameters<DiskTasks[N]>
+  ): Promise<Awaited<ReturnType<DiskTasks[N]>>>;
+  readonly files: ForeignDisk;
+  /** Waits for what is under way, and no longer than this. */
+  close(graceMs: number): Promise<void>;
+}
+
+const deadlineMs = 5_000;
+const mostWaiting = 64;
+const program = ['disk-process.ts', 'disk-process.js']
+  .map((name) => join(import.meta.dirname, name))
+  .find((path) => existsSync(path));
+
+interface Waiting {
+  readonly question: DiskQuestion;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+  timer: NodeJS.Timeout | undefined;
+}
+
+const errorOf = ({ message, code, startClass }: Exclude<DiskAnswer, { readonly value: unknown }>): Error =>
+  startClass === undefined
+    ? Object.assign(new Error(message), code === undefined ? {} : { code })
+    : new StartError(startClass, message);
+
+/** The process of one disk. `place`: for people. */
+const createDisk = (place: string, limitMs: number) => {
+  let child: ChildProcess | undefined;
+  /** It was killed, and is still there: the disk has not answered it. */
+  let isHanging = false;
+  let isClosed = false;
+  /** In the order in which they are answered. */
+  const waiting: Waiting[] = [];
+
+  const settle = (each: Waiting | undefined, work: (own: Waiting) => void): void => {
+    if (each === undefined) return;
+    clearTimeout(each.timer);
+    work(each);
+  };
+  const rejectAll = (message: string): void => {
+    for (const each of waiting.splice(0)) settle(each, ({ reject }) => reject(new Error(message)));
+  };
+  const kill = (message: string): void => {
+    isHanging = child !== undefined;
+    child?.kill('SIGKILL');
+    rejectAll(message);
+  };
+  const start = (): ChildProcess => {
+    if (program === undefined) throw new Error('the program for disks is not installed');
+    const made = fork(program, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      execArgv: ['--disable-sigusr1'],
+    });
+    made.on('message', (answer: DiskAnswer) =>
+      settle(waiting.shift(), ({ resolve, reject }) =>
+        'value' in answer ? resolve(answer.value) : reject(errorOf(answer)),
+      ),
+    );
+    const gone = (): void => {
+      if (child !== made) return;
+      child = undefined;
+      isHanging = false;
+      rejectAll(`the process for ${place} has ended`);
+    };
+    made.once('error', gone);
+    made.once('exit', gone);
+    // It holds up no end of the service.
+    made.unref();
+    made.channel?.unref?.();
+    return made;
+  };
+
+  return {
+    ask: (question: DiskQuestion): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const refuse = (message: string): void => reject(new Error(message));
+        if (isClosed) return refuse('the service is stopping');
+        if (isHanging) return refuse(`${place} does not answer`);
+        if (waiting.length >= mostWaiting) return refuse(`too much waits for ${place}`);
+        child ??= start();
+        const late = (): void => kill(`${place} did not answer within ${limitMs / 1000} s`);
+        waiting.push({ question, resolve, reject, timer: setTimeout(late, limitMs) });
+        child.send(question, (error) => {
+          if (error !== null) kill(`the process for ${place} has ended`);
+        });
+      }),
+    close: async (graceMs: number): Promise<void> => {
+      isClosed = true;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      const last = waiting.at(-1);
+      const done = new Promise<void>((resolve) => {
+        if (last === undefined) resolve();
+        else child?.on('message', () => (waiting.length === 0 ? resolve() : undefined));
+      });
+      await Promise.race([done, late]);
+      clearTimeout(timer);
+      kill('the service is stopping');
+    },
+  };
+};
+
+/** Files within a folder that are on one disk have one process. */
+const deviceOf = (path: string): string => {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const found = statSync(folder, { throwIfNoEntry: false });
+    if (found !== undefined) return String(found.dev);
+    if (folder === dirname(folder)) return folder;
+  }
+};
+
+/** `limitMs`: of a call. Disks are told apart when a path is first used, at the start. */
+export const createDisks = (dataDirectory: string, limitMs = deadlineMs): Disks => {
+  const folders = new Map<string, ReturnType<typeof createDisk> | 'here'>();
+  const byDevice = new Map<string, ReturnType<typeof createDisk>>();
+  const diskOf = (path: string): ReturnType<typeof createDisk> | 'here' => {
+    const folder = dirname(path);
+    let disk = folders.get(folder);
+    if (disk === undefined) {
+      if (!relative(dataDirectory, folder).startsWith('..')) disk = 'here';
+      else {
+        const device = deviceOf(path);
+        disk = byDevice.get(device) ?? createDisk(folder, limitMs);
+        byDevice.set(device, disk);
+      }
+      folders.set(folder, disk);
+    }
+    return disk;
+  };
+  const ask: Disks['ask'] = async (path, task, ...given) => {
+    const disk = diskOf(path);
+    const carryOut = diskTasks[task] as (...all: readonly unknown[]) => Promise<never>;
+    return disk === 'here' ? carryOut(...given) : ((await disk.ask({ task, given })) as never);
+  };
+  return {
+    ask,
+    files: {
+      // A copy: its memory is this one's alone.
+      read: async (path) => Buffer.from(await ask(path, 'read', path)),
+      replace: (path, content) => ask(path, 'replace', path, content),
+      exists: (path) => ask(path, 'exists', path),
+      rename: (from, to) => ask(from, 'rename', from, to),
+      remove: (path) => ask(path, 'remove', path),
+    },
+    close: async (graceMs) => {
+      await Promise.all([...byDevice.values()].map((disk) => disk.close(graceMs)));
+    },
+  };
+};

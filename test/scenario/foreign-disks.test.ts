@@ -1,0 +1,107 @@
+// Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits until something is at its other end.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { createDisks, type Disks } from '../../server/app/disks.ts';
+import { type Site, startSite } from '../support/site.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
+import { callXks, requestMetadata } from '../support/xks-client.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'dke-disks-'));
+const place = (name: string): string => join(folder, name);
+let disks: Disks | undefined;
+let site: Site | undefined;
+afterEach(async () => {
+  await disks?.close(0);
+  await site?.end();
+  [disks, site] = [undefined, undefined];
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const hang = (path: string): void => {
+  if (existsSync(path)) renameSync(path, `${path}.whole`);
+  execFileSync('mkfifo', ['-m', '600', path]);
+};
+const repair = (path: string): void => {
+  rmSync(path);
+  if (existsSync(`${path}.whole`)) renameSync(`${path}.whole`, path);
+};
+
+test('a call to a disk that hangs ends, those after it are refused, and the disk is used again when it answers', async () => {
+  mkdirSync(place('data'));
+  const path = place('secret');
+  writeFileSync(path, 'secret');
+  // Long enough for a process to start on a slow machine.
+  disks = createDisks(place('data'), 20_000);
+  expect((await disks.files.read(path)).toString()).toBe('secret');
+  hang(path);
+  const short = createDisks(place('data'), 100);
+  try {
+    const all = await Promise.allSettled([short.files.read(path), short.files.read(path), short.files.exists(path)]);
+    expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect((all[0] as PromiseRejectedResult).reason.message).toBe(`${folder} did not answer within 0.1 s`);
+  } finally {
+    await short.close(0);
+  }
+  repair(path);
+  expect((await disks.files.read(path)).toString()).toBe('secret');
+  expect(await disks.files.exists(path)).toBe(true);
+  await disks.files.replace(path, 'other');
+  await disks.files.rename(path, place('renamed'));
+  await disks.files.remove(place('renamed'));
+  expect(await disks.files.exists(place('renamed'))).toBe(false);
+  const gone = disks.files.read(path);
+  await expect(gone).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('files of the data directory are used here', async () => {
+  mkdirSync(place('own'));
+  writeFileSync(place('own/file'), 'here');
+  // Nothing could answer so soon from elsewhere.
+  disks = createDisks(place('own'), 0);
+  expect((await disks.files.read(place('own/file'))).toString()).toBe('here');
+});
+
+test('a service uses keys, answers and stops while each disk around it hangs, and continues when they answer', async () => {
+  for (const name of ['root', 'snapshots', 'log', 'tls']) mkdirSync(place(name), { mode: 0o700 });
+  const [root, mark, sink] = [place('root/root.key'), place('snapshots/folder'), place('log/audit.ndjson')];
+  const here = await startSite({
+    toml:
+      `[root]\npath = "${root}"\n[snapshots]\ndirectory = "${place('snapshots')}"\n` +
+      `[audit]\nsinks = [{ name = "file", type = "file", path = "${sink}" }]\n`,
+  });
+  site = here;
+  const endpoint = await createXksEndpoint(here, 'disks');
+  const encryptOnce = async (): Promise<number> =>
+    (
+      await callXks(
+        { server: here.server, configuration: endpoint.configuration },
+        {
+          target: `/keys/${endpoint.endpoint.keyId}/encrypt`,
+          body: { requestMetadata: requestMetadata(), plaintext: 'AAAA', encryptionAlgorithm: 'AES_GCM' },
+        },
+      )
+    ).status;
+  await expect.poll(() => readFileSync(sink, 'utf8')).toContain('endpoint.created');
+  const draft = `${root}.checkpoint.new`;
+  hang(draft);
+  hang(mark);
+  hang(sink);
+  // The export signs a checkpoint, which is kept next to the root key.
+  expect((await here.api.send('GET', '/api/audit/export')).status).toBe(200);
+  expect((await here.api.send('POST', '/api/snapshots', {})).status).toBe(503);
+  await expect.poll(() => here.server.log()).toContain('could not be written next to the root key');
+  await expect.poll(() => here.server.log()).toContain('a sink is unreachable');
+  for (let at = 0; at < 20; at += 1) expect(await encryptOnce()).toBe(200);
+  expect((await here.api.send('GET', '/health')).status).toBe(200);
+  for (const path of [draft, mark, sink]) repair(path);
+  await here.api.call('POST', '/api/vaults', { name: 'after' });
+  await expect.poll(() => readFileSync(sink, 'utf8')).toContain('"after"');
+  expect((await here.api.send('GET', '/api/audit/export')).status).toBe(200);
+  await expect.poll(() => existsSync(`${root}.checkpoint`)).toBe(true);
+  hang(draft);
+  hang(mark);
+  expect(await here.server.stop()).toBe(0);
+});
