@@ -77,7 +77,12 @@ test.runIf(onSqlite('a copy of the embedded database'))(
 
     const value = readFileSync(join(folder, 'dke-data', 'instance'), 'utf8').trim();
     const name = createHash('sha256').update(`dke instance name ${value}`).digest('hex').slice(0, 40);
-    const other = createServer((socket) => socket.on('error', () => undefined).resume().end('none'));
+    const other = createServer((socket) =>
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .end('none'),
+    );
     await new Promise<void>((resolve) => {
       other.listen(`\0dke-${name}`, resolve);
     });
