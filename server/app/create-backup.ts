@@ -16,7 +16,8 @@ import type { BackupAuthority } from '../ports/backup-authority.ts';
 import { anchorBeside, backupBeside } from '../roots/files.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
 import { type BackupPart, writeBackup } from '../snapshots/backup-file.ts';
-import { copyDatabase } from '../store/sqlite/copy-database.ts';
+import { newestSchema } from '../store/migrate.ts';
+import { copyDatabase, schemaOf } from '../store/sqlite/copy-database.ts';
 import { type DirectoryLock, isLocked, lockDirectory } from '../store/sqlite/lock.ts';
 import { askService } from './backup-requests.ts';
 import { asStartError, filesOf, openOffline, rootOptionsOf } from './offline.ts';
@@ -67,17 +68,19 @@ const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'back
 /** The name of the file that is being written, for the next command if this one is cut off. */
 const underWayPath = (dataDirectory: string): string => join(dataDirectory, 'backup-under-way');
 
-/** What the newest backup left; a receipt that cannot be read is none. */
-export const readBackupReceipt = (dataDirectory: string): ServiceBackup | undefined => {
+/** More of them are not kept until the service has read them. */
+const mostReceipts = 100;
+/** What the newest backups left, the oldest first; a receipt that cannot be read is none. */
+export const readBackupReceipts = (dataDirectory: string): readonly ServiceBackup[] => {
   try {
-    const receipt = JSON.parse(readFileSync(receiptPath(dataDirectory), 'utf8')) as ServiceBackup;
-    const { backupId, at, bytes, digest } = receipt;
-    const isReceipt = typeof backupId === 'string' && Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
-    if (!isReceipt) return undefined;
-    const named = typeof digest === 'string' ? { digest: digest.slice(0, 64) } : {};
-    return { backupId: backupId.slice(0, 64), at, bytes, ...named };
+    const found: unknown = JSON.parse(readFileSync(receiptPath(dataDirectory), 'utf8'));
+    return ([found].flat() as ServiceBackup[]).flatMap(({ backupId, at, bytes, digest }) => {
+      const isReceipt = typeof backupId === 'string' && Number.isSafeInteger(at) && Number.isSafeInteger(bytes);
+      const named = typeof digest === 'string' ? { digest: digest.slice(0, 64) } : {};
+      return isReceipt ? [{ backupId: backupId.slice(0, 64), at, bytes, ...named }] : [];
+    });
   } catch {
-    return undefined;
+    return [];
   }
 };
 
@@ -99,6 +102,12 @@ const openAuthority = async (
   const { dataDirectory } = config;
   if (isLocked(join(dataDirectory, 'lock')))
     return { authority: askService(dataDirectory), close: () => Promise.resolve() };
+  // Opening it would upgrade it, and the version that made it could not open it afterwards.
+  if (schemaOf(join(dataDirectory, 'dke.db')) !== newestSchema)
+    throw new StartError(
+      'store',
+      'the database is of another version of the service: start the service, or create the backup with the version that ran last; nothing was changed',
+    );
   const opened = await openOffline(config, ask);
   try {
     const finding = await compareAtStart({ ...opened, clock: systemClock });
@@ -160,7 +169,8 @@ export const createBackup = async (
       opened.authority,
     );
     // The service reads it: the digest comes into the audit log, and people are reminded when the next one is due.
-    replaceFile(receiptPath(dataDirectory), JSON.stringify({ backupId, at: Date.parse(at), bytes, digest }));
+    const receipts = [...readBackupReceipts(dataDirectory), { backupId, at: Date.parse(at), bytes, digest }];
+    replaceFile(receiptPath(dataDirectory), JSON.stringify(receipts.slice(-mostReceipts)));
     const rootEpoch = Math.max(...facts.rootEpochs);
     const receipt = backupBeside(config.root.path);
     return {

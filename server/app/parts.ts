@@ -34,7 +34,7 @@ import { openPackageDirectory } from '../packages/directory.ts';
 import type { Store } from '../ports/store.ts';
 import { createBackupAnswers } from './backup-requests.ts';
 import type { Certificates } from './certificates.ts';
-import { readBackupReceipt } from './create-backup.ts';
+import { readBackupReceipts } from './create-backup.ts';
 import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
@@ -141,7 +141,7 @@ export const createParts = (
   });
   const providerChanges = createProviderChanges(ports);
   const rootBackups = createRootBackups(ports);
-  const serviceBackups = createServiceBackups(ports, () => readBackupReceipt(config.dataDirectory));
+  const serviceBackups = createServiceBackups(ports, () => readBackupReceipts(config.dataDirectory));
   const backupAnswers = createBackupAnswers(
     config.dataDirectory,
     createBackupAuthority(ports),

@@ -7,7 +7,6 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Core, KeyRef } from '../../addon/core.ts';
-import type { Verifier } from '../base/checkpoint.ts';
 import { systemClock } from '../base/clock.ts';
 import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
@@ -28,6 +27,7 @@ import {
   type BackupHead,
   type BackupPreface,
   type BackupSink,
+  type BackupTrust,
   readBackup,
   readBackupHead,
   requireSigner,
@@ -42,8 +42,8 @@ import { beginJournal, digestOf, endJournal, hasJournal, isRestoreCutOff, undoRe
 export interface BackupOpening {
   /** Opens its key. The caller releases it. */
   readonly openKey: (core: Core, preface: BackupPreface) => Promise<KeyRef>;
-  /** Whose key must have signed it; undefined: everyone's. */
-  readonly verifier: Verifier | undefined;
+  /** Whose it must be; undefined: everyone's. */
+  readonly trust: BackupTrust | undefined;
   /** Why it is not authentic, before anything else is said. */
   readonly doubt: (why: string) => void;
   readonly rootBackup: string | undefined;
@@ -87,8 +87,8 @@ interface Extracted {
 }
 
 /** Throws when another key than the given one has signed the backup; without one, says that it is not authentic. */
-const checkSigner = (path: string, head: BackupHead, { verifier, doubt }: BackupOpening): void => {
-  if (verifier !== undefined) requireSigner(path, head, verifier);
+const checkSigner = (path: string, head: BackupHead, { trust, doubt }: BackupOpening): void => {
+  if (trust !== undefined) requireSigner(path, head, trust);
   else if (head.closing === null)
     doubt('it has no signature, as backups of earlier versions: everyone who has a public recovery key can make one');
   else doubt(`no verifier key was given (--signer), and everyone can sign a backup; ${head.closing.signer} signed it`);
@@ -102,7 +102,7 @@ const extract = async (
   database: string | undefined,
 ): Promise<Extracted> => {
   const head = await readBackupHead(path);
-  if (opening.verifier !== undefined) requireSigner(path, head, opening.verifier);
+  if (opening.trust !== undefined) requireSigner(path, head, opening.trust);
   const key = await opening.openKey(core, head.preface);
   const texts = new Map<string, string>();
   try {
@@ -198,7 +198,7 @@ export const verifyBackup = async (
       findings.push(...report.findings);
     }
     return {
-      authentic: opening.verifier !== undefined,
+      authentic: opening.trust !== undefined,
       backupId: preface.backupId,
       at: preface.at,
       version: preface.version,
@@ -430,7 +430,7 @@ export const restoreBackup = async (path: string, options: RestoreOptions): Prom
     putInPlace(draft, database);
     endJournal(dataDirectory);
     return {
-      authentic: options.verifier !== undefined,
+      authentic: options.trust !== undefined,
       backupId: preface.backupId,
       at: preface.at,
       signer,

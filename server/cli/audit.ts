@@ -1,14 +1,12 @@
 // `dke audit`: what happened, and whether the log of it is complete.
 
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../base/checkpoint.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AuditRecord } from '../client/gen/types.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { CommandError } from './exit-codes.ts';
-import { exportTo, readTextFile } from './files.ts';
+import { exportTo, readLines, readTextFile } from './files.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Given } from './rows.ts';
 import { readVerifier, verifierHelp } from './verifier-key.ts';
@@ -20,16 +18,6 @@ const readCheckpoint = (path: string): { readonly path: string; readonly note: s
   if (is === null) throw new CommandError('checks-failed', `${path} is not a checkpoint`);
   return { path, note, is };
 };
-
-async function* readLines(path: string): AsyncGenerator<string> {
-  const input = path === '-' ? process.stdin : createReadStream(path, 'utf8');
-  try {
-    // Line feeds only end a line: what else a text may hold is escaped in it.
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-}
 
 /** The process and host of a database; the address of everybody else. */
 const placeOf = ({ details: { process: program, host }, peer }: AuditRecord): string | null =>

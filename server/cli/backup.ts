@@ -3,8 +3,12 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { BackupOpening } from '../app/restore-backup.ts';
+import type { Verifier } from '../base/checkpoint.ts';
 import { defaultConfig, loadConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
+import { verifyAuditLog } from './audit-verify.ts';
+import { CommandError } from './exit-codes.ts';
+import { readLines } from './files.ts';
 import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addNoun, configFlag, type Given, passphraseFlag } from './rows.ts';
@@ -20,6 +24,8 @@ const openFlags = {
   '--recovery-passphrase-file <file>':
     'with the passphrase of the recovery key (mode 600); without it, the command asks',
   '--signer <key>': `who must have signed the backup: ${verifierHelp}`,
+  '--audit-log <file>':
+    'an export of the audit log that must name the backup, also where a former key has signed it; needs --signer',
   '--root-backup <file>': 'file that dke root backup wrote',
   '--passphrase-file <file>': 'with the passphrase of the root key or of its backup (mode 600)',
 } as const;
@@ -34,9 +40,31 @@ const keyOpener = ({ recoveryKey, recoveryPassphraseFile }: Given<typeof openFla
   };
 };
 
-const openingOf = (options: Given<typeof openFlags>, newPassphraseFile?: string): BackupOpening => ({
+/** The digests of the backups that a log names which is what its key has signed. */
+const loggedIn = async (file: string, verifier: Verifier): Promise<ReadonlySet<string>> => {
+  const digests = new Set<string>();
+  const { findings, hidden } = await verifyAuditLog(readLines(file), verifier, [], ({ kind, details }) => {
+    const { digest } = (details ?? {}) as { readonly digest?: unknown };
+    if (kind === 'service.backed-up' && typeof digest === 'string') digests.add(digest);
+  });
+  const [finding = hidden > 0 ? 'it is the part of one tenant' : undefined] = findings;
+  if (finding === undefined) return digests;
+  throw new CommandError('checks-failed', `${file} does not tell which backups are of this service: ${finding}`, {
+    hint: 'dke audit export writes the complete log; dke audit verify names everything that differs',
+  });
+};
+
+const trustOf = async ({ signer, auditLog }: Given<typeof openFlags>): Promise<BackupOpening['trust']> => {
+  if (signer === undefined && auditLog !== undefined)
+    throw new CommandError('config', '--audit-log needs --signer', { hint: 'dke audit log shows it as verifierKey' });
+  if (signer === undefined) return undefined;
+  const verifier = readVerifier(signer);
+  return { verifier, logged: auditLog === undefined ? undefined : await loggedIn(auditLog, verifier) };
+};
+
+const openingOf = async (options: Given<typeof openFlags>, newPassphraseFile?: string): Promise<BackupOpening> => ({
   openKey: keyOpener(options),
-  verifier: options.signer === undefined ? undefined : readVerifier(options.signer),
+  trust: await trustOf(options),
   doubt: (why) => process.stderr.write(`dke: not authentic: ${why}\n`),
   rootBackup: options.rootBackup,
   ask: askFor(options.passphraseFile, newPassphraseFile),
@@ -74,7 +102,7 @@ export const addBackup = (program: Command): void => {
     openFlags,
     async (output, options, backup = '') => {
       const { verifyBackup } = await import('../app/restore-backup.ts');
-      const report = await verifyBackup(defaultConfig(process.cwd()), resolve(backup), openingOf(options));
+      const report = await verifyBackup(defaultConfig(process.cwd()), resolve(backup), await openingOf(options));
       output.record({ ...report, valid: report.findings.length === 0 });
       requireSound(report.findings, damaged);
     },
@@ -93,7 +121,7 @@ export const addBackup = (program: Command): void => {
     async (output, options, backup = '') => {
       const { restoreBackup } = await import('../app/restore-backup.ts');
       const restored = await restoreBackup(resolve(backup), {
-        ...openingOf(options, options.newPassphraseFile),
+        ...(await openingOf(options, options.newPassphraseFile)),
         configPath: options.config === undefined ? undefined : resolve(options.config),
         workingDirectory: process.cwd(),
         applyConfiguration: options.applyConfiguration === true,

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import {
   closeSync,
   constants,
+  createReadStream,
   createWriteStream,
   fstatSync,
   fsyncSync,
@@ -15,6 +16,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
@@ -185,3 +187,14 @@ export const exportTo = async (
     await closed;
   }
 };
+
+/** The lines of a text, or of standard input (-). */
+export async function* readLines(path: string): AsyncGenerator<string> {
+  const input = path === '-' ? process.stdin : createReadStream(path, 'utf8');
+  try {
+    // Line feeds only end a line: what else a text may hold is escaped in it.
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

@@ -281,8 +281,15 @@ export const readBackupHead = async (path: string): Promise<BackupHead> => {
   return { preface, closing };
 };
 
-/** Throws ServiceError unless this verifier's key has signed the backup. */
-export const requireSigner = (path: string, { closing }: BackupHead, verifier: Verifier): void => {
+/** Whose backups are authentic. */
+export interface BackupTrust {
+  readonly verifier: Verifier;
+  /** Digests that the audit log names, where one was given: then nothing else counts. Former keys, which others may have, sign in vain. */
+  readonly logged: ReadonlySet<string> | undefined;
+}
+
+/** Throws ServiceError unless the audit log names the backup, or, without one, this verifier's key has signed it. */
+export const requireSigner = (path: string, { closing }: BackupHead, { verifier, logged }: BackupTrust): void => {
   if (closing === null)
     throw new ServiceError(
       'forbidden',
@@ -291,6 +298,12 @@ export const requireSigner = (path: string, { closing }: BackupHead, verifier: V
         hint: 'leave out --signer to open it all the same',
       },
     );
+  if (logged !== undefined) {
+    if (logged.has(closing.digest)) return;
+    throw new ServiceError('forbidden', `${path} is not authentic: the audit log does not name it`, {
+      hint: 'the export must be from after the backup; the record is service.backed-up',
+    });
+  }
   if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;
   throw new ServiceError('forbidden', `${path} is not authentic: it was signed by ${closing.signer}`, {
     hint: 'if it was made before the audit key was rotated, specify the former verifier key (formerKeys of dke audit log)',
@@ -348,8 +361,12 @@ export interface BackupSink {
 }
 
 const parseHeader = (path: string, bytes: Buffer): { readonly bytes: number; readonly name: string } => {
-  const value = JSON.parse(bytes.toString('utf8')) as { readonly bytes: unknown; readonly name: unknown };
-  if (isCount(value.bytes) && typeof value.name === 'string') return { bytes: value.bytes, name: value.name };
+  try {
+    const value = JSON.parse(bytes.toString('utf8')) as { readonly bytes: unknown; readonly name: unknown };
+    if (isCount(value.bytes) && typeof value.name === 'string') return { bytes: value.bytes, name: value.name };
+  } catch {
+    // Said below.
+  }
   throw damaged(path, 'of a layout that this version does not know');
 };
 
@@ -375,6 +392,7 @@ export const readBackup = async (
     let sink: BackupSink | undefined;
     const begin = (line: Buffer): Promise<void> | undefined => {
       const { bytes, name } = parseHeader(path, line);
+      if (parts.has(name)) throw damaged(path, 'of a layout that this version does not know');
       parts.set(name, bytes);
       left = bytes;
       sink = into(name);

@@ -1,10 +1,13 @@
 // Services of released versions, on both databases: their keys still open, nothing in them is found damaged, and their snapshots are restored.
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openArchive } from '../../server/snapshots/archive.ts';
+import { readItems } from '../../server/snapshots/reader.ts';
 import { newestSchema } from '../../server/store/migrate.ts';
+import { core } from '../support/core-keys.ts';
 import { sharedFolder } from '../support/folders.ts';
-import { administrator, instance, openTestService } from '../support/open-service.ts';
+import { administrator, instance, type OpenedService, openTestService } from '../support/open-service.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import {
   type Dialect,
@@ -14,7 +17,8 @@ import {
   releasedServices,
   releasedToml,
 } from '../support/released-services.ts';
-import { actorIn, answerOpening, checksOf } from '../support/snapshots.ts';
+import { openSnapshotKey } from '../support/snapshot-files.ts';
+import { actorIn, answerOpening, checksOf, handOf } from '../support/snapshots.ts';
 
 const folder = sharedFolder();
 let postgres: PostgresServer;
@@ -30,6 +34,60 @@ test('the services of this version are recorded', () => {
   // Otherwise: node test/support/released-services.ts
   expect(releasedServices().at(-1)).toBe(newestSchema);
 });
+
+async function* once(file: Buffer): AsyncGenerator<Uint8Array> {
+  yield file;
+}
+/** Whether the snapshot has a key of its service. */
+type Recovery = Parameters<typeof openSnapshotKey>[1];
+const hasHashKey = async (service: OpenedService, id: string, recovery: Recovery): Promise<boolean> => {
+  const { directory } = service.config.snapshots;
+  const key = openSnapshotKey(await openArchive(core, directory).preface(id), recovery);
+  let found = false;
+  for await (const item of readItems(core, join(directory, `${id}.dkesnap`), key)) {
+    if (item.kind !== 'material') continue;
+    found ||= item.copies.includes('token-hash');
+    if (item.key !== null) core.release(item.key);
+  }
+  core.release(key);
+  return found;
+};
+
+test.each(releasedServices())(
+  'an access_guid of %s is good on another service, and needs its key until it is replaced',
+  async (schema) => {
+    const own = mkdtempSync(join(folder, 'released-'));
+    const { facts, recovery } = await layReleased(schema, own, null);
+    const place = mkdtempSync(join(folder, 'other-'));
+    const toml = `${releasedToml(null)}[snapshots]\ntrusted_signers = ["${facts.verifierKey}"]\nrestore_second_person = false\n`;
+    const other = await openTestService({ folder: place, toml });
+    try {
+      const { operations } = other;
+      const publicKey = core.hpkePublicKey(recovery.key);
+      const hand = await handOf(other, { id: recovery.id, key: recovery.key, publicKey });
+      const file = readFileSync(join(own, 'dke-data', 'snapshots', `${facts.snapshotId}.dkesnap`));
+      await operations.snapshots.import(administrator, once(file), facts.verifierKey);
+      await hand.restore(facts.snapshotId, { tenantId: administrator.tenantId });
+      const login = { accessGuid: facts.accessGuid, appId: facts.appId, instance, requestId: 'r', peer: null };
+      const caller = await operations.tde.authenticate(login);
+      const secret = Buffer.from(facts.ciphertext, 'base64');
+      expect(await operations.tde.decrypt(caller, facts.masterKeyHandle, releasedCipher, secret)).toEqual(
+        releasedPlain,
+      );
+      const isNew = (await hasHashKey(other, facts.snapshotId, recovery)) === false;
+      const { tenantId } = administrator;
+      expect(await hasHashKey(other, await hand.make(tenantId), recovery)).toBe(!isNew);
+      const { accessGuid } = await operations.applications.rotateAccessGuid(administrator, caller.application.id);
+      const all = await operations.applications.accessGuids(administrator, caller.application.id);
+      const before = all.toSorted((one, next) => one.createdAt - next.createdAt)[0];
+      await operations.applications.removeAccessGuid(administrator, caller.application.id, before?.id ?? '');
+      expect(await hasHashKey(other, await hand.make(tenantId), recovery)).toBe(false);
+      await operations.tde.authenticate({ ...login, accessGuid });
+    } finally {
+      await other.stop();
+    }
+  },
+);
 
 describe.each(['sqlite', 'postgresql'] as const satisfies Dialect[])('on %s', (dialect) => {
   test.each(releasedServices())('a service of %s continues, and its snapshots are restored', async (schema) => {

@@ -154,6 +154,20 @@ test('without the verifier key, the first line says that it is not authentic', a
   expect(JSON.parse(stdout)).toMatchObject({ authentic: false, depth: 'database' });
 });
 
+test('where an export of the audit log is given, it must name the backup', async () => {
+  writeFileSync(at('audit-export'), await (await api().send('GET', '/api/audit/export')).text);
+  const logged = ['--audit-log', 'audit-export'];
+  const verify = (backup: string, ...more: readonly string[]) =>
+    dke('backup', 'verify', backup, ...withRecovery, ...logged, ...more);
+  const named = await verify('service.dkebackup', ...signed);
+  expect([named.code, named.stderr, JSON.parse(named.stdout)]).toMatchObject([0, '', { authentic: true }]);
+  expect((await create('late.dkebackup')).code).toBe(0);
+  const late = await verify('late.dkebackup', ...signed);
+  expect([late.code, late.stderr]).toEqual([5, expect.stringMatching(/not authentic: the audit log does not name it/)]);
+  const alone = await verify('service.dkebackup');
+  expect([alone.code, alone.stderr]).toEqual([2, expect.stringMatching(/--audit-log needs --signer/)]);
+});
+
 describe('a restore that fails says why, and leaves nothing behind', () => {
   test('a file that was changed', async () => {
     const machine = newMachine();

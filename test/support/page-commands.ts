@@ -112,7 +112,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
   },
   'docs/backup.md': {
     'Creating a backup': [operations],
-    'Verifying a backup': [operations],
+    'Verifying a backup': [operations, by('scenario/backup')],
     'Restoring on a new machine': [operations],
   },
   'docs/clock.md': { 'What to do': times(2, not('only with a wrong clock: scenario/clock-deadlines')) },

@@ -19,7 +19,7 @@ export const createRootBackups = ({ store, root, clock }: Pick<Ports, 'store' | 
     { store, clock },
     {
       setting,
-      receipt: () => root.backup(),
+      receipts: () => [root.backup()].filter((receipt) => receipt !== undefined),
       kept: readRootBackup,
       isNewer: (one, other) => one.epoch > other.epoch || (one.epoch === other.epoch && one.at > other.at),
       record: ({ epoch, at }) => ({ kind: 'root.backed-up', details: { rootEpoch: epoch, at: toRfc3339(at) } }),

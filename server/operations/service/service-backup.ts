@@ -18,10 +18,10 @@ export const readServiceBackup = async (from: Pick<Repositories, 'settings'>): P
   return text === undefined ? null : (JSON.parse(text) as ServiceBackup);
 };
 
-export const createServiceBackups = (ports: Pick<Ports, 'store' | 'clock'>, receipt: () => ServiceBackup | undefined) =>
+export const createServiceBackups = (ports: Pick<Ports, 'store' | 'clock'>, receipts: () => readonly ServiceBackup[]) =>
   createReceipts(ports, {
     setting,
-    receipt,
+    receipts,
     kept: readServiceBackup,
     isNewer: (one, other) => one.at > other.at,
     record: ({ backupId, at, bytes, digest }) => ({

@@ -11,13 +11,14 @@ export const createReceipts = <T extends object>(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   {
     setting,
-    receipt,
+    receipts,
     kept,
     isNewer,
     record,
   }: {
     readonly setting: string;
-    readonly receipt: () => T | undefined;
+    /** The oldest first. */
+    readonly receipts: () => readonly T[];
     readonly kept: (from: Pick<Repositories, 'settings'>) => Promise<T | null>;
     readonly isNewer: (one: T, other: T) => boolean;
     readonly record: (receipt: T) => Pick<NewAuditEvent, 'kind' | 'details'>;
@@ -28,19 +29,22 @@ export const createReceipts = <T extends object>(
     run: async (): Promise<void> => {
       if (clock.monotonic() - lookedAt < everyMs) return;
       lookedAt = clock.monotonic();
-      const found = receipt();
-      if (found === undefined) return;
-      const isNew = (known: T | null): boolean => known === null || isNewer(found, known);
-      if (!isNew(await kept(store.read))) return;
+      const found = receipts();
+      const newIn = async (from: Pick<Repositories, 'settings'>): Promise<readonly T[]> => {
+        const known = await kept(from);
+        return found.filter((each) => known === null || isNewer(each, known));
+      };
+      if (found.length === 0 || (await newIn(store.read)).length === 0) return;
       await store.write(async (tx) => {
-        if (!isNew(await kept(tx))) return;
-        await tx.settings.set(setting, JSON.stringify(found));
-        await tx.audit.append({
-          ...record(found),
-          actor: serviceActor(newId(clock.now())),
-          tenantId: serviceTenantId,
-          subject: { kind: 'service', id: 'service' },
-        });
+        for (const each of await newIn(tx)) {
+          await tx.settings.set(setting, JSON.stringify(each));
+          await tx.audit.append({
+            ...record(each),
+            actor: serviceActor(newId(clock.now())),
+            tenantId: serviceTenantId,
+            subject: { kind: 'service', id: 'service' },
+          });
+        }
       });
     },
   };

@@ -18,24 +18,32 @@ export interface CopiedDatabase {
 
 const lockWaitMs = 5_000;
 
-const describe = (path: string): CopiedDatabase => {
-  const database = new DatabaseSync(path, { readOnly: true });
+/** The first column of what a query answers. */
+const reading = <T>(path: string, work: (column: <V>(query: string) => V[]) => T): T => {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
   try {
-    const column = <T>(query: string): T[] =>
+    return work(<V>(query: string) =>
       database
         .prepare(query)
         .all()
-        .map((row) => Object.values(row)[0] as T);
-    return {
-      schema: column<string>('select max(name) from kysely_migration')[0] ?? '',
-      log: column<string>("select value from settings where name = 'audit-origin'")[0] ?? '',
-      records: Number(column<number>('select size from audit_head')[0] ?? 0),
-      rootEpochs: column<number>('select distinct root_epoch from tenant_keks order by root_epoch'),
-    };
+        .map((row) => Object.values(row)[0] as V),
+    );
   } finally {
     database.close();
   }
 };
+const newestMigration = 'select max(name) from kysely_migration';
+
+/** The newest migration of a database. */
+export const schemaOf = (path: string): string => reading(path, (column) => column<string>(newestMigration)[0] ?? '');
+
+const describe = (path: string): CopiedDatabase =>
+  reading(path, (column) => ({
+    schema: column<string>(newestMigration)[0] ?? '',
+    log: column<string>("select value from decisions where id = 'audit-origin'")[0] ?? '',
+    records: Number(column<number>('select size from audit_head')[0] ?? 0),
+    rootEpochs: column<number>('select distinct root_epoch from tenant_keks order by root_epoch'),
+  }));
 
 /** Writes what is committed into a new file, mode 600, and says what is in it. Throws StoreError. */
 export const copyDatabase = (path: string, to: string): CopiedDatabase => {

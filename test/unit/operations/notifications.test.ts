@@ -20,6 +20,7 @@ import {
   severityOf,
   stageOf,
 } from '../../../server/domain/notification.ts';
+import type { ServiceBackup } from '../../../server/domain/service-backup.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
 import type { Health } from '../../../server/operations/index.ts';
@@ -417,24 +418,30 @@ describe('what is checked', () => {
 
   test('the backup of the service: missing or old, and the text says which', async () => {
     reminders = { token: 0, key: 0, backup: 7 };
-    const receipts = [undefined, { backupId: 'one', at: time, bytes: 17 }];
-    const { run } = createServiceBackups({ store, clock }, () => receipts[0]);
+    const receipts: ServiceBackup[] = [];
+    const { run } = createServiceBackups({ store, clock }, () => receipts);
+    const recorded = async () =>
+      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).map(
+        ({ details }) => details.digest,
+      );
     const named = async () => (await look('backup.old')).map(({ subject }) => subject.name);
     // A new service has a day: the first record of this log is older.
     const [first] = await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 });
     expect((await look('backup.old'))[0]?.harmAt).toBe((first?.at ?? 0) + dayMs);
     expect(await named()).toEqual(['none was created']);
-    receipts.shift();
+    // Two since the service has looked last: the audit log gets the digest of each.
+    for (const [before, digest] of [
+      [1, 'of the first'],
+      [0, 'of the second'],
+    ] as const)
+      receipts.push({ backupId: digest, at: time - before, bytes: 17, digest });
     await run();
     expect(await named()).toEqual([]);
-    const { at } = receipts[0] ?? { at: 0 };
-    expect(
-      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
-    ).toBe(1);
+    const { at } = receipts.at(-1) ?? { at: 0 };
+    expect(await recorded()).toEqual(['of the second', 'of the first']);
+    pass(20_000);
     await run();
-    expect(
-      (await store.read.audit.list(everyTenant, { kind: 'service.backed-up', order: 'newest' }, { limit: 5 })).length,
-    ).toBe(1);
+    expect(await recorded()).toHaveLength(2);
     pass(Math.max(0, at + 7 * dayMs - time - 1));
     expect(await named()).toEqual([]);
     pass(1);

@@ -35,6 +35,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import { layReleased } from '../../support/released-services.ts';
 import { makeRecoveryKey, makeSigner } from '../../support/snapshot-files.ts';
 import { onSqlite } from '../../support/test-store.ts';
 import { sizeOf } from '../../support/tiers.ts';
@@ -68,7 +69,7 @@ const onDatabase = <T>(path: string, work: (stored: DatabaseSync) => T): T => {
 const openingOf = (of: Verifier | undefined) => ({
   openKey: async (own: typeof core, preface: Parameters<typeof openBackupKey>[1]) =>
     openBackupKey(own, preface, recovery.id, recovery.key),
-  verifier: of,
+  trust: of && { verifier: of, logged: undefined },
   doubt: (why: string) => void doubts.push(why),
   rootBackup,
   ask,
@@ -149,6 +150,7 @@ describe.runIf(onDisk)('while the service runs', () => {
   test('a backup is not encrypted to a removed recovery key, and leaves nothing else behind', async () => {
     const { preface } = await readBackupHead(backup);
     expect(preface.recipients.map(({ recoveryKeyId }) => recoveryKeyId)).toEqual([recovery.id]);
+    expect(preface.log).toBe(verifier.name);
     const left = readdirSync(config.dataDirectory).filter((name) =>
       /backup-(request|answer|under-way)|\.part$/.test(name),
     );
@@ -390,4 +392,14 @@ describe.runIf(onDisk)('a crash at any write', () => {
     }
     expect([...found].toSorted()).toEqual(['none', 'there']);
   });
+});
+
+test.runIf(onDisk)('a stopped service of an earlier version is not upgraded by a backup', async () => {
+  const place = at('earlier');
+  await layReleased('0003-rules-of-keys', place, null);
+  writeFileSync(join(place, 'dke.toml'), toml);
+  const own = loadConfig(join(place, 'dke.toml'), place);
+  const before = readFileSync(database('earlier'));
+  await expect(createBackup(own, version, at('earlier.backup'), ask)).rejects.toThrow(/is of another version/);
+  expect(readFileSync(database('earlier')).equals(before)).toBe(true);
 });

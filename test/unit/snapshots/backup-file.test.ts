@@ -1,11 +1,20 @@
 // The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
-import { generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
+import { labelBytes } from '../../../addon/labels.ts';
+import { canonicalJson } from '../../../server/base/bytes.ts';
 import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
-import { formatRecoveryKey, parseRecoveryKey, type RecoveryPublicKey } from '../../../server/base/recovery-key.ts';
+import { ServiceError } from '../../../server/base/errors.ts';
+import {
+  backupContext,
+  formatRecoveryKey,
+  parseRecoveryKey,
+  type RecoveryPublicKey,
+} from '../../../server/base/recovery-key.ts';
 import { openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
 import { backupClosingText } from '../../../server/domain/service-backup.ts';
 import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
@@ -56,6 +65,7 @@ const verifierOf = (text: string) => {
   if (verifier === null) throw new Error('a verifier key is one');
   return verifier;
 };
+const mineOf = () => ({ verifier: verifierOf(service.verifierKey), logged: undefined });
 const read = async (path: string, id = publicOf(owner).id, recovery = owner) => {
   const key = openBackupKey(core, (await readBackupHead(path)).preface, id, recovery);
   const found = new Map<string, Buffer>();
@@ -118,7 +128,7 @@ test.each([0, 1, segment - 100, segment, whole(2), whole(2) + 1, 3 * segment + 1
     expect(found.get('database')?.equals(database)).toBe(true);
     const head = await readBackupHead(at(`of-${length}`));
     expect(head.preface).toMatchObject(named);
-    requireSigner('it', head, verifierOf(service.verifierKey));
+    requireSigner('it', head, mineOf());
   },
 );
 
@@ -223,10 +233,12 @@ test('the given verifier key must have signed it: every other file is not authen
   const [forged, signed] = await Promise.all([readBackupHead(at('forged')), readBackupHead(at('signed'))]);
   // It opens, because the recovery key is public, and its signature is that of its signer.
   expect((await read(at('forged'))).get('node')?.toString()).toBe('a node');
-  const mine = verifierOf(service.verifierKey);
+  const mine = mineOf();
   requireSigner('it', signed, mine);
   expect(() => requireSigner('it', forged, mine)).toThrow(/not authentic: it was signed by dke\/audit\/one\+/);
-  expect(() => requireSigner('it', signed, { ...mine, name: 'dke/audit/two' })).toThrow(/not authentic/);
+  expect(() => requireSigner('it', signed, { ...mine, verifier: { ...mine.verifier, name: 'dke/audit/two' } })).toThrow(
+    /not authentic/,
+  );
   // Without its closing it is one of format 1.
   const bytes = readFileSync(at('signed'));
   bytes.writeUInt32BE(1, 8);
@@ -247,4 +259,65 @@ test('a backup of format 1, as earlier versions wrote it, is read', async () => 
   const parts = await read(at('format-1'), recovery.id, recovery.key);
   expect([...parts].map(([name, bytes]) => `${name}: ${bytes}`)).toEqual(['node: a node', 'database: a database']);
   expect((await readBackupHead(at('format-1'))).closing).toBeNull();
+});
+
+test('where the audit log was given, it names the backups: what a former key signs is none of them', async () => {
+  const rotated = signerOf('dke/audit/one');
+  const { digest } = await write('before the rotation', random(10));
+  await write('after the rotation', random(10));
+  const trust = { verifier: verifierOf(rotated.verifierKey), logged: new Set([digest]) };
+  requireSigner('it', await readBackupHead(at('before the rotation')), trust);
+  const later = await readBackupHead(at('after the rotation'));
+  expect(() => requireSigner('it', later, trust)).toThrow(/not authentic: the audit log does not name it/);
+});
+
+/** A backup whose stream is any text: who has the public recovery key can write one. */
+const writeStream = (name: string, stream: Buffer): void => {
+  const own = core.generateGeneric(32);
+  const { id, publicKey } = publicOf(owner);
+  const { info, aad } = backupContext(named.backupId, id);
+  const sealedKey = core.hpkeSealKey(publicKey, info, aad, own).toString('base64');
+  const preface = Buffer.from(canonicalJson({ ...named, recipients: [{ recoveryKeyId: id, sealedKey }] }));
+  const key = core.hkdf(
+    own,
+    'sha256',
+    createHash('sha256').update(preface).digest(),
+    labelBytes('dke backup 1'),
+    'aes',
+    32,
+  );
+  const sealed = Buffer.alloc(stream.length + 16);
+  const iv = Buffer.alloc(12);
+  iv[11] = 1;
+  core.cipher(key, 'encrypt', { algorithm: 'aes-gcm', iv, tagLength: 16 }, stream, sealed);
+  const head = Buffer.from('DKE-BKUP\0\0\0\u0001\0\0\0\0', 'latin1');
+  head.writeUInt32BE(preface.length, 12);
+  writeFileSync(at(name), Buffer.concat([head, preface, sealed]));
+  for (const each of [own, key]) core.release(each);
+};
+test('any stream is read, or refused as damaged', async () => {
+  writeStream('any', Buffer.from('{"bytes":2,"name":"node"}\nok'));
+  expect((await read(at('any'))).get('node')?.toString()).toBe('ok');
+  const line = fc.oneof(
+    fc.json(),
+    fc
+      .record({
+        bytes: fc.oneof(fc.nat(20), fc.constantFrom(-1, 0.5, 2 ** 53, '1', null)),
+        name: fc.constantFrom('a', 'b', '', 7),
+      })
+      .map((header) => JSON.stringify(header)),
+    fc.string({ maxLength: 1100 }),
+  );
+  const stream = fc.array(fc.tuple(line, fc.constantFrom('\n', ''), fc.string({ maxLength: 20 })), { maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(stream, async (parts) => {
+      writeStream('any', Buffer.from(parts.map((part) => part.join('')).join('')));
+      const outcome = await read(at('any')).then(
+        () => 'read',
+        (error: unknown) => (error instanceof ServiceError ? error.code : error),
+      );
+      expect(['read', 'key-tampered']).toContain(outcome);
+    }),
+    { numRuns: 100 },
+  );
 });

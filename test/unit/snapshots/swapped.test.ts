@@ -3,8 +3,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import { tokenHashUnit } from '../../../server/operations/snapshots/make-snapshot.ts';
 import { recordClasses } from '../../../server/ports/records.ts';
 import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
+import { checkOf } from '../../../server/snapshots/writer.ts';
+import { core } from '../../support/core-keys.ts';
 import { type ForgedItem, type Forger, makeForger } from '../../support/forged-snapshots.ts';
 import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';
@@ -32,6 +35,16 @@ const fill = async (actor: typeof administrator, name: string): Promise<void> =>
   await operations.endpoints.addCredential(actor, endpoint.id);
 };
 
+/** As in a snapshot of a tenant that has an access_guid of an earlier version. */
+const keyOfHashes = (): ForgedItem => {
+  const key = core.generateGeneric(32);
+  const attributes = '{"algorithm":"generic","bits":256}';
+  return {
+    ...{ unitId: tokenHashUnit, version: 1, copies: ['token-hash'], attributes, key },
+    ...{ kind: 'material', check: checkOf(core, key), erasedAt: null },
+  };
+};
+
 beforeAll(async () => {
   hand = await handOf(opened, recovery);
   await fill(administrator, 'first');
@@ -41,7 +54,7 @@ beforeAll(async () => {
   const second = await opened.operations.tenants.create(administrator, { name: 'second' });
   otherTenantId = second.id;
   await fill(actorIn(second.id), 'second');
-  genuine = await forger.read(opened, await hand.make(administrator.tenantId));
+  genuine = [...(await forger.read(opened, await hand.make(administrator.tenantId))), keyOfHashes()];
   outsiders = (await outside()).records.map((record) => ({ id: String(record.object_id), kind: String(record.class) }));
   for (const item of genuine) if (item.kind === 'row') others.set(item.table, String(item.row.id ?? item.row.key_id));
 });
