@@ -14,6 +14,7 @@ import { rotationSetting } from '../domain/changes.ts';
 import { openCore } from '../native/core.ts';
 import { createKeyRing } from '../native/key-ring.ts';
 import { createToken } from '../operations/access/manage-tokens.ts';
+import { adoptDecisions } from '../operations/audit/compare-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
 import { inspectPackageDirectory } from '../packages/directory.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
@@ -111,6 +112,7 @@ export const openOffline = async (config: Config, ask: AskPassphrase): Promise<O
     const root = wrapped === undefined ? openFileRoot(raw, path, false) : wrappedRoot(raw, wrapped);
     undo.push(() => root.release());
     await ring.unlock(store, root);
+    await adoptDecisions({ store, root });
     const close = async (): Promise<void> => {
       for (const step of undo.reverse()) await step();
     };

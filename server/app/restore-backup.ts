@@ -12,7 +12,7 @@ import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts'
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import { createKeyRing } from '../native/key-ring.ts';
-import { restoredSetting } from '../operations/audit/compare-log.ts';
+import { adoptDecisions, restoredSetting } from '../operations/audit/compare-log.ts';
 import { type VerificationReport, verifyStore } from '../operations/service/verify-store.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import type { Store } from '../ports/store.ts';
@@ -145,6 +145,7 @@ const verifyDatabase = async (
   });
   try {
     await ring.unlock(store, root);
+    await adoptDecisions({ store, root });
     // What an earlier process confirmed is recorded next to the database that it was: this one is a copy of it.
     const report = await verifyStore({ store: { read: store.read }, ring, root, core });
     await then(store);

@@ -2,6 +2,7 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { ReadStream } from 'node:tty';
+import { shortestPassphrase, shortPassphrase } from '../base/passphrase.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
 import { withoutProgress } from './progress.ts';
@@ -102,7 +103,7 @@ export const readPassphrase = async (file: string | undefined, fresh = false): P
     throw new CommandError('config', 'a passphrase is required, and there is no terminal', {
       hint: 'pass --passphrase-file with a file of mode 600; - reads standard input',
     });
-  if (!fresh || given.length >= 8) return given;
+  if (!fresh || given.length >= shortestPassphrase) return given;
   given.fill(0);
-  throw new CommandError('config', 'the passphrase is shorter than 8 bytes');
+  throw new CommandError('config', shortPassphrase('the recovery key'));
 };

@@ -4,6 +4,7 @@
 // A change has a number (epoch) and a random id (history), and names the change before it. Numbers do not identify histories: after a
 // failover that lost changes, another change may have the number of a lost one.
 
+import type { Differences } from './difference.ts';
 import type { NodeState } from './node.ts';
 
 /** A change, by its number and its random id. */
@@ -15,14 +16,23 @@ export interface ChangeMark {
 /** A state of a database, as a later state of the same one proves that it has it. */
 export interface StorePosition {
   readonly last: ChangeMark;
-  /** Records of the audit log, and the hash of the last one, in hexadecimal. */
+  /** Records of the audit log, and the root of their tree, in hexadecimal. */
   readonly records: number;
-  readonly leaf: string;
+  readonly root: string;
   /** Version of the policy rows. */
   readonly rows: number;
 }
 
 export const isSameChange = (a: ChangeMark, b: ChangeMark): boolean => a.epoch === b.epoch && a.history === b.history;
+
+/** This change is no longer in the database. */
+const markText = ({ epoch, history }: ChangeMark): string => `change ${epoch}, id ${history}`;
+export const lostDifferences = (found: ChangeMark, expected: ChangeMark, expectedIn: string): Differences => [
+  {
+    ...{ what: 'change', found: markText(found), foundIn: 'its table node_head or node_changes' },
+    ...{ expected: markText(expected), expectedIn },
+  },
+];
 
 /**
  * How the database continues after the last change that a node shows. `nothing`: the node shows everything. `changes`: apply them. `reload`: some were

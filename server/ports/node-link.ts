@@ -1,7 +1,7 @@
 // What servers that share a store say to one another, through the store: who is there, what has changed, who has which duty.
 // Nothing here waits for the writer's turn, so that a long unit of work of one node does not make the others look dead.
 
-import type { ChangeMark, StorePosition } from '../domain/change-protocol.ts';
+import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { Duty, NodeState } from '../domain/node.ts';
 import type { RootRun, DatabaseCopy as StoredCopy } from '../domain/root-run.ts';
@@ -113,16 +113,20 @@ export interface NodeLink {
   connected(): Promise<ReadonlySet<string>>;
   /**
    * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is no longer stored. `lost`: what the
-   * database has in its place; this change is no longer in it: it has returned to an earlier state.
+   * database has in its place; this change is no longer in it: it has returned to an earlier state. `records`: the audit records that are known.
    */
-  changesSince(mark: ChangeMark): Promise<
+  changesSince(
+    mark: ChangeMark,
+    records: number,
+  ): Promise<
     | {
         readonly last: ChangeMark;
         readonly changes: readonly Changes[];
         readonly marks: readonly ChangeMark[];
         readonly more: boolean;
-        /** The state in which these changes were read. */
-        readonly position: StorePosition;
+        /** Hashes of the next audit records, and the version of the policy rows, in the state in which these changes were read. */
+        readonly leaves: readonly Buffer[];
+        readonly rows: number;
       }
     | 'pruned'
     | { readonly lost: ChangeMark }

@@ -124,9 +124,22 @@ export interface KeyListFilter {
   readonly neverUsed?: boolean | undefined;
 }
 
-/** The audit records that this process has written since the last checkpoint, as hashes of their content. */
+/**
+ * The audit log as this process knows it: the records that it has written since the last checkpoint, as hashes of their content, and the tree over what
+ * it has written, or read soon after others had. What the database has later is compared with it.
+ */
 export interface WrittenRecords {
-  /** The hash of a record that this process has written; undefined: another one has, or it is covered by a checkpoint. */
+  /** Undefined: not known yet. */
+  readonly tree: { readonly size: number; readonly root: Buffer } | undefined;
+  /** The log is taken as it is, with these perfect subtrees; what was known is forgotten. To be called in a unit of work. */
+  startFrom(subtrees: readonly { readonly level: number; readonly hash: Buffer }[]): void;
+  /** Of the records behind the first `after`, as they were read in a state of the database with this newest change. */
+  saw(after: number, leaves: readonly Buffer[], last: ChangeMark): void;
+  /** That change. Undefined: none, or the log was taken as it is since. */
+  readonly last: ChangeMark | undefined;
+  /** The database has had a failover since what the tree is made of was read. */
+  readonly isMoved: boolean;
+  /** The hash of a record that this process has written; undefined: another one has, a checkpoint covers it, or a failover may have taken it back. */
   hashOf(sequence: number): Buffer | undefined;
   /** The oldest one that is kept. */
   first(): number | undefined;
@@ -151,6 +164,8 @@ export interface LoadedRowSet {
   readonly head: RowSetHead | undefined;
   readonly differences: readonly Difference[];
   readonly rows: number;
+  /** What of the schema is not as it is declared. */
+  readonly schema: readonly Difference[];
 }
 
 export interface Repositories extends PeopleRepositories, TdeRepositories, XksRepositories {
@@ -189,9 +204,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly decisions: {
     get(name: DecisionName): Promise<string | undefined>;
     set(name: DecisionName, value: string | null): Promise<void>;
-    /** Moves the values of an earlier version, once. Afterwards each decision has a row. */
-    adopt(): Promise<void>;
-    areAdopted(): Promise<boolean>;
+    /** Whether each decision has a row. */
+    adopted(): Promise<'all' | 'some' | 'none'>;
+    /** Afterwards each has one. `isUpgrade`: with the value that an earlier version has kept, otherwise without. */
+    adopt(isUpgrade: boolean): Promise<void>;
   };
   readonly tenants: {
     /** By id, purged ones too. */
@@ -410,12 +426,12 @@ export interface Store {
   /** The first of several starts has finished: the next one may begin. */
   started(): Promise<void>;
   /**
-   * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, as that was found
-   * at the start (undefined: not known), and what takes it as it is. Undefined where the store answers for itself.
+   * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, and the root of their tree
+   * where that is known, as they were found at the start, and what takes it as it is. Undefined where the store answers for itself.
    */
   readonly committed:
     | {
-        readonly records: number | undefined;
+        readonly found: { readonly records: number; readonly root: Buffer | undefined } | undefined;
         accept(): void;
         /** The file with the number, for reports. */
         place(): string;

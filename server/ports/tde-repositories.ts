@@ -127,8 +127,9 @@ export interface TdeRepositories {
   };
   /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
   readonly tdeRequests: {
+    /** Throws 'key-tampered' where the row was changed from outside. */
     get(id: string): Promise<CarriedOutRequest | undefined>;
-    /** Inserts or replaces. */
+    /** Inserts, or replaces what this unit of work has read. */
     put(request: CarriedOutRequest): Promise<void>;
     /** Removes those from before this time. */
     prune(before: number): Promise<void>;

@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError, type KekRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
+import { shortestPassphrase, shortPassphrase } from '../base/passphrase.ts';
 import { readGivenSecret } from './files.ts';
 import { askHardware, type HardwarePlace } from './hardware.ts';
 import type { WayParameters } from './wrapped-file.ts';
@@ -57,7 +58,6 @@ export class WayClosed extends Error {
 
 // scrypt with N = 2^17, r = 8: 128 MiB and a good part of a second for each guess.
 const scrypt = { cost: 17, r: 8, p: 1 } as const;
-const shortestPassphrase = 12;
 /** Bytes: longer than a person types, short enough for a request. */
 export const longestPassphrase = 1024;
 
@@ -169,7 +169,7 @@ export const createWays = (core: WayCore, fromDescriptor: (descriptor: number) =
       const passphrase = await obtain(way, ask, true, fromDescriptor);
       try {
         if (withoutLineEnd(passphrase).length < shortestPassphrase)
-          throw new WayClosed(`the passphrase of ${way.name} must have at least ${shortestPassphrase} bytes`, false);
+          throw new WayClosed(shortPassphrase(way.name), false);
         const salt = Buffer.alloc(32);
         core.random(salt);
         const parameters = { salt: salt.toString('hex'), ...scrypt };

@@ -193,7 +193,14 @@ export const copyStore = async (
   for (const { name } of there)
     if (!seeded.includes(name) && (await countOf(to.db, name)) > 0)
       throw new StoreError('open', `${to.place} is not empty (${name}): name an empty database; nothing was changed`);
-  const over = (db: Kysely<Schema>) => createRepositories(db, createRowSet(authenticateRow, false), 'again', clock);
+  // Its schema is compared above.
+  const over = (db: Kysely<Schema>) =>
+    createRepositories(
+      db,
+      createRowSet(authenticateRow, false, () => Promise.resolve([])),
+      'again',
+      clock,
+    );
   const { audit, settings } = over(to.db);
   // A first start that was cut off has said so.
   if ((await audit.size()) > 0 || (await settings.get('begun')) !== undefined)

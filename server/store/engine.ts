@@ -5,6 +5,7 @@ import type { RequestHash } from '../base/request-minutes.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
+import type { SchemaList } from './compare-schema.ts';
 import type { ColumnKinds } from './create-tables.ts';
 import type { CommittedMark } from './sqlite/committed-mark.ts';
 import type { OwnFile } from './sqlite/own-file.ts';
@@ -46,6 +47,7 @@ export interface Engine {
       }
     | undefined;
   readonly columns: ColumnKinds;
+  readonly schema: SchemaList;
   kindOf(error: unknown): ErrorKind;
   /** What to do about an error of kind `away`, where the database has said why. */
   readonly whenAway: (error: unknown) => string | undefined;
@@ -54,6 +56,8 @@ export interface Engine {
    * processes use the database, answers the newest change, and how often the set of KEKs has changed.
    */
   begin(run: Run, durable: boolean): Promise<HeadOfChanges | undefined>;
+  /** The transaction under way, which was not begun as a durable one, becomes one. */
+  outlast(run: Run): Promise<void>;
   commit(run: Run): Promise<void>;
   rollback(run: Run): Promise<void>;
   /** After each commit. */
@@ -68,6 +72,8 @@ export interface Engine {
   readonly shared:
     | {
         readonly link: NodeLink;
+        /** Of the server that answers: a failover changes it, and may have taken back what the former one had confirmed. */
+        lineage(): string;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
         announce(changes: Changes): Promise<HeadOfChanges>;
         /** Names of the nodes that are connected now, also while the database is of another version. */

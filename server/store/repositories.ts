@@ -47,7 +47,7 @@ export const createRepositories = (
   const keyTags = createKeyTags(db);
   return {
     nodes: createNodes(db),
-    tdeRequests: createTdeRequests(db),
+    tdeRequests: createTdeRequests(db, policyRows),
     settings: createSettings(db),
     decisions: createDecisions(db, policyRows),
     tenants: createTenants(db, policyRows, clock),

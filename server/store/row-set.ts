@@ -52,6 +52,8 @@ export interface LongRead {
 
 /** The policy rows of one connection. */
 export interface PolicyRows {
+  /** Whether this process has seen rows of the table. */
+  knows(table: PolicyTable): boolean;
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** The same; false, and nothing is changed, when there is one of this id. */
@@ -235,6 +237,7 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
     return made !== undefined;
   };
   return {
+    knows: (table) => versionsOf(state, table).size > 0,
     integrity,
     insert: async (table, row) => {
       const version = await versionNow();
@@ -356,8 +359,12 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
   };
 };
 
-/** `isShared`: other processes write to the database, too. */
-export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean): RowSet => {
+/** `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as it is declared. */
+export const createRowSet = (
+  authenticate: RowAuthenticator,
+  isShared: boolean,
+  schemaOf: (db: Kysely<Schema>) => Promise<readonly Difference[]>,
+): RowSet => {
   const state = createState();
   const heads = createHeads(authenticate);
   const context: Context = { state, heads, authenticate, isShared };
@@ -371,7 +378,8 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       );
       state.newest = found ?? noHead;
       state.isLoaded = true;
-      return { head: found ?? undefined, differences: differencesOf(heads, found, { sum, rows, atLeast: 0 }), rows };
+      const differences = differencesOf(heads, found, { sum, rows, atLeast: 0 });
+      return { head: found ?? undefined, differences, rows, schema: await schemaOf(db) };
     },
     compare: async (db, as) => {
       const atLeast = typeof as === 'object' ? as.known : state.newest.version;
@@ -383,7 +391,7 @@ export const createRowSet = (authenticate: RowAuthenticator, isShared: boolean):
       });
       const differences = differencesOf(heads, found, { sum, rows, atLeast });
       if (differences.length === 0) keep(state, found);
-      return { differences, older };
+      return { differences: [...(await schemaOf(db)), ...differences], older };
     },
     head: async (db) => {
       const found = await heads.read(db);

@@ -8,6 +8,7 @@ import { ServiceError } from '../base/errors.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
 import type { Repositories, Store } from '../ports/store.ts';
+import { compareSchema } from './compare-schema.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
 import type { StoreError } from './errors.ts';
@@ -90,7 +91,7 @@ const openOver = async (
     if (refusal !== undefined) throw refusal;
   };
   const { shared } = engine;
-  const set = createRowSet(authenticateRow, shared !== undefined);
+  const set = createRowSet(authenticateRow, shared !== undefined, (db) => compareSchema(db, engine.schema));
   const { writer, tx, mark, written } = createTransactions({
     engine,
     db: writerDb,
@@ -123,7 +124,7 @@ const openOver = async (
     dialect: engine.name,
     path: engine.path,
     link: shared && (translated(shared.link, shared.link, errors.ofReading) as NodeLink),
-    committed: engine.mark && { records: engine.mark.found, accept: engine.mark.accept, place: engine.mark.place },
+    committed: engine.mark && { found: engine.mark.found, accept: engine.mark.accept, place: engine.mark.place },
     epoch: () => mark().epoch,
     mark,
     started: async () => shared?.started(),

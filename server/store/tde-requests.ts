@@ -1,23 +1,35 @@
-// What was carried out for database hosts, so that a request that is sent again makes nothing twice.
+// What was carried out for database hosts, so that a request that is sent again makes nothing twice. The rows are authenticated: what is in one is given
+// as an answer, or refuses a request.
 
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';
+import { soundOnly } from './row-codes.ts';
+import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 
-export const createTdeRequests = (db: Kysely<Schema>): Repositories['tdeRequests'] => ({
-  get: async (id) => {
-    const row = await db.selectFrom('tde_requests').selectAll().where('id', '=', id).executeTakeFirst();
-    return row && { id, fingerprint: row.fingerprint, handles: JSON.parse(row.handles) as number[], at: row.at };
-  },
+const table = 'tde_requests';
+
+export const createTdeRequests = (db: Kysely<Schema>, policyRows: PolicyRows): Repositories['tdeRequests'] => ({
+  get: soundOnly(
+    async (id: string) => {
+      const row = await db.selectFrom(table).selectAll().where('id', '=', id).executeTakeFirst();
+      if (row === undefined) return undefined;
+      const integrity = policyRows.integrity(table, row);
+      const handles = integrity === 'ok' ? (JSON.parse(row.handles) as number[]) : [];
+      return { id, fingerprint: row.fingerprint, handles, at: row.at, integrity };
+    },
+    'request of a database host',
+    ({ id }) => id,
+  ),
   put: async ({ id, fingerprint, handles, at }) => {
-    const row = { fingerprint, handles: JSON.stringify(handles), at };
-    await db
-      .insertInto('tde_requests')
-      .values({ id, ...row })
-      .onConflict((conflict) => conflict.column('id').doUpdateSet(row))
-      .execute();
+    const row = { id, fingerprint, handles: JSON.stringify(handles), at };
+    if (!(await policyRows.insertNew(table, row))) await policyRows.update(table, row);
   },
   prune: async (before) => {
-    await db.deleteFrom('tde_requests').where('at', '<', before).execute();
+    const old = await db.selectFrom(table).select('id').where('at', '<', before).execute();
+    await policyRows.remove(
+      table,
+      old.map(({ id }) => id),
+    );
   },
 });

@@ -78,7 +78,7 @@ export const createTransactions = ({
   let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
   const { transaction } = set;
-  const memory = createWrittenRecords();
+  const memory = createWrittenRecords(shared?.lineage);
   const plain = createRepositories(db, set, 'transaction', clock, memory.append);
   /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
   const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
@@ -123,6 +123,11 @@ export const createTransactions = ({
     isLocked: (error) => engine.kindOf(error) === 'busy',
     prepare: async () => {
       errors.requireTrusted();
+      // What others read, keep and forward of the audit log stays.
+      if (!lasting && records.done !== undefined) {
+        lasting = true;
+        await engine.outlast(run);
+      }
       await transaction.prepare(db);
       told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
     },
@@ -131,7 +136,11 @@ export const createTransactions = ({
       transaction.committed();
       memory.commit();
       records.committed = records.done ?? records.committed;
-      if (lasting && records.committed !== undefined) engine.mark?.write(records.committed);
+      if (lasting && records.committed !== undefined && engine.mark !== undefined) {
+        const { tree } = memory.written;
+        const root = tree?.size === records.committed ? tree.root : undefined;
+        engine.mark.write({ records: records.committed, root });
+      }
       if (told !== undefined) {
         mark = { epoch: told.epoch, history: told.history };
         ({ keks } = told);

@@ -10,6 +10,7 @@ import { systemClock } from '../../server/base/clock.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
+import { decisionNames } from '../../server/domain/decisions.ts';
 import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts';
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
@@ -37,12 +38,15 @@ type Row = Readonly<Record<string, SQLInputValue>>;
 
 const tenant = newTenant('default', 1);
 const ids = new Map<Table, string>([['decisions', 'rotation-asked']]);
+/** All decisions have rows from the first one on. */
+const otherDecisions = decisionNames.length - 1;
 const idOf = (table: Table): string => {
   const id = ids.get(table) ?? newId(2);
   ids.set(table, id);
   return id;
 };
 const ok = { integrity: 'ok' } as const;
+const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 } as const;
 
 /** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
@@ -353,6 +357,23 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
     },
     { remove: (tx) => tx.sessions.removeOf({ kind: 'user', id: idOf('users') }, null) },
   ),
+  tde_requests: {
+    make: (tx) => tx.tdeRequests.put(carriedOut),
+    // Its reader throws.
+    load: async (read) => {
+      try {
+        return (await read.tdeRequests.get(carriedOut.id)) === undefined ? undefined : { integrity: 'ok' };
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'key-tampered') return { integrity: 'tampered' };
+        throw error;
+      }
+    },
+    change: async (tx) => {
+      await tx.tdeRequests.get(carriedOut.id);
+      await tx.tdeRequests.put({ ...carriedOut, fingerprint: 'withdrawn', handles: [] });
+    },
+    remove: (tx) => tx.tdeRequests.prune(3),
+  },
   idempotency_keys: sample<StoredRequest>(
     (tx, entity) => tx.idempotency.insert(entity),
     (read) => read.idempotency.get(idOf('idempotency_keys')),
@@ -380,7 +401,7 @@ const order: readonly Table[] = [
   'decisions',
   ...(['tenants', 'vaults', 'keys', 'tde_groups', 'tde_applications', 'access_guids', 'tde_objects'] as const),
   ...(['endpoints', 'endpoint_credentials', 'external_key_stores', 'recovery_keys', 'snapshots'] as const),
-  ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys'] as const),
+  ...(['approvals', 'api_tokens', 'users', 'user_factors', 'sessions', 'idempotency_keys', 'tde_requests'] as const),
 ];
 
 let postgres: PostgresServer;
@@ -405,6 +426,8 @@ interface Database {
   readonly name: string;
   /** Each Nth table has its old rows put back; the attacks are the same for all, and so are most parts of the stores. */
   readonly each: number;
+  /** What the comparison says, the statements of its owner, and those that undo them. */
+  readonly schemaChanges: readonly (readonly [string, readonly string[], readonly string[]])[];
   prepare(): void;
   open(folder: string): Promise<Store>;
   /** Past the store; the statement has `?` for values. */
@@ -421,6 +444,20 @@ const implementations: readonly Database[] = [
   {
     name: 'sqlite',
     each: 1,
+    schemaChanges: [
+      [
+        'trigger keys.more',
+        ["create trigger more after update on keys begin update keys set state = 'active'; end"],
+        ['drop trigger more'],
+      ],
+      ['index keys.more', ['create index more on keys (abs(created_at))'], ['drop index more']],
+      [
+        'index keys.keys_of_tenant',
+        ['drop index keys_of_tenant'],
+        ['create index keys_of_tenant on keys (tenant_id, id)'],
+      ],
+      ['column keys.more integer', ['alter table keys add column more integer'], ['alter table keys drop column more']],
+    ],
     prepare: () => undefined,
     open: (folder) => openStore({ path: join(folder, 'dke.db'), ...surroundings }),
     ask: async (folder, statement, ...values) => {
@@ -445,6 +482,40 @@ const implementations: readonly Database[] = [
   },
   {
     name: 'postgres',
+    schemaChanges: [
+      [
+        'function lower',
+        ['create function lower(a text, b int) returns text language sql as $f$ select a $f$'],
+        ['drop function lower(text, int)'],
+      ],
+      [
+        'trigger keys.more',
+        [
+          'create trigger more before update on keys for each row execute function suppress_redundant_updates_trigger()',
+        ],
+        ['drop trigger more on keys'],
+      ],
+      ['rule keys.more', ['create rule more as on update to keys do also notify more'], ['drop rule more on keys']],
+      [
+        'row security of keys',
+        ['alter table keys enable row level security'],
+        ['alter table keys disable row level security'],
+      ],
+      ['policy keys.more', ['create policy more on keys using (true)'], ['drop policy more on keys']],
+      [
+        "default keys.name lower('A'::text)",
+        ["alter table keys alter column name set default lower('A')"],
+        ['alter table keys alter column name drop default'],
+      ],
+      [
+        'constraint keys.more',
+        ["alter table keys add constraint more check (name <> 'x')"],
+        ['alter table keys drop constraint more'],
+      ],
+      ['child of keys', ['create table more () inherits (keys)'], ['drop table more']],
+      ['index keys.more', ['create index more on keys (abs(created_at))'], ['drop index more']],
+      ['column keys.more integer', ['alter table keys add column more integer'], ['alter table keys drop column more']],
+    ],
     each: sizeOf('rows on PostgreSQL'),
     prepare: () => {
       databases += 1;
@@ -466,7 +537,7 @@ const implementations: readonly Database[] = [
   },
 ];
 
-describe.each(implementations)('in the $name database', ({ each, prepare, open, ask }) => {
+describe.each(implementations)('in the $name database', ({ each, prepare, open, ask, schemaChanges }) => {
   let folder: string;
   let store: Store;
   const all = samples();
@@ -595,7 +666,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     await ask(folder, 'delete from row_set');
     await store.close();
     store = await open(folder);
-    expect(await store.rowSet.load()).toMatchObject({ head: undefined, rows: tables.length });
+    expect(await store.rowSet.load()).toMatchObject({ head: undefined, rows: tables.length + otherDecisions });
     await store.rowSet.adopt(0);
     expect(await isSound()).toBe(true);
     for (const table of order) {
@@ -611,6 +682,22 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       await replace(table, newer);
     }
   });
+
+  test.each(schemaChanges)(
+    'a schema with something more or less is found, also at the start: %s',
+    async (what, change, undo) => {
+      const named = async (): Promise<readonly string[]> =>
+        (await store.snapshot((state) => state.whole.compareRowSet())).differences.map((found) => found.what);
+      expect(await named()).toEqual([]);
+      for (const statement of change) await ask(folder, statement);
+      expect(await named()).toEqual([what]);
+      await store.close();
+      store = await open(folder);
+      expect((await store.rowSet.load()).schema.map((found) => found.what)).toEqual([what]);
+      for (const statement of undo) await ask(folder, statement);
+      expect(await named()).toEqual([]);
+    },
+  );
 
   test('the set itself cannot be put back, changed or removed', async () => {
     const [older] = await ask(folder, 'select * from row_set');

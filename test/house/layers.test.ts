@@ -44,10 +44,12 @@ const layers: readonly Layer[] = [
   // Runs once on a database host to install the agent and its library.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
   // Files that survive a power failure: for every adapter and process that keeps some.
+  // A rule of commands and pages alike.
+  { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
   { name: 'durable-files', path: /^server\/base\/durable-files\.ts$/, may: [], packages: /^node:(fs|path)/ },
   {
     name: 'base',
-    path: /^server\/base\/(?!durable-files)/,
+    path: /^server\/base\/(?!durable-files|passphrase)/,
     may: ['labels'],
     packages: /^node:(buffer|crypto|dns|net|util)$/,
   },
@@ -72,7 +74,11 @@ const layers: readonly Layer[] = [
   { name: 'native', path: /^server\/native\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
   // The addon reads and writes the root file itself: its keys do not pass through here.
   // A wrapped root file contains nothing unencrypted. A hardware module's secret passes as bytes through the child that calls the module.
-  { name: 'roots', path: /^server\/roots\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
+  {
+    name: 'roots',
+    path: /^server\/roots\//,
+    may: ['base', 'passphrase', 'durable-files', 'domain', 'ports', 'addon', 'labels'],
+  },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
   // It seals and opens by references into the addon: keys do not pass through here.
@@ -152,6 +158,7 @@ const layers: readonly Layer[] = [
     may: [
       'base',
       'durable-files',
+      'passphrase',
       'app',
       'api-client',
       'bundle',
@@ -164,8 +171,8 @@ const layers: readonly Layer[] = [
       'addon',
     ],
   },
-  // The pages are another program: they import the answers' types and no code of the server.
-  { name: 'web', path: /^server\/web\//, may: ['bundle'], types: ['contract', 'base'] },
+  // The pages are another program: they import the answers' types and no other code of the server.
+  { name: 'web', path: /^server\/web\//, may: ['bundle', 'passphrase'], types: ['contract', 'base'] },
 ];
 
 const layerOf = (path: string): Layer | undefined => layers.find((layer) => layer.path.test(path));

@@ -4,6 +4,7 @@ import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
+import { holdStatement } from '../support/held-statement.ts';
 import { until } from '../support/host.ts';
 import { ServerEnded, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
@@ -58,22 +59,12 @@ test('a node whose readers stall is behind, and neither silent nor confirming', 
 });
 
 test('a node that stands still in a unit of work keeps no change waiting until it is refused', async () => {
-  ask(`create function wait_here() returns trigger language plpgsql as $$
-       begin if new.name = 'stands still' then perform pg_advisory_xact_lock(4711); end if; return new; end $$;
-     create trigger wait_here before insert on vaults for each row execute function wait_here()`);
-  const held = fleet.postgres.hold('dke', 'select pg_advisory_lock(4711)');
+  const held = await holdStatement(fleet.place, 'insert', 'vaults');
   try {
-    await held.ready;
     const stopped = two.api.send('POST', '/api/vaults', { name: 'stands still' });
-    await until('it to be in its unit of work', async () =>
-      ask(
-        "select count(*) from pg_locks where locktype = 'advisory' and objid = 4711 and objsubid = 1 and not granted",
-      ) === '1'
-        ? true
-        : undefined,
-    );
+    await held.reached();
     two.server.child.kill('SIGSTOP');
-    await held.end();
+    await held.goOn();
     // The other node tries once, and is not refused after the five seconds that a change may wait.
     expect((await one.api.send('POST', '/api/vaults', { name: 'continues' })).status).toBe(201);
     two.server.child.kill('SIGCONT');
@@ -82,8 +73,7 @@ test('a node that stands still in a unit of work keeps no change waiting until i
     expect(ask("select count(*) from vaults where name = 'stands still'")).toBe('0');
   } finally {
     two.server.child.kill('SIGCONT');
-    await held.end();
-    ask('drop function wait_here cascade');
+    await held.goOn();
   }
   await untilActive(fleet, one, ['one', 'two']);
 });

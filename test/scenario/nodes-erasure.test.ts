@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseVerifierKey, type Verifier } from '../../server/base/checkpoint.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
@@ -15,6 +14,7 @@ import type { CurlAnswer } from '../demo/curl.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import type { Database } from '../support/database.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
+import { holdStatement } from '../support/held-statement.ts';
 import { until } from '../support/host.ts';
 import { quarantineCodeOf } from '../support/server-process.ts';
 import { sizeOf } from '../support/tiers.ts';
@@ -28,8 +28,6 @@ let application: RegisteredApplication;
 let endpoint: XksEndpoint;
 let sealed: CurlAnswer['body'];
 const plain = randomBytes(32);
-/** Of the database's advisory locks. */
-const stopLock = 4711;
 
 beforeAll(async () => {
   fleet = await startFleet(['one', 'two'], { toml: '[erasure]\ngather_ms = 20\n' });
@@ -148,41 +146,6 @@ test('a node that is away is waited for, by name', async () => {
   await expectAllServe([one, two]);
 });
 
-/** The database blocks a node at this point of a run, until `goOn`. */
-const stopAt = async (when: 'insert' | 'update' | 'delete', table: string) => {
-  const { host, port, user, database: name } = fleet.place;
-  const hand = new pg.Client({ host, port, user, database: name });
-  hand.on('error', () => undefined);
-  await hand.connect();
-  await hand.query(`select pg_advisory_lock(${stopLock})`);
-  await hand.query(
-    `create function wait_here() returns trigger language plpgsql as $$
-     begin perform pg_advisory_xact_lock(${stopLock}); return coalesce(new, old); end $$`,
-  );
-  await hand.query(`create trigger wait_here before ${when} on ${table} for each row execute function wait_here()`);
-  let open = true;
-  return {
-    reached: () =>
-      until(`${when} of ${table}`, async () => {
-        const { rows } = await hand.query(
-          `select count(*)::int as waiting from pg_locks where locktype = 'advisory' and objid = ${stopLock} and objsubid = 1 and not granted`,
-        );
-        return rows[0]?.waiting > 0 ? true : undefined;
-      }),
-    /** The database is another one. */
-    abandon: () => {
-      open = false;
-      hand.end().catch(() => undefined);
-    },
-    goOn: async () => {
-      if (!open) return;
-      open = false;
-      await hand.query(`select pg_advisory_unlock(${stopLock})`);
-      await hand.query('drop function wait_here cascade');
-      await hand.end();
-    },
-  };
-};
 const leaderOf = async (): Promise<FleetMember> => {
   const name = await until(
     'a node to lead runs',
@@ -207,7 +170,7 @@ test.each(moments.slice(0, sizeOf('kills in an erasure run')))(
     const leader = await leaderOf();
     const victim = (leader === one) === (who === 'leads') ? one : two;
     const other = victim === one ? two : one;
-    const stop = await stopAt(when, table);
+    const stop = await holdStatement(fleet.place, when, table);
     let path: string;
     try {
       path = await destroyOne(other);
@@ -232,7 +195,7 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   const before = (await rootsOf(one))[0]?.rootEpoch ?? 0;
   await fleet.postgres.keepState();
   await untilActive(fleet, one, ['one', 'two']);
-  const stop = await stopAt('insert', 'tenant_keks');
+  const stop = await holdStatement(fleet.place, 'insert', 'tenant_keks');
   await one.api.call('POST', '/api/root/rotate', {});
   await stop.reached();
   // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the run.

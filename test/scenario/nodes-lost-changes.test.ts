@@ -9,6 +9,7 @@ import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
+import { holdStatement } from '../support/held-statement.ts';
 import { until } from '../support/host.ts';
 import { quarantineCodeOf } from '../support/server-process.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
@@ -178,20 +179,20 @@ test('a failover while a node starts is found, too: the node begins in quarantin
   const one = fleet.member('one');
   await one.stop();
   // Between the node's reads at its start and its first beat.
+  const { database } = fleet.place;
+  const held = await holdStatement(fleet.place, 'insert', 'nodes');
+  closing.push(() => held.goOn());
+  const starting = one.start();
+  await held.reached();
   fleet.postgres.run(
-    fleet.place.database,
-    `create function fail_over() returns trigger language plpgsql as $$
-     begin
-       update node_changes set history = 'another' where epoch = (select epoch from node_head);
-       update node_head set history = 'another';
-       return new;
-     end $$;
-     create trigger fail_over before insert on nodes for each row execute function fail_over()`,
+    database,
+    `update node_changes set history = 'another' where epoch = (select epoch from node_head);
+     update node_head set history = 'another'`,
   );
-  await one.start();
+  await held.goOn();
+  await starting;
   expect(await one.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true, finding: 'lost-changes' });
   expect((await one.api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
-  fleet.postgres.run(fleet.place.database, 'drop trigger fail_over on nodes');
   await one.api.call('POST', '/api/quarantine/confirm', { code: await quarantineCodeOf(one.server) });
   await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
 });

@@ -5,7 +5,7 @@ import { isAllowed } from '../../domain/access.ts';
 import { type Actor, inTenant, type TenantActor } from '../../domain/actor.ts';
 import { type Approval, approversOf, type GovernedKind } from '../../domain/approval.ts';
 import type { AuditKind } from '../../domain/audit-event.ts';
-import type { TenantScope } from '../../domain/tenant.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
@@ -29,6 +29,8 @@ const auditKindOf = {
   outdated: 'approval.outdated',
 } as const satisfies Record<Ended, AuditKind>;
 
+const endings: ReadonlySet<AuditKind> = new Set(Object.values(auditKindOf));
+
 const describe = ({ kind, subject, requestedBy }: Approval) => ({
   operation: kind,
   subjectKind: subject.kind,
@@ -41,6 +43,25 @@ export const missing = (): ServiceError => new ServiceError('not-found', 'approv
 
 export const isOver = ({ state }: Approval): ServiceError =>
   new ServiceError('conflict', `the approval request has ended: ${state}`);
+
+/**
+ * Before a request is decided, used or ended. That it has ended is in its row, and in the audit log since the same commit: an older row that was put
+ * back opens nothing a second time, also on a node that has never read the newer one. Who removes the record as well breaks the log.
+ */
+const requireOpen = async ({ audit: log }: Pick<Repositories, 'audit'>, { id }: Approval): Promise<void> => {
+  const mostInPage = 100;
+  for (let after: string | undefined; ; ) {
+    const window = { ...(after === undefined ? {} : { after }), limit: mostInPage };
+    const page = await log.list(everyTenant, { subjectId: id, order: 'newest' }, window);
+    if (page.some(({ kind }) => endings.has(kind)))
+      throw new ServiceError('key-tampered', `the approval request ${id} has ended: an older row was put back`, {
+        hint: 'repeat the request; compare the database with a backup: dke verify names what differs',
+      });
+    const last = page.at(-1);
+    if (page.length < mostInPage || last === undefined) return;
+    after = String(last.sequence);
+  }
+};
 
 export type ApprovalRequests = ReturnType<typeof createApprovalRequests>;
 
@@ -93,13 +114,18 @@ export const createApprovalRequests = (
     }
   };
 
-  const load = async (from: Pick<Repositories, 'approvals'>, tenant: TenantScope, id: string): Promise<Approval> => {
+  const load = async (
+    from: Pick<Repositories, 'approvals' | 'audit'>,
+    tenant: TenantScope,
+    id: string,
+  ): Promise<Approval> => {
     const approval = await from.approvals.get(tenant, id);
     if (approval === undefined) throw missing();
     if (approval.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'the stored approval request was changed from outside', {
         hint: 'repeat the request',
       });
+    if (approval.endedAt === null) await requireOpen(from, approval);
     return approval;
   };
 
@@ -137,7 +163,9 @@ export const createApprovalRequests = (
     for (const state of ['pending', 'approved'] as const) {
       const found = await tx.approvals.list(tenantId, { state, subjectId }, { limit: 100 });
       const same = found.find((each) => each.kind === kind && each.integrity === 'ok');
-      if (same !== undefined) return same;
+      if (same === undefined) continue;
+      await requireOpen(tx, same);
+      return same;
     }
     return undefined;
   };

@@ -7,6 +7,7 @@ import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
+import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
 /** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
@@ -67,22 +68,19 @@ const recordsIn = (size: number, expected: number, expectedIn: string): Differen
     expectedIn,
   },
 ];
-const otherTree = (kept: Checkpoint | null, found: Buffer | null, place: string): Differences => [
+const otherTree = (
+  kept: Pick<Checkpoint, 'size' | 'root'> | null,
+  found: Buffer | null,
+  place: string,
+): Differences => [
   {
-    what: kept === null ? 'checkpoint of the audit log' : `root hash of the first ${kept.size} audit records`,
+    what: kept === null ? 'checkpoint of the audit log' : rootHashOf(kept.size),
     found: found === null ? 'not complete' : found.toString('hex'),
     foundIn: 'its audit log',
     expected: kept === null ? 'one that can be read' : kept.root.toString('hex'),
     expectedIn: place,
   },
 ];
-/** Null: hashes of the tree are missing. */
-const rootOf = ({ subtree }: Repositories['audit'], size: number): Promise<Buffer | null> =>
-  rootHash(subtree, size).catch((error: unknown) => {
-    if (error instanceof RangeError) return null;
-    throw error;
-  });
-
 /** The checkpoint that is kept next to the root key, to be compared with a state of the database that begins afterwards. */
 export interface KeptNote {
   readonly note: string | undefined;
@@ -138,23 +136,50 @@ const ofOtherName = (
   };
 };
 
+/**
+ * Before decisions are read. Values of a version that had no rows for them count only where the policy rows are whole without such rows: as long as
+ * there are any, their sum has them, and a database without them is one from which they were removed. The sum that is loaded later shows that.
+ */
+export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store' | 'root'>): Promise<void> => {
+  const adopted = await store.read.decisions.adopted();
+  if (adopted === 'all') return;
+  const { note, place } = readKept(root);
+  const kept = note === undefined ? null : parseCheckpoint(note);
+  const { head, differences } = await store.rowSet.load();
+  const behind = kept === null ? [] : rowsBehind(kept, head, place);
+  const isUpgrade = adopted === 'none' && differences.length + behind.length === 0;
+  await store.write((tx) => tx.decisions.adopt(isUpgrade));
+};
+
 /** At the start. Names the log at the first one. */
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
-  // Before the rows are loaded: one that was removed while the service was stopped is missing in their sum all the same.
-  if (!(await store.read.decisions.areAdopted())) await store.write((tx) => tx.decisions.adopt());
+  await adoptDecisions({ store, root });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;
-  const expected = committed?.records ?? 0;
   // A checkpoint next to a new database is of an earlier database.
   if (isNew && note === undefined) committed?.accept();
   if (isNew) await store.write((tx) => nameLog(tx, clock.now()));
   const size = await store.read.audit.size();
   const name = await auditOrigin(store.read);
+  const confirmed = isNew && note === undefined ? undefined : committed?.found;
+  const written = committed?.place() ?? '';
+  const tree = confirmed?.root === undefined ? undefined : await rootOf(store.read.audit, confirmed.records);
   const sound: AuditFinding =
-    expected > size && !(isNew && note === undefined)
-      ? { state: 'incomplete', size, expected, differences: recordsIn(size, expected, committed?.place() ?? '') }
-      : { state: 'intact' };
+    confirmed !== undefined && confirmed.records > size
+      ? {
+          state: 'incomplete',
+          size,
+          expected: confirmed.records,
+          differences: recordsIn(size, confirmed.records, written),
+        }
+      : confirmed?.root !== undefined && tree?.equals(confirmed.root) !== true
+        ? {
+            state: 'changed',
+            size,
+            differences: otherTree({ size: confirmed.records, root: confirmed.root }, tree ?? null, written),
+          }
+        : { state: 'intact' };
   const rows = await store.rowSet.load();
   /** Rows have versions from now on. */
   const isFirst = rows.head === undefined && (note === undefined || parseCheckpoint(note)?.rows === undefined);
@@ -163,15 +188,16 @@ export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts)
     const differences = differencesOf(found);
     return differences === undefined ? sound : { state: 'rows-changed', size, older: [], differences };
   };
-  if (note === undefined) return isFirst ? sound : changedRows(rows.differences);
+  const found = [...rows.schema, ...rows.differences];
+  if (note === undefined) return isFirst ? sound : changedRows(found);
   const anchored = verifyLogNote(note, name, ring.auditKeys());
   if (anchored === null) return ofOtherName({ note, place }, { name, size, keys: ring.auditKeys() });
   if (anchored.size > size)
     return { state: 'older', size, expected: anchored.size, differences: recordsIn(size, anchored.size, place) };
-  const found = await rootHash(store.read.audit.subtree, anchored.size);
-  if (!found.equals(anchored.root)) return { state: 'changed', size, differences: otherTree(anchored, found, place) };
+  const signed = await rootHash(store.read.audit.subtree, anchored.size);
+  if (!signed.equals(anchored.root)) return { state: 'changed', size, differences: otherTree(anchored, signed, place) };
   if (sound.state !== 'intact' || isFirst) return sound;
-  return changedRows([...rows.differences, ...rowsBehind(anchored, rows.head, place)]);
+  return changedRows([...found, ...rowsBehind(anchored, rows.head, place)]);
 };
 
 /** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */

@@ -21,7 +21,7 @@ import {
   restoredFinding,
   restoredSetting,
 } from './compare-log.ts';
-import { requireWritten } from './compare-written.ts';
+import { requireWritten, takeLog } from './compare-written.ts';
 import { createCheckpoints } from './sign-checkpoint.ts';
 
 const everyRecords = 1_000;
@@ -76,6 +76,17 @@ const findChangedRows = async (store: SealPorts['store']): Promise<Unsound | und
         ...{ state: 'rows-changed', size, older: older.slice(0, mostNamed), differences },
         atLeast: { rows: store.rowSet.version() },
       };
+};
+
+const inspectLog = async (ports: Pick<SealPorts, 'store' | 'root' | 'ring' | 'clock'>): Promise<AuditFinding> => {
+  const { store } = ports;
+  const found = await compareAtStart(ports);
+  // Where something else is wrong, more is known.
+  if (found.state !== 'intact') return found;
+  const restored = await store.read.decisions.get(restoredSetting);
+  if (restored !== undefined) return restoredFinding(restored, await store.read.audit.size());
+  await takeLog({ store });
+  return found;
 };
 
 export const createAuditSealer = ({ store, ring, root, clock, log, perform, events }: SealPorts): AuditSealer => {
@@ -134,10 +145,11 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     // Where nothing is signed, the log is compared all the same.
     if (!isNewer && now - comparedAt < everyMs) return;
     comparedAt = now;
+    const { tree } = store.written;
     await tellChanged(
       store.snapshot(async (state) => {
         await requireContinued(kept, state);
-        if (latest !== undefined) await requireWritten(store, state, latest.size);
+        await requireWritten(store, state, tree);
       }),
     );
     if (!isNewer) return;
@@ -178,12 +190,9 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     },
 
     inspect: async () => {
-      const found = await compareAtStart({ store, root, ring, clock });
+      const found = await inspectLog({ store, root, ring, clock });
       nameAtStart = await auditOrigin(store.read);
-      const restored = await store.read.decisions.get(restoredSetting);
-      // Where something else is wrong, more is known.
-      if (found.state !== 'intact' || restored === undefined) return found;
-      return restoredFinding(restored, await store.read.audit.size());
+      return found;
     },
 
     suspend: () => {
@@ -193,6 +202,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     accept: async (finding, actor) => {
       if (finding.state === 'intact') return;
       await acceptDatabase({ store, root, clock, log }, { finding, actor, nameAtStart });
+      await takeLog({ store });
       await checkpoint(true);
       suspended = false;
     },

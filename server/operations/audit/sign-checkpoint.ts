@@ -46,7 +46,7 @@ export const createCheckpoints = ({
       const size = await tx.audit.size();
       if (!accepted) {
         await requireContinued(readKept(root), tx);
-        await requireWritten(store, tx, size);
+        await requireWritten(store, tx, store.written.tree);
       }
       const latest = await tx.audit.latestCheckpoint();
       if (size === 0 || latest?.size === size) return { latest, fresh: false };
@@ -76,7 +76,7 @@ export const createCheckpoints = ({
             hint: 'wait until dke root show reports no rotation, then try again',
           });
         await requireContinued(readKept(root), tx);
-        await requireWritten(store, tx, await tx.audit.size());
+        await requireWritten(store, tx, store.written.tree);
         const origin = await auditOrigin(tx);
         const former = ring.auditPublicKey();
         await tx.decisions.set(rotationSetting, 'root');

@@ -2,19 +2,19 @@
 // database has gone back while it was down finds that, too. It is healthy only where the database has everything that was recorded.
 
 import type { AuditFinding } from '../../domain/audit-finding.ts';
-import type { StorePosition } from '../../domain/change-protocol.ts';
+import { lostDifferences, type StorePosition } from '../../domain/change-protocol.ts';
 import { type Difference, differencesOf } from '../../domain/difference.ts';
 import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { silentAfterMs } from './acknowledgement.ts';
-import { lostDifferences } from './shown-changes.ts';
 
 type ComparePorts = Pick<Ports, 'store' | 'root'>;
 
 /** `place`: where the position was kept. */
 const comparePosition = async (
   { store: { read, link } }: ComparePorts,
-  { last, records, leaf, rows }: Partial<StorePosition>,
+  { last, records, root, rows }: Partial<StorePosition>,
   place: string,
 ): Promise<readonly Difference[]> => {
   const found: Difference[] = [];
@@ -24,14 +24,14 @@ const comparePosition = async (
   };
   if (records !== undefined && size < records)
     differs('number of audit records', String(size), 'its audit log', `at least ${records}`);
-  else if (records !== undefined && records > 0 && leaf !== undefined) {
-    const hash = (await read.audit.subtree(0, records - 1)).toString('hex');
-    if (hash !== leaf) differs(`hash of audit record ${records}`, hash, 'its audit log', leaf);
+  else if (records !== undefined && root !== undefined) {
+    const hash = (await rootOf(read.audit, records))?.toString('hex') ?? 'not complete';
+    if (hash !== root) differs(rootHashOf(records), hash, 'its audit log', root);
   }
   const version = rows === undefined ? undefined : (await read.whole.rowSet())?.version;
   if (rows !== undefined && rows > (version ?? 0))
     differs('version of the policy rows', String(version ?? 'none'), 'its table row_set', `at least ${rows}`);
-  const changes = last === undefined ? undefined : await link?.changesSince(last);
+  const changes = last === undefined ? undefined : await link?.changesSince(last, Number.MAX_SAFE_INTEGER);
   if (last !== undefined && changes !== undefined && changes !== 'pruned' && 'lost' in changes)
     found.push(...lostDifferences(changes.lost, last, place));
   return found;
@@ -60,7 +60,13 @@ export const compareWithState = async (
       : await comparePosition(ports, recorded.atLeast, 'the record of the quarantine')),
   ];
   const differences = differencesOf(behind);
-  if (differences !== undefined) return recorded ?? { state: 'lost-changes', differences };
+  if (differences !== undefined) {
+    // Where nothing is missing, what is there was rewritten.
+    const isRewritten = position !== undefined && behind.every(({ what }) => what === rootHashOf(position.records));
+    const rewritten = async () =>
+      ({ state: 'changed', size: await ports.store.read.audit.size(), differences }) as const;
+    return recorded ?? (isRewritten ? rewritten() : { state: 'lost-changes', differences });
+  }
   if (rootRestoredAt !== undefined && ports.root.anchor.read() === undefined) {
     if (!(await anotherServes(ports.store, selfId))) {
       const size = await ports.store.read.audit.size();

@@ -4,7 +4,7 @@
 // receives changes uses keys for a limited time (contact.ts).
 
 import { ServiceError } from '../../base/errors.ts';
-import { actsForMs } from '../../domain/change-protocol.ts';
+import { actsForMs, type ChangeMark } from '../../domain/change-protocol.ts';
 import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { SeenNode } from '../../ports/node-link.ts';
@@ -132,6 +132,14 @@ const createPressingRequests = (
     { ...acknowledgement, wait: (epoch) => press.while(acknowledgement.wait(epoch)) },
   );
 
+/** What was read of the database, as this node knows it. */
+const notePosition =
+  ({ store: { written }, state }: Pick<FleetPorts, 'store' | 'state'>) =>
+  (last: ChangeMark, rows: number): void => {
+    const { tree } = written;
+    if (tree !== undefined) state.note({ last, records: tree.size, root: tree.root.toString('hex'), rows });
+  };
+
 export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet => {
   const { store, clock, log, events } = ports;
   const { link } = store;
@@ -145,8 +153,8 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   const acknowledgement = createAcknowledgement(heardNodes, { clock, log }, self.id);
   const changes = createShownChanges(ports, link, {
     head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
-    shown: async (last, position) => {
-      if (position !== undefined) ports.state.note(position);
+    noted: notePosition(ports),
+    shown: async (last) => {
       if (joined) await link.tellShown(self.id, last);
     },
     kept: ports.state.kept,

@@ -4,7 +4,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
-import { type ChangeMark, type NodeView, type StorePosition, standingOf } from '../../domain/change-protocol.ts';
+import { type ChangeMark, lostDifferences, type NodeView, standingOf } from '../../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -80,14 +80,6 @@ const createReadMarks = () => {
   };
 };
 
-const markText = ({ epoch, history }: ChangeMark): string => `change ${epoch}, id ${history}`;
-export const lostDifferences = (found: ChangeMark, expected: ChangeMark, expectedIn: string): Differences => [
-  {
-    ...{ what: 'change', found: markText(found), foundIn: 'its table node_head or node_changes' },
-    ...{ expected: markText(expected), expectedIn },
-  },
-];
-
 const lostError = (): ServiceError =>
   new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
     hint: 'run dke quarantine show for what to do',
@@ -103,18 +95,22 @@ const elsewhereError = (): ServiceError =>
     },
   );
 
+interface Hooks {
+  /** Of now, as the database says. */
+  readonly head: () => Promise<ChangeMark>;
+  readonly shown: (last: ChangeMark) => Promise<void>;
+  /** What was read of the database. */
+  readonly noted: (last: ChangeMark, rows: number) => void;
+  /** Resolves when the positions that were noted are on this node's disk: a later start asks for them. */
+  readonly kept: () => Promise<void>;
+  readonly destroyed: () => void;
+  readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;
+}
+
 export const createShownChanges = (
   ports: Pick<Ports, 'store' | 'ring' | 'clock' | 'log'>,
   link: Pick<NodeLink, 'changesSince'>,
-  hooks: {
-    /** Of now, as the database says. */
-    readonly head: () => Promise<ChangeMark>;
-    readonly shown: (last: ChangeMark, position: StorePosition | undefined) => Promise<void>;
-    /** Resolves when the positions that were shown are on this node's disk: a later start asks for them. */
-    readonly kept: () => Promise<void>;
-    readonly destroyed: () => void;
-    readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;
-  },
+  hooks: Hooks,
 ): ShownChanges => {
   const { store, ring, clock, log } = ports;
   let directory: Directory | undefined;
@@ -149,24 +145,30 @@ export const createShownChanges = (
     if (directory === undefined || read.last().epoch === 0 || lost) return;
     for (let more = true; more; ) {
       settle();
-      const found = await link.changesSince(read.last());
+      // Of a log that is not known yet, nothing is read.
+      const known = store.written.tree?.size ?? Number.MAX_SAFE_INTEGER;
+      const found = await link.changesSince(read.last(), known);
       if (found !== 'pruned' && 'lost' in found) {
         await loseTrack(found.lost);
         return;
       }
-      let position: StorePosition | undefined;
       if (found === 'pruned') {
         log.warn('changes were pruned before this node had read them: it reads everything again');
         await reloadAll();
       } else {
-        if (found.changes.length === 0) return;
-        ({ more, position } = found);
+        store.written.saw(known, found.leaves, found.last);
+        if (found.changes.length === 0) {
+          if (found.leaves.length > 0) hooks.noted(read.last(), found.rows);
+          return;
+        }
+        ({ more } = found);
         const changes = mergeChanges(found.changes);
         await takeChanges(ports, directory, changes);
         read.goOn(found);
+        hooks.noted(read.last(), found.rows);
         if (changes.destroyed === true) hooks.destroyed();
       }
-      await hooks.shown(read.last(), position);
+      await hooks.shown(read.last());
     }
   };
   const catchUp = async (): Promise<void> => {

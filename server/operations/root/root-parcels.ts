@@ -9,32 +9,36 @@ import type { RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import type { NodeRootKeys } from '../nodes/running-fleet.ts';
 
-type ProofAttributes = Readonly<Record<string, string | number>>;
+/** What a node proves, each under a class of its own: which root keys it has, and that it has sealed a new one to another node. */
+interface Proof {
+  readonly class: 'node-root-keys' | 'root-parcel';
+  readonly attributes: Readonly<Record<string, string | number>>;
+}
 
 const info = labelBytes('dke root key for another node');
 const aadOf = (id: string, epoch: number): Buffer => Buffer.from(`${id} ${epoch}`, 'utf8');
 const headLength = 2;
 
-const proofContext = (id: string, epoch: number, attributes: ProofAttributes): RecordContext => ({
+const proofContext = (id: string, epoch: number, proof: Proof): RecordContext => ({
   tenant: idBytes(serviceTenantId),
   object: idBytes(id),
   version: 1,
   epoch,
-  class: 'node',
-  attributes: Buffer.from(canonicalJson(attributes), 'utf8'),
+  class: proof.class,
+  attributes: Buffer.from(canonicalJson(proof.attributes), 'utf8'),
 });
 
 /** What a node says about its root keys. */
-export const keyAttributes = (keys: Pick<NodeRootKeys, 'publicKey' | 'oldestRootEpoch'>): ProofAttributes => ({
-  publicKey: keys.publicKey.toString('hex'),
-  oldestRootEpoch: keys.oldestRootEpoch,
+export const ofKeys = (keys: Pick<NodeRootKeys, 'publicKey' | 'oldestRootEpoch'>): Proof => ({
+  class: 'node-root-keys',
+  attributes: { publicKey: keys.publicKey.toString('hex'), oldestRootEpoch: keys.oldestRootEpoch },
 });
 
 /** `id`: the node that it is about. */
-export const prove = (core: CryptoCore, key: RootKey, id: string, attributes: ProofAttributes): Buffer => {
+export const prove = (core: CryptoCore, key: RootKey, id: string, proof: Proof): Buffer => {
   const nothing = core.generateGeneric(32);
   try {
-    return core.sealRecord(key.key, proofContext(id, key.epoch, attributes), nothing);
+    return core.sealRecord(key.key, proofContext(id, key.epoch, proof), nothing);
   } finally {
     core.release(nothing);
   }
@@ -44,21 +48,21 @@ export const isProofOf = (
   core: CryptoCore,
   key: RootKey | undefined,
   id: string,
-  attributes: ProofAttributes,
-  proof: Buffer,
+  proof: Proof,
+  given: Buffer,
 ): boolean => {
   if (key === undefined) return false;
   try {
-    core.release(core.openRecord(key.key, proofContext(id, key.epoch, attributes), proof));
+    core.release(core.openRecord(key.key, proofContext(id, key.epoch, proof), given));
     return true;
   } catch {
     return false;
   }
 };
 
-const parcelAttributes = (epoch: number, sealed: Buffer): ProofAttributes => ({
-  rootEpoch: epoch,
-  sealed: sealed.toString('hex'),
+const ofParcel = (epoch: number, sealed: Buffer): Proof => ({
+  class: 'root-parcel',
+  attributes: { rootEpoch: epoch, sealed: sealed.toString('hex') },
 });
 
 /** Seals the newest root key to a node, with a proof under the old one. */
@@ -69,7 +73,7 @@ export const sealParcel = (
   old: RootKey,
 ): RootParcel => {
   const sealed = core.hpkeSealKek(publicKey, info, aadOf(id, epoch), key);
-  const proof = prove(core, old, id, parcelAttributes(epoch, sealed));
+  const proof = prove(core, old, id, ofParcel(epoch, sealed));
   const head = Buffer.alloc(headLength);
   head.writeUInt16BE(sealed.length);
   return { nodeId: id, epoch, publicKey, sealed: Buffer.concat([head, sealed, proof]) };
@@ -84,6 +88,6 @@ export const openParcel = (
   const length = whole.length < headLength ? 0 : whole.readUInt16BE(0);
   const sealed = whole.subarray(headLength, headLength + length);
   const proof = whole.subarray(headLength + length);
-  if (!isProofOf(core, own.current, own.id, parcelAttributes(epoch, sealed), proof)) return undefined;
+  if (!isProofOf(core, own.current, own.id, ofParcel(epoch, sealed), proof)) return undefined;
   return core.hpkeOpenKek(own.key, info, aadOf(own.id, epoch), sealed);
 };

@@ -27,7 +27,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import { DutyLost } from '../nodes/node-duties.ts';
 import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
-import { isProofOf, keyAttributes, openParcel, prove, sealParcel } from './root-parcels.ts';
+import { isProofOf, ofKeys, openParcel, prove, sealParcel } from './root-parcels.ts';
 
 /** How long nodes that are there have before the run is called blocked. It continues on its own in any case. */
 const waitMs = 6_000;
@@ -84,11 +84,10 @@ const createOwnRoot = ({ core, root, fleet, events }: Pick<SpreadPorts, 'core' |
     keys,
     nodeKeys: (): NodeRootKeys => {
       const shown = { ...keys(), publicKey };
-      return { ...shown, proof: prove(core, root.current, fleet.id, keyAttributes(shown)) };
+      return { ...shown, proof: prove(core, root.current, fleet.id, ofKeys(shown)) };
     },
     /** Whether a node has the root keys that its row names. */
-    isProved: (node: SeenNode): boolean =>
-      isProofOf(core, keyOf(node.rootEpoch), node.id, keyAttributes(node), node.proof),
+    isProved: (node: SeenNode): boolean => isProofOf(core, keyOf(node.rootEpoch), node.id, ofKeys(node), node.proof),
     open: (parcel: RootParcel): KekRef | undefined =>
       openParcel(core, { id: fleet.id, key: own, current: root.current }, parcel),
     eraseOldRoot: (): void => {

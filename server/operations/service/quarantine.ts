@@ -55,7 +55,8 @@ const describe = (place: string, finding: Unsound): string =>
               ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
                 'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
               : finding.state === 'rows-changed'
-                ? `${place} has rows that differ from those that the service wrote last: older rows were restored, or rows were removed or added` +
+                ? `${place} has rows that differ from those that the service wrote last, or another schema: older rows were restored, or rows, triggers or other ` +
+                  `objects were removed or added` +
                   `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
                   'or confirm that this one is to be used'
                 : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +

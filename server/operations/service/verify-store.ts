@@ -12,6 +12,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { recordAttributes, type WholeRecord } from '../../ports/records.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
 import { verifyRequests } from '../requests/request-minutes.ts';
+import { rootOf } from '../shared/tree-of-log.ts';
 
 const page = 500;
 
@@ -197,9 +198,14 @@ const readCheckpoints = async (read: Read): Promise<ReadonlyMap<number, string>>
 /** Builds the tree of the audit log again, and compares it with every checkpoint, the stored tree, and the anchor next to the root key. */
 const checkAuditLog = async ({ store: { read, committed }, ring, root }: Needs, findings: Findings) => {
   const size = await read.audit.size();
-  const confirmed = committed?.records ?? 0;
-  if (confirmed > size)
-    findings.push(`the audit log has ${size} records, but had ${confirmed}: confirmed changes are missing`);
+  const confirmed = committed?.found;
+  if (confirmed !== undefined && confirmed.records > size)
+    findings.push(`the audit log has ${size} records, but had ${confirmed.records}: confirmed changes are missing`);
+  else if (
+    confirmed?.root !== undefined &&
+    (await rootOf(read.audit, confirmed.records))?.equals(confirmed.root) !== true
+  )
+    findings.push(`audit log: records 1 to ${confirmed.records} are not those that were confirmed`);
   const tree = growTree();
   const checkpoints = await readCheckpoints(read);
   const origin = await auditOrigin(read);

@@ -32,7 +32,7 @@ export const listSnapshots = async (
 };
 
 /** How many keys are erased in the file, by its own account. Of runs that overlap, and of one that is repeated, each key is reported once. */
-export const recordErased = async (
+const recordErased = async (
   { store }: Pick<ErasePorts, 'store'>,
   actor: Actor,
   { id, tenantId }: Snapshot,

@@ -9,7 +9,7 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { eraseUnits, recordErased } from './erase-destroyed.ts';
+import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
 
@@ -37,7 +37,8 @@ export const trustedFor = (
 
 /**
  * What the file says of itself, after every destroyed key is erased from it. Those of a file that was away are still in it, and those of an older
- * copy that replaced the file, for example from a backup of the folder, are in it again. Not to be called within `exclusion`.
+ * copy that replaced the file, for example from a backup of the folder, are in it again. How many were erased before is known for people only: what
+ * the row says has no authentication code, and spares no key. Not to be called within `exclusion`.
  */
 export const inspectFile = async (
   ports: Pick<VerifyPorts, 'store' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
@@ -45,17 +46,13 @@ export const inspectFile = async (
   snapshot: Snapshot,
 ): Promise<SnapshotClosing> => {
   const { store, ring, archive, exclusion, log } = ports;
-  const { id, tenantId, state, counts } = snapshot;
+  const { id, tenantId, counts } = snapshot;
   const { closing, erased } = await archive.inspect(id, trustedFor(ring, snapshot));
   if (closing.snapshotId !== id) throw fileFault('it is the file of another snapshot');
-  const returned = (counts?.erased ?? 0) - erased.length;
-  if (state !== 'missing' && returned <= 0) {
-    if (returned < 0) await recordErased(ports, actor, snapshot, erased.length);
-    return closing;
-  }
   const total = await exclusion.run(async () =>
     eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
   );
+  const returned = (counts?.erased ?? 0) - erased.length;
   if (returned <= 0) return closing;
   // In a snapshot of another service, keys may be erased that are not known here.
   if (total < (counts?.erased ?? 0)) throw fileFault('it is an older copy, from before keys were erased');

@@ -4,9 +4,10 @@
 import { ownedRecords } from './0002-owned-records.ts';
 import { rulesOfKeys } from './0003-rules-of-keys.ts';
 import { decisionRows } from './0004-decisions.ts';
+import { codedRequests } from './0005-coded-requests.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
 export const baseline = '0001-baseline';
 
-export const migrations: readonly SchemaMigration[] = [ownedRecords, rulesOfKeys, decisionRows];
+export const migrations: readonly SchemaMigration[] = [ownedRecords, rulesOfKeys, decisionRows, codedRequests];

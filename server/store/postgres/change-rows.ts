@@ -7,18 +7,20 @@ import { channel, isInHistory, nowSql, type Query } from './link-query.ts';
 
 /** Of one answer. */
 const mostChanges = 1_000;
+const mostLeaves = 4_000;
 
 export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 'pruneChanges' | 'tellShown'> => ({
-  changesSince: async (mark) => {
+  changesSince: async (mark, records) => {
     // One statement sees one state: the head, and the changes that lead to it.
     const rows = await query(
       `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes,
-              (select size from audit_head) as records, (select version from row_set) as rows_version,
-              (select encode(leaf_hash, 'hex') from audit_events where sequence = (select size from audit_head)) as leaf
+              (select version from row_set) as rows_version,
+              case when row_number() over (order by c.epoch) = 1 then
+                array(select leaf_hash from audit_events where sequence > $2 order by sequence limit ${mostLeaves}) end as leaves
        from node_head h left join (
          select * from node_changes where epoch > $1 order by epoch limit ${mostChanges}) c on true
        order by c.epoch`,
-      [mark.epoch],
+      [mark.epoch, records],
     );
     const [first] = rows;
     const head: ChangeMark = { epoch: Number(first?.head_epoch), history: String(first?.head_history) };
@@ -31,16 +33,15 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
     if (how === 'lost') return { lost: head.epoch > mark.epoch && next !== undefined ? next : head };
     if (how === 'reload') return 'pruned';
     const at = {
-      records: Number(first?.records ?? 0),
-      leaf: typeof first?.leaf === 'string' ? first.leaf : '',
+      leaves: (first?.leaves ?? []) as readonly Buffer[],
       rows: Number(first?.rows_version ?? 0),
     };
-    if (how === 'nothing') return { last: mark, changes: [], marks: [], more: false, position: { ...at, last: mark } };
+    if (how === 'nothing') return { ...at, last: mark, changes: [], marks: [], more: false };
     const newest = rows.at(-1);
     const last = { epoch: Number(newest?.epoch), history: String(newest?.history) };
     return {
+      ...at,
       last,
-      position: { ...at, last },
       changes: rows.map((row) => JSON.parse(String(row.changes)) as Changes),
       marks: rows.map((row) => ({ epoch: Number(row.epoch), history: String(row.history) })),
       more: Number(newest?.epoch) < head.epoch,

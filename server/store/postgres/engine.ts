@@ -26,11 +26,12 @@ import {
   leavesCommitOpen,
   TransactionLost,
 } from './errors.ts';
-import { createLineage } from './lineage.ts';
+import { createLineage, type Lineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
+import { postgresSchema } from './schema-list.ts';
 import { risksSql } from './session.ts';
 
 export interface PostgresOptions {
@@ -91,6 +92,7 @@ interface Connections {
   readonly writer: OneConnection;
   readonly reader: PostgresPool;
   readonly link: PostgresLink;
+  readonly lineage: Lineage;
 }
 
 /** pg copies the options for each connection, and so reads the authorities again: they can be changed while the service runs. */
@@ -146,7 +148,7 @@ const openConnections = (options: PostgresOptions): Connections => {
     },
     end: () => pool.end(),
   };
-  return { writer, reader, link: openNodeLink(named('link')) };
+  return { writer, reader, link: openNodeLink(named('link')), lineage };
 };
 
 /** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
@@ -246,7 +248,7 @@ const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOf
 export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
   const { host, port, user, database } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
-  const { writer, reader, link } = openConnections(options);
+  const { writer, reader, link, lineage } = openConnections(options);
   const fail = async (error: StoreError): Promise<never> => {
     await Promise.allSettled([link.close(), writer.end(), reader.end()]);
     throw error;
@@ -273,8 +275,11 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     lasting: () => null,
     requests: undefined,
     columns,
+    schema: postgresSchema,
     kindOf,
     begin: (_run, durable) => begin(writer, durable),
+    // The strongest: what the session had before is not known.
+    outlast: (run) => run('set local synchronous_commit = remote_apply'),
     commit: () => commit(writer),
     rollback: () => writer.rollback(),
     mark: undefined,
@@ -283,6 +288,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     started: () => undefined,
     shared: {
       link,
+      lineage: lineage.name,
       announce: (changes) => announce(writer, changes),
       running: () => runningNodes(link.query),
       started: () => link.started(),

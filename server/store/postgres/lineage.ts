@@ -20,6 +20,8 @@ export interface Lineage {
   /** Of the first connection: the others have it too, whatever the search_path of the role has become. */
   schema(): string | undefined;
   isNewest(found: Primary | undefined): boolean;
+  /** Of the primary that was met last: a failover changes it. */
+  name(): string;
 }
 
 export const createLineage = (): Lineage => {
@@ -41,6 +43,7 @@ export const createLineage = (): Lineage => {
       newest = found;
       tables ??= schema;
     },
+    name: () => `${newest?.system} ${newest?.timeline}`,
     isNewest: (found) => found !== undefined && found.system === newest?.system && found.timeline === newest.timeline,
   };
 };

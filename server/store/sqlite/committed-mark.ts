@@ -1,4 +1,4 @@
-// How many audit records the database had at its last durable commit, in a file next to it. SQLite recovers its log as far as the log is
+// How many audit records the database had at its last durable commit, and the root of their tree, in a file next to it. SQLite recovers its log as far as the log is
 // whole: a changed byte, or a log that was taken away, silently takes confirmed changes back. With this number that shows at the next start.
 //
 // It is written behind the commit and never synced: a killed process leaves it exact, a power failure leaves it at most too low. So it never
@@ -8,11 +8,17 @@ import { createHash } from 'node:crypto';
 import { closeSync, constants, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { toRfc3339 } from '../../base/clock.ts';
 
+export interface CommittedLog {
+  readonly records: number;
+  /** Undefined: not known. */
+  readonly root: Buffer | undefined;
+}
+
 export interface CommittedMark {
   /** As it was found at the start; undefined: not known. */
-  readonly found: number | undefined;
+  readonly found: CommittedLog | undefined;
   /** After a durable commit. A smaller number than before is not written: that must be accepted. */
-  write(records: number): void;
+  write(log: CommittedLog): void;
   /** The database is accepted as it is: the next commit starts a new mark. */
   accept(): void;
   /** The file, and when it was written. */
@@ -21,15 +27,20 @@ export interface CommittedMark {
 }
 
 const digits = 16;
-const textOf = (records: number): string => {
-  const number = String(records).padStart(digits, '0');
-  return `${number} ${createHash('sha256').update(`dke committed ${number}`).digest('hex').slice(0, 16)}\n`;
+const unknownRoot = '-'.repeat(64);
+const textOf = ({ records, root }: CommittedLog): string => {
+  const log = `${String(records).padStart(digits, '0')} ${root?.toString('hex') ?? unknownRoot}`;
+  return `${log} ${createHash('sha256').update(`dke committed ${log}`).digest('hex').slice(0, 16)}\n`;
 };
-const read = (path: string): number | undefined => {
+const read = (path: string): CommittedLog | undefined => {
   try {
     const text = readFileSync(path, 'latin1');
-    const records = Number(text.slice(0, digits));
-    return text === textOf(records) ? records : undefined;
+    const root = text.slice(digits + 1, digits + 1 + unknownRoot.length);
+    const log = {
+      records: Number(text.slice(0, digits)),
+      root: root === unknownRoot ? undefined : Buffer.from(root, 'hex'),
+    };
+    return text === textOf(log) ? log : undefined;
   } catch {
     return undefined;
   }
@@ -39,16 +50,16 @@ const read = (path: string): number | undefined => {
 export const openCommittedMark = (database: string): CommittedMark => {
   const path = `${database}.committed`;
   const found = read(path);
-  let highest = found ?? 0;
+  let highest = found?.records ?? 0;
   let file: number | undefined;
   return {
     found,
-    write: (records) => {
-      if (records <= highest) return;
-      highest = records;
+    write: (log) => {
+      if (log.records <= highest) return;
+      highest = log.records;
       try {
         file ??= openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
-        writeSync(file, textOf(records), 0, 'latin1');
+        writeSync(file, textOf(log), 0, 'latin1');
       } catch {
         // A full disk or a failing one: what the file says stays true, it is only less.
       }

@@ -11,6 +11,7 @@ import { openCommittedMark } from './committed-mark.ts';
 import { isBusy, isConstraint, isFatal, isFull, lockWaitMs, logInUse, openSqlite, sqliteColumns } from './dialect.ts';
 import { identityOf, watchOwnFile } from './own-file.ts';
 import { readingDialect } from './reading-connection.ts';
+import { sqliteSchema } from './schema-list.ts';
 import { ThreadEnded } from './worker.ts';
 
 const sync = promisify(fdatasync);
@@ -69,6 +70,7 @@ export const openSqliteEngine = (path: string): Engine => {
       hashes: (query) => requests.hashes(query),
     },
     columns: sqliteColumns,
+    schema: sqliteSchema,
     kindOf: (error) => {
       if (isFatal(error) || error instanceof StoreError) return 'fatal';
       if (isFull(error)) return 'full';
@@ -82,6 +84,9 @@ export const openSqliteEngine = (path: string): Engine => {
       return undefined;
     },
     shared: undefined,
+    outlast: async () => {
+      lasts = true;
+    },
     commit: async (run) => {
       await run('commit');
       if (lasts) await syncLog();

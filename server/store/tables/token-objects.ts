@@ -6,7 +6,7 @@ import type { Integrity } from '../../domain/vault.ts';
 import { recordAttributes } from '../../ports/records.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { membersOf } from './members.ts';
-import { bytes, integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { bytes, integer, long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { bytesOf, flag, parseUsages } from './values.ts';
 
 export const tokenObjectsTables = {
@@ -58,15 +58,17 @@ export const tokenObjectsTables = {
     purge: 'by a step',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
-  tde_requests: plainTable({
+  tde_requests: policyTable({
     columns: {
       id: text({ key: true }),
       fingerprint: text(),
       handles: text(),
       at: long(),
+      row_mac: rowMac,
+      row_version: rowVersion,
     },
     indexes: [{ name: 'tde_requests_by_time', columns: ['at'] }],
-    unauthenticated: 'handles of objects, which are looked up under the rules of who asks',
+    beside: {},
     snapshots: { without: 'requests of their hour' },
     purge: { kept: 'for a week, without a value' },
   }),

@@ -324,7 +324,7 @@ describe('root key on its way to another node', () => {
     object: hex(vector.text('nodeId').replaceAll('-', '')),
     version: 1,
     epoch: vector.number('oldEpoch'),
-    class: 'node',
+    class: 'root-parcel',
     attributes: Buffer.from(`{"rootEpoch":${vector.number('epoch')},"sealed":"${sealed.toString('hex')}"}`),
   });
 

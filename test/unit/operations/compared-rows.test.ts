@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';
 import { decisionNames } from '../../../server/domain/decisions.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
@@ -90,4 +90,49 @@ test('an old row that is put back is found within a minute, and the row is named
   const signed = anchor();
   await sealer.run();
   expect(anchor()).toBe(signed);
+});
+
+describe('a decision that was removed', () => {
+  const path = (): string => join(folder, 'dke.db');
+  const ask = (...statements: readonly string[]): void => {
+    const database = new DatabaseSync(path());
+    for (const statement of statements) database.exec(statement);
+    database.close();
+  };
+  beforeEach(async () => {
+    sealers = await openSealers(path());
+    expect(await sealers.node(true).sealer.inspect()).toEqual({ state: 'intact' });
+    await sealers.store.write((tx) => tx.decisions.set('erasure-covered', '1'));
+    await sealers.store.write((tx) => tx.settings.set('snapshots.last', '1'));
+  });
+
+  test.each(['delete from decisions', "delete from decisions where id = 'erasure-covered'"])(
+    'has no value, also where a setting has its name, after: %s',
+    async (statement) => {
+      const { store } = sealers;
+      ask(statement, "insert into settings (name, value) values ('erasure-covered', '9')");
+      await expect(store.read.decisions.get('erasure-covered')).rejects.toMatchObject({ code: 'key-tampered' });
+      await expect(store.write((tx) => tx.decisions.set('erasure-covered', '2'))).rejects.toMatchObject({
+        code: 'key-tampered',
+      });
+      await store.close();
+      sealers = await openSealers(path());
+      expect(await sealers.node(true).sealer.inspect()).toMatchObject({ state: 'rows-changed' });
+      expect(await sealers.store.read.decisions.get('erasure-covered')).toBeUndefined();
+    },
+  );
+
+  test('is taken from the setting of a version that had no rows for decisions', async () => {
+    await sealers.store.close();
+    // As that version left it: its head is over the rows that it has.
+    ask(
+      'delete from decisions',
+      'delete from row_set',
+      "insert into settings (name, value) values ('erasure-covered', '9')",
+    );
+    sealers = await openSealers(path());
+    await sealers.node(true).sealer.inspect();
+    expect(await sealers.store.read.decisions.get('erasure-covered')).toBe('9');
+    expect(await sealers.store.read.settings.get('erasure-covered')).toBeUndefined();
+  });
 });

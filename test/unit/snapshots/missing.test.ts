@@ -154,6 +154,19 @@ describe('a file that is replaced by an older copy of itself', () => {
     const { items } = await opened.operations.audit.list(administrator, { kind: 'snapshot.keys-erased', limit: 10 });
     expect(items.map(({ details }) => details)).toEqual([{ keys: 1 }, { keys: 1 }]);
   });
+  test.each([
+    ['exported', () => opened.operations.snapshots.export(administrator, snapshotId)],
+    ['opened', () => opened.operations.snapshots.beginOpening(administrator, snapshotId, hand.recovery.id)],
+    ['verified', () => opened.operations.snapshots.verify(administrator, snapshotId, null)],
+  ] as const)('loses them also when the row says that nothing was erased, before it is %s', async (_, use) => {
+    await replace();
+    const rows = await queryStored(opened.folder, 'select counts from snapshots where id = ?', snapshotId);
+    const counts = JSON.parse(String(rows[0]?.counts)) as object;
+    const older = JSON.stringify({ ...counts, erased: 0 });
+    await queryStored(opened.folder, 'update snapshots set counts = ? where id = ?', older, snapshotId);
+    await use();
+    expect(await stored()).toBe('erased');
+  });
   test('or by the file of another snapshot, is neither exported nor opened', async () => {
     await begin('');
     renameSync(away(), path());

@@ -10,7 +10,7 @@ import { differences } from '../../support/sealers.ts';
 const positionOf = (records: number) => ({
   last: { epoch: records, history: `h${records}` },
   records,
-  leaf: 'ab',
+  root: 'ab',
   rows: 1,
 });
 const open = (folder: string, accepts = false) => openNodeState(folder, quietLog, accepts);

@@ -3,8 +3,9 @@
 
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
+import { shortestPassphrase } from '../../../base/passphrase.ts';
 import type { RecoveryKey } from '../api/types.ts';
-import { type MadeRecoveryKey, makeRecoveryKey, shortestPassphrase } from '../recovery/new-recovery-key.ts';
+import { type MadeRecoveryKey, makeRecoveryKey } from '../recovery/new-recovery-key.ts';
 import { Button } from './button.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { CheckField, NameField, TextField } from './field.tsx';

@@ -15,9 +15,6 @@ export interface MadeRecoveryKey {
   readonly publicKey: string;
 }
 
-/** Shorter passphrases can be guessed. */
-export const shortestPassphrase = 12;
-
 const text = (value: string): Bytes => new TextEncoder().encode(value);
 
 /** N = 2^17, r = 8, p = 1: 128 MiB for every guess. */
