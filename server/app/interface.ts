@@ -38,6 +38,8 @@ export interface ServiceOptions {
   readonly signal?: AbortSignal | undefined;
   /** At the first start: gives the value of the first administrator token to the person who has started it, before anything else can fail. */
   readonly showFirstToken?: ((token: string) => void) | undefined;
+  /** Which host this is; as it tells itself when absent. */
+  readonly hostFacts?: (() => string) | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */

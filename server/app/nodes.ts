@@ -1,6 +1,10 @@
 // This node among the nodes of its service, and whether the database is the one that it confirmed changes in.
 
 import { StartError } from '../base/start-error.ts';
+import type { AuditFinding } from '../domain/audit-finding.ts';
+import { isSameHost } from '../domain/host.ts';
+import { everyTenant } from '../domain/tenant.ts';
+import { readHostFacts } from '../native/host-facts.ts';
 import { type AuditSealer, createAuditSealer } from '../operations/audit/seal-audit-log.ts';
 import { compareWithState } from '../operations/nodes/compare-position.ts';
 import { createFleet } from '../operations/nodes/fleet.ts';
@@ -16,6 +20,8 @@ export interface Nodes {
   readonly fleet: ReturnType<typeof createFleet>;
   readonly sealer: AuditSealer;
   readonly quarantine: QuarantineGate;
+  /** Facts of this host. */
+  readonly host: string;
   /** Why this node may not join, or has to leave. */
   fault(): StartError | undefined;
 }
@@ -32,6 +38,19 @@ const schemaFault = (found: string, own: string): StartError =>
     `the database has the schema ${found}, and this version of the service needs ${own}: another version was started on it; all nodes of one ` +
       'database run the same version (docs/upgrade.md)',
   );
+
+/** Nodes of one database notice each other (NodeLink.claim); with the embedded one, the log tells where it was used last. */
+const compareHost = async ({ link, read }: Storage['store'], host: string): Promise<AuditFinding> => {
+  if (link !== undefined) return { state: 'intact' };
+  const [last] = await read.audit.list(everyTenant, { kind: 'service.started', order: 'newest' }, { limit: 1 });
+  const before = last?.details.host;
+  if (typeof before !== 'string' || isSameHost(before, host)) return { state: 'intact' };
+  const expectedIn = `record ${last?.sequence} of its audit log`;
+  return {
+    ...{ state: 'copied', size: await read.audit.size() },
+    differences: [{ what: 'host', found: host, foundIn: 'this host', expected: before, expectedIn }],
+  };
+};
 
 export const createNodes = async (
   {
@@ -51,6 +70,8 @@ export const createNodes = async (
     readonly version: string;
     readonly postgresql: { readonly database: string; readonly host: string; readonly contactMs: number } | undefined;
     readonly acceptDatabase: boolean;
+    /** See ServiceOptions. */
+    readonly hostFacts?: (() => string) | undefined;
     /** What the sinks of the audit log still have. */
     readonly sources: readonly AuditSinkSource[];
     readonly onFatal: (error: StartError) => void;
@@ -79,10 +100,12 @@ export const createNodes = async (
     perform: (work) => fleet.perform('audit', work),
     events,
   });
-  const finding = await compareWithState({ store: fenced, root }, state, {
+  const host = (options.hostFacts ?? readHostFacts)();
+  const compared = await compareWithState({ store: fenced, root }, state, {
     finding: await sealer.inspect(),
     selfId: node.id,
   });
+  const finding = compared.state === 'intact' ? await compareHost(store, host) : compared;
   if (acceptDatabase) {
     if (finding.state !== 'intact') await sealer.accept(finding);
     state.clear();
@@ -96,5 +119,5 @@ export const createNodes = async (
     log,
     missing: createMissingRecords({ store, ring }, options.sources),
   });
-  return { fleet, sealer, quarantine, fault: () => fault };
+  return { fleet, sealer, quarantine, host, fault: () => fault };
 };

@@ -125,7 +125,7 @@ export const createStart = (
       }),
     () =>
       lifecycle.start('the audit record of the run', {
-        start: () => record('service.started', runDetails(all, options)),
+        start: () => record('service.started', { ...runDetails(all, options), host: nodes.host }),
         stop: () => record('service.stopped', {}),
       }),
     () => tellCertificate(all, options, record),

@@ -19,6 +19,7 @@ import { openNodeState } from '../store/node-state.ts';
 import type { PostgresOptions } from '../store/postgres/engine.ts';
 import { lockDirectory } from '../store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from '../store/store.ts';
+import { lockInstance } from './instance-lock.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { isRestoreCutOff } from './restore-journal.ts';
 import { databaseOf } from './start-errors.ts';
@@ -81,6 +82,19 @@ const readNodeId = (path: string, make: () => string): string => {
   return id;
 };
 
+/** A file that cannot be read now is as it was. */
+const lastGood = (first: string, read: () => string): (() => string) => {
+  let known = first;
+  return () => {
+    try {
+      known = read();
+    } catch {
+      // The next connection trusts the same authorities as the one before.
+    }
+    return known;
+  };
+};
+
 export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
   if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
   if (ca !== undefined) checkFile(ca, 'public');
@@ -88,7 +102,7 @@ export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Confi
     ...place,
     // Read at every connection, so that it can be changed while the service runs. The protocol's client takes text.
     password: passwordFile === undefined ? undefined : () => readFileSync(passwordFile, 'utf8').trim(),
-    ca: ca === undefined ? undefined : readPem(ca),
+    ca: ca === undefined ? undefined : lastGood(readPem(ca), () => readPem(ca)),
   };
 };
 
@@ -96,6 +110,14 @@ export const copiedFault = (path: string): StartError =>
   new StartError(
     'store',
     `another server runs as this node: if this data directory is a copy, delete ${path}, and it joins as a node of its own; nothing was changed`,
+  );
+
+/** Nodes of one database have locks in it. */
+const copiedServiceFault = (dataDirectory: string): StartError =>
+  new StartError(
+    'store',
+    `another server of this host runs with a copy of ${dataDirectory}, or this is the copy: stop one of them; for a clone on purpose, see docs/operations.md ` +
+      '(Another host, or a copy); nothing was changed',
   );
 
 /** What tells a data directory from a copy of it: the file of the node's id, as its file system knows it. */
@@ -194,6 +216,11 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
     path: nodePath,
     directory: directoryOf(nodePath),
   };
+  if (store.link === undefined) {
+    const release = await lockInstance(join(dataDirectory, 'instance'), log);
+    if (release === undefined) throw copiedServiceFault(dataDirectory);
+    lifecycle.opened('the lock of the instance', release);
+  }
   await claimNode(store, node);
   for (const standby of (await store.link?.asynchronousStandbys().catch(() => [])) ?? [])
     log.warn(

@@ -35,7 +35,8 @@ export const auditKinds = {
   'service.started': {
     severity: 'info',
     activity: 'start',
-    fields: ['node', 'version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
+    /** `host`: hashes that tell this host from another one. */
+    fields: ['node', 'host', 'version', 'rootEpoch', 'rootProvider', 'failedUnseals', 'fileSystem', 'erasure'],
   },
   'service.stopped': { severity: 'info', activity: 'stop', fields: ['node'] },
   /** In place of a former one, which clients may trust. */

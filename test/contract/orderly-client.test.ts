@@ -1,10 +1,15 @@
 // Connections to PostgreSQL with several concurrent queries.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
+import { tlsOf } from '../../server/store/postgres/engine.ts';
 import { OrderlyClient } from '../../server/store/postgres/orderly-client.ts';
+import { makeAuthority } from '../support/authority.ts';
 import { freshDatabase, onPostgresql } from '../support/test-store.ts';
 
 if (!onPostgresql) console.log('left out on SQLite: connections to PostgreSQL');
@@ -74,4 +79,48 @@ describe.runIf(onPostgresql)('a connection', () => {
       rmSync(folder, { recursive: true, force: true });
     }
   });
+});
+
+test('each connection trusts the authorities that the file has then', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-database-ca-'));
+  const [first, second] = [makeAuthority(folder, 'first'), makeAuthority(folder, 'second')];
+  let serving = first;
+  let trusted = first;
+  const secured: string[] = [];
+  // Answers the request for TLS, makes the handshake, and ends the connection.
+  const server = createServer((socket) => {
+    socket.once('data', () => {
+      socket.write('S');
+      const { certificate, key } = serving.issue({ commonName: 'db', names: ['IP:127.0.0.1'], usage: 'serverAuth' });
+      const secure = new TLSSocket(socket, {
+        isServer: true,
+        cert: readFileSync(certificate),
+        key: readFileSync(key),
+      });
+      secure
+        .on('error', () => undefined)
+        .once('data', () => {
+          secured.push(serving.certificate);
+          secure.destroy();
+        });
+    });
+    socket.on('error', () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ssl = tlsOf(() => readFileSync(trusted.certificate, 'utf8'));
+  const place = { host: '127.0.0.1', port, user: 'dke', database: 'dke', ssl };
+  const refusal = (): Promise<string> => new OrderlyClient(place).open().then(() => '', String);
+  try {
+    await refusal();
+    serving = second;
+    expect(await refusal()).toMatch(/certificate|self.signed|unable to verify/i);
+    trusted = second;
+    await refusal();
+    expect(secured).toEqual([first.certificate, second.certificate]);
+  } finally {
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

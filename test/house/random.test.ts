@@ -15,6 +15,8 @@ const declared: Readonly<Record<string, string>> = {
   'provider/mariadb/secret.c': 'the kernel itself; the plugin has no other generator',
   'provider/install/files.ts': 'names of temporary files',
   'provider/install/guids.ts': 'a key of this run, which goes with it',
+  'server/app/instance-lock.ts':
+    'what two copies of a data directory have in common, and a question that is asked once',
   'server/base/ids.ts': 'identifiers of rows, which the store refuses when they are there',
   'server/diagnostics/endpoint/checks/round-trip.ts': 'data of a check',
   'server/diagnostics/endpoint/probe.ts': 'the identifier of a request of a check',

@@ -314,6 +314,14 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     fleet.relay.moveTo(promoted.socket);
     fleet.relay.cut(failover === 'unfenced' ? 'dke link' : '');
     log(`the standby is the primary (${failover})`);
+    // Before any confirmation: what a node must know of the failover is on its disk.
+    for (const member of members) {
+      const how = pick(['stays', 'restart', 'kill'] as const);
+      if (how === 'stays') continue;
+      log(`${how} ${member.name} after the failover`);
+      await member.stop(how === 'kill' ? 'SIGKILL' : undefined);
+      await startAgain(member);
+    }
     if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
   };
   /** Every node has noticed lost changes, so every node must stop. */

@@ -70,6 +70,7 @@ export const openTestService = async (
     readonly toml?: string;
     readonly acceptDatabase?: boolean;
     readonly logState?: Parameters<typeof openService>[0]['logState'];
+    readonly hostFacts?: () => string;
     readonly showFirstToken?: (token: string) => void;
   } = {},
 ): Promise<OpenedService> => {
@@ -97,6 +98,7 @@ export const openTestService = async (
       fatal.push(error);
     },
     showFirstToken: options.showFirstToken,
+    hostFacts: options.hostFacts,
     // What Argon2id does with more is the same, and takes a second on a busy machine.
     passwordParameters: { memory: 1024, passes: 1 },
     connection: { peerOf: () => null, afterSent: () => undefined },

@@ -1393,7 +1393,7 @@ export type Quarantine = {
   readonly quarantined: boolean;
   readonly reason: string | null;
   /** older: records up to the checkpoint next to the root key are missing; incomplete: confirmed records after it are missing; changed: records differ from those that were signed; restored: a backup of the service was restored */
-  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | null;
+  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | 'copied' | null;
   /** Current number of records in the audit log. */
   readonly size: number | null;
   /** Number of records at the checkpoint next to the root key. */

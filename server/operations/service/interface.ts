@@ -83,9 +83,9 @@ export interface QuarantineState {
   /**
    * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were signed. `rows-changed`: policy rows were restored,
    * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover. `restored`: a backup of the service was
-   * restored.
+   * restored. `copied`: the data directory was used on another host, where it may still be in use.
    */
-  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | null;
+  readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | 'copied' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
   readonly size: number | null;
   readonly expected: number | null;

@@ -39,25 +39,28 @@ const describe = (place: string, finding: Unsound): string =>
     ? `${place} lacks changes that were confirmed: its audit log has ${finding.size} records and had ${finding.expected}; its write-ahead ` +
       `log (${place}-wal) is damaged or missing, or an older copy was restored; stop the service and restore the newer files, or confirm ` +
       'that this database is to be used'
-    : finding.state === 'restored' && finding.at === null
-      ? `how new ${place} must be is not known: the root key was restored, and no checkpoint of the audit log is beside it; if this is an older ` +
-        'database, later changes, including revocations, are lost; confirm that it is to be used'
-      : finding.state === 'restored'
-        ? `${place} was restored from a backup of ${finding.at}: later changes, including revocations, are lost (dke quarantine show ` +
-          'lists those that the sinks of the audit log have); confirm that it is to be used, and repeat the missing changes'
-        : finding.state === 'older'
-          ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
-            'service and restore the newer database, or confirm that this one was restored on purpose'
-          : finding.state === 'lost-changes'
-            ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
-              'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
-            : finding.state === 'rows-changed'
-              ? `${place} has rows that differ from those that the service wrote last, or another schema: older rows were restored, or rows, triggers or other ` +
-                `objects were removed or added` +
-                `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
-                'or confirm that this one is to be used'
-              : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
-                'service; stop the service and restore the right database, or confirm that this one is to be used';
+    : finding.state === 'copied'
+      ? `${place} was used on another host last, and the service there may still run: if this is a copy, or the other one may start again, stop this one; ` +
+        'if the data directory was moved, or is a clone on purpose, confirm it: its audit log continues under a new name (docs/operations.md)'
+      : finding.state === 'restored' && finding.at === null
+        ? `how new ${place} must be is not known: the root key was restored, and no checkpoint of the audit log is beside it; if this is an older ` +
+          'database, later changes, including revocations, are lost; confirm that it is to be used'
+        : finding.state === 'restored'
+          ? `${place} was restored from a backup of ${finding.at}: later changes, including revocations, are lost (dke quarantine show ` +
+            'lists those that the sinks of the audit log have); confirm that it is to be used, and repeat the missing changes'
+          : finding.state === 'older'
+            ? `${place} is older than its last checkpoint: its audit log has ${finding.size} records and had ${finding.expected}; stop the ` +
+              'service and restore the newer database, or confirm that this one was restored on purpose'
+            : finding.state === 'lost-changes'
+              ? `${place} lacks confirmed changes, as after a failover to a standby that lagged behind; restore the newest database, or confirm on each ` +
+                'node that this one is to be used, and repeat the missing changes (the sinks of the audit log have their records)'
+              : finding.state === 'rows-changed'
+                ? `${place} has rows that differ from those that the service wrote last, or another schema: older rows were restored, or rows, triggers or other ` +
+                  `objects were removed or added` +
+                  `${finding.older.length === 0 ? '' : ` (older: ${finding.older.join(', ')})`}; stop the service and restore the right database, ` +
+                  'or confirm that this one is to be used'
+                : `${place} does not match the checkpoint next to the root key: its audit log was changed, or belongs to another ` +
+                  'service; stop the service and restore the right database, or confirm that this one is to be used';
 
 /** The code that an operator must enter: only those who can use the service's host know it. */
 const createConfirmationCode = ({

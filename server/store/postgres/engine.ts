@@ -42,8 +42,8 @@ export interface PostgresOptions {
   readonly database: string;
   /** Reads the password at every connection; undefined: none is needed. */
   readonly password: (() => string) | undefined;
-  /** PEM; undefined: no TLS, for a socket or a host that is trusted with everything. */
-  readonly ca: string | undefined;
+  /** Reads the PEM at every connection; undefined: no TLS, for a socket or a host that is trusted with everything. */
+  readonly ca: (() => string) | undefined;
   /** Connections that read. */
   readonly readers: number;
   /** How long this side waits for an answer; the usual time when absent. */
@@ -95,6 +95,14 @@ interface Connections {
   readonly lineage: Lineage;
 }
 
+/** pg copies the options for each connection, and so reads the authorities again: they can be changed while the service runs. */
+export const tlsOf = (ca: () => string): { readonly ca: string; readonly minVersion: 'TLSv1.2' } => ({
+  get ca() {
+    return ca();
+  },
+  minVersion: 'TLSv1.2',
+});
+
 const openConnections = (options: PostgresOptions): Connections => {
   const { host, port, user, database, password, ca, readers, answerMs = answerTimeoutMs } = options;
   const lineage = createLineage();
@@ -107,7 +115,7 @@ const openConnections = (options: PostgresOptions): Connections => {
     user,
     database,
     ...(password === undefined ? {} : { password }),
-    ...(ca === undefined ? {} : { ssl: { ca, minVersion: 'TLSv1.2' as const } }),
+    ...(ca === undefined ? {} : { ssl: tlsOf(ca) }),
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: answerMs,

@@ -8,7 +8,7 @@ export const quarantineSchema = z
     quarantined: z.boolean(),
     reason: z.string().nullable(),
     finding: z
-      .enum(['older', 'incomplete', 'changed', 'rows-changed', 'lost-changes', 'restored'])
+      .enum(['older', 'incomplete', 'changed', 'rows-changed', 'lost-changes', 'restored', 'copied'])
       .nullable()
       .openapi({
         description:

@@ -1,0 +1,95 @@
+// A copy of a data directory: beside the original on one host, and on another host.
+import { createHash } from 'node:crypto';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { isSameHost } from '../../../server/domain/host.ts';
+import { readHostFacts } from '../../../server/native/host-facts.ts';
+import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import { onSqlite } from '../../support/test-store.ts';
+
+const undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+});
+const open = async (options: Parameters<typeof openTestService>[0]): Promise<OpenedService> => {
+  const opened = await openTestService(options);
+  undo.push(() => opened.stop());
+  return opened;
+};
+const folderOf = (name: string): string => {
+  const folder = mkdtempSync(join(tmpdir(), `dke-${name}-`));
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+};
+
+test.each([
+  ['nothing is known of one of them', '', 'machine=a interface=b', true],
+  ['all is the same', 'machine=a interface=b', 'machine=a interface=b', true],
+  ['one interface stays', 'machine=a interface=b interface=c', 'machine=a interface=c interface=d', true],
+  ['another machine id', 'machine=a interface=b', 'machine=e interface=b', false],
+  ['no interface stays', 'machine=a interface=b', 'machine=a interface=d', false],
+])('hosts are compared by what both know: %s', (_, before, now, same) => {
+  expect(isSameHost(before, now)).toBe(same);
+});
+
+test('a host says the same of itself each time, and no value that others could use', () => {
+  const facts = readHostFacts();
+  expect(readHostFacts()).toBe(facts);
+  expect(facts).toMatch(/^((machine|interface)=[0-9a-f]{16}( |$))*$/);
+});
+
+test.runIf(onSqlite('a copy of the embedded database'))(
+  'a data directory that was used on another host is in quarantine, and a restart ends it not; once it is accepted, its log has another name',
+  async () => {
+    const folder = folderOf('copied');
+    const hostFacts = () => 'machine=there';
+    const first = await openTestService({ folder, hostFacts: () => 'machine=here' });
+    const { origin } = await first.operations.audit.log();
+    await first.stop();
+    for (let round = 0; round < 2; round += 1) {
+      const copy = await open({ folder, hostFacts });
+      expect(await copy.operations.quarantine.get(administrator)).toMatchObject({
+        ...{ quarantined: true, finding: 'copied' },
+        differences: [{ what: 'host', found: 'machine=there', expected: 'machine=here' }],
+      });
+      await copy.stop();
+    }
+    const accepted = await open({ folder, hostFacts, acceptDatabase: true });
+    expect((await accepted.operations.audit.log()).origin).not.toBe(origin);
+    await accepted.stop();
+    const next = await open({ folder, hostFacts });
+    expect(await next.operations.quarantine.get(administrator)).toMatchObject({ quarantined: false });
+  },
+);
+
+test.runIf(onSqlite('a copy of the embedded database'))(
+  'a copy does not start beside the original; a process that only has the name keeps nothing from starting',
+  async () => {
+    const first = await open({});
+    const folder = folderOf('beside');
+    cpSync(first.config.dataDirectory, join(folder, 'dke-data'), { recursive: true });
+    chmodSync(join(folder, 'dke-data'), 0o700);
+    await expect(openTestService({ folder })).rejects.toThrow('another server of this host runs with a copy');
+    await first.stop();
+
+    const value = readFileSync(join(folder, 'dke-data', 'instance'), 'utf8').trim();
+    const name = createHash('sha256').update(`dke instance name ${value}`).digest('hex').slice(0, 40);
+    const other = createServer((socket) =>
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .end('none'),
+    );
+    await new Promise<void>((resolve) => {
+      other.listen(`\0dke-${name}`, resolve);
+    });
+    undo.push(() => new Promise((resolve) => other.close(resolve)));
+    const copy = await open({ folder });
+    expect(copy.complaints.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('does not answer: copies of the data directory are not noticed'),
+    );
+  },
+);
