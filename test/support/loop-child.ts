@@ -132,7 +132,7 @@ const answers: Readonly<Record<Extract<LoopQuestion, string>, () => unknown>> = 
 };
 process.on('message', (question: LoopQuestion) => {
   const given = typeof question === 'string' ? answers[question]() : answerOpening(question.opening, recovery.key);
-  Promise.resolve(given).then((answer) => process.connected && process.send?.({ answer }));
+  void Promise.resolve(given).then((answer) => process.connected && process.send?.({ answer }));
 });
 process.once('disconnect', () => process.exit());
 process.send?.({

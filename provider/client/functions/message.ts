@@ -45,9 +45,9 @@ const init = (session: Session, kind: Kind, mechanism: Mechanism | null, handle:
 };
 
 /** Ends the operation. A message that was started completes first. */
-const final = (session: Session, kind: Kind): void => {
+const final = (session: Session, kind: Kind): Later<void> => {
   if (session[kind]?.inMessage) throw operationActive();
-  step(session, kind, true, () => undefined);
+  return step(session, kind, true, () => undefined);
 };
 
 const sealed = (later: Later<MessageStep>): Later<{ ciphertext: BytesOutput; parameter: MessageResult }> => {
@@ -95,9 +95,10 @@ export const message = {
           : operation.whole(parameter, associatedData, ciphertext, plaintext),
       ),
     ),
-  C_DecryptMessageBegin: (session, { parameter, associatedData }) => {
-    stepOn(session, 'messageDecrypt', (operation) => operation.begin(parameter, associatedData));
-  },
+  C_DecryptMessageBegin: (session, { parameter, associatedData }) =>
+    stepOn(session, 'messageDecrypt', (operation): Later<void> => {
+      operation.begin(parameter, associatedData);
+    }),
   C_DecryptMessageNext: (session, { parameter, ciphertextPart, plaintextPart, flags }) =>
     opened(
       stepOn(session, 'messageDecrypt', (operation) =>

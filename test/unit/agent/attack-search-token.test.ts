@@ -101,7 +101,7 @@ class Caller {
   }
 
   end(): void {
-    this.#application.end();
+    void this.#application.end();
     this.#agent.connection.application = null;
   }
 
