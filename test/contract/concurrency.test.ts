@@ -158,7 +158,7 @@ const tables: Readonly<Record<string, string>> = {
 };
 /** Codes, secrets and values that are sealed again each time; marks of use; and the service's own changes. */
 const ignoredColumns =
-  /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|counts|signer|unrecoverable_at)$/;
+  /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|state_size|counts|signer|unrecoverable_at)$/;
 /** Columns of notifications that depend on the clock. */
 const byTheClock = /^(stage|severity|harm_at|details|raised_at|resolved_at)$/;
 const byItself: ReadonlySet<string> = new Set([

@@ -55,6 +55,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'externalKeyStores.list': [],
   'approvals.list': ['state=pending', `subjectId=${keyId}`],
   'snapshots.list': ['state=available'],
+  'copies.list': ['kind=exported-snapshot', 'left=true'],
   'notifications.list': [
     'state=resolved',
     'state=open',
@@ -95,6 +96,7 @@ const tables: Readonly<Record<string, string>> = {
   'externalKeyStores.list': 'external_key_stores',
   'approvals.list': 'approvals',
   'snapshots.list': 'snapshots',
+  'copies.list': 'outside_copies',
   'notifications.list': 'notifications',
   'audit.list': 'audit_events',
   'audit.checkpoints': 'audit_checkpoints',

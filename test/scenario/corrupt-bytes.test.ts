@@ -19,6 +19,7 @@ test('the files of a service are the known ones; any other file is also checked 
     'dke-data/dke.db-shm',
     'dke-data/dke.db-wal',
     'dke-data/dke.db.committed',
+    'dke-data/instance',
     'dke-data/node',
     'dke-data/root.key',
     'dke-data/root.key.checkpoint',

@@ -278,6 +278,8 @@ describe('the master key of one database', () => {
         cpSync(join(backup, 'dke-data'), data, { recursive: true });
         chmodSync(data, 0o700);
         cpSync(join(site.server.dataDirectory, 'root.key'), join(data, 'root.key'), { force: true });
+        // As on another host: beside the original, no copy starts.
+        rmSync(join(data, 'instance'), { force: true });
         await expect(startServerProcess({ folder })).rejects.toMatchObject({
           exitCode: 6,
           message: expect.stringMatching(/root key/),

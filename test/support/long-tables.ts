@@ -76,6 +76,11 @@ const longTables = (
       `${id('s')}, ${t}, 'made', case when n % 1000 = 0 then 'available' else 'purged' end, 1, 1, '[]', ''`,
     ],
     [
+      'outside_copies',
+      'id, kind, tenant_id, snapshot_id, at, actor_id, actor_name, state_from, state_until, destroyed_at, row_mac',
+      `${id('c')}, 'exported-snapshot', ${t}, ${id('s')}, 1, 'a', 'a', 1, 1, case when n % 1000 > 2 then 1 end, ''`,
+    ],
+    [
       'notifications',
       'id, tenant_id, kind, subject_kind, subject_id, subject_name, severity, stage, harm_at, details, raised_at, resolved_at',
       `${id('n')}, ${t}, case when n % 1000 < 2 then 'endpoint.credential-due' else 'master-key.rotation-due' end, 'key', ${id('s')}, 's', 'low', 1, n, '{}', 1, case when n % 2 = 0 then 1 end`,

@@ -30,6 +30,7 @@ export const outsideCopies: SchemaMigration = {
     const index = (name: string, columns: string[]) =>
       db.schema.createIndex(name).on('outside_copies').columns(columns);
     await index('outside_copies_by_tenant', ['tenant_id', 'id']).execute();
+    await index('outside_copies_by_kind', ['kind', 'id']).execute();
     await index('outside_copies_by_snapshot', ['snapshot_id', 'id']).execute();
     await index('outside_copies_left', ['id']).where(sql.raw<boolean>('"destroyed_at" is null')).execute();
   },

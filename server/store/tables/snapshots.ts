@@ -103,6 +103,7 @@ export const snapshotsTables = {
     },
     indexes: [
       { name: 'outside_copies_by_tenant', columns: ['tenant_id', 'id'] },
+      { name: 'outside_copies_by_kind', columns: ['kind', 'id'] },
       { name: 'outside_copies_by_snapshot', columns: ['snapshot_id', 'id'] },
       { name: 'outside_copies_left', columns: ['id'], where: '"destroyed_at" is null' },
     ],

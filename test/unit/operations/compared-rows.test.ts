@@ -55,7 +55,7 @@ test('an old row that is put back is found within a minute, and the row is named
     await tx.tenants.update({ ...tenant, state: 'suspended' });
   });
   await sealer.checkpoint();
-  expect(parseCheckpoint(anchor() ?? '')?.rows?.version).toBe(4);
+  expect(parseCheckpoint(anchor() ?? '')?.rows?.version).toBe(5);
 
   pass(61_000);
   await sealer.run();
@@ -77,7 +77,7 @@ test('an old row that is put back is found within a minute, and the row is named
         differences: [
           {
             ...{
-              what: 'code of the policy rows in version 4',
+              what: 'code of the policy rows in version 5',
               foundIn: `its ${decisionNames.length + 1} policy rows`,
               expectedIn: 'its table row_set',
             },
