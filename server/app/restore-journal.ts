@@ -2,12 +2,15 @@
 // without a database, everything that the restore has made is undone by the next one, and no service starts. The caller has the lock of the data directory.
 
 import { hash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeDurably, syncFolder, writeDurably } from '../base/durable-files.ts';
 
 export interface RestoreJournal {
-  /** Outside of the data directory, and not there before. With a digest: not one that a person has written since. */
+  /**
+   * Outside of the data directory, and not there before. With a digest: not one that a person has written since. What is older than the journal, a
+   * person has moved there since.
+   */
   readonly files: readonly { readonly path: string; readonly digest: string | null }[];
   /** The first folder that was made for the data directory; null: it was there. */
   readonly folder: string | null;
@@ -50,8 +53,13 @@ const readJournal = (path: string): RestoreJournal => {
 export const undoRestore = (dataDirectory: string): string | null => {
   const journal = journalPath(dataDirectory);
   const { files, folder } = readJournal(journal);
+  const begunAt = statSync(journal).mtimeMs;
   for (const { path, digest } of files)
-    if (existsSync(path) && (digest === null || digestOf(readFileSync(path)) === digest)) removeDurably(path);
+    if (
+      existsSync(path) &&
+      (digest === null ? statSync(path).mtimeMs >= begunAt : digestOf(readFileSync(path)) === digest)
+    )
+      removeDurably(path);
   for (const name of readdirSync(dataDirectory))
     if (name !== 'lock' && join(dataDirectory, name) !== journal)
       rmSync(join(dataDirectory, name), { recursive: true, force: true });

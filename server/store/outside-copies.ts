@@ -36,6 +36,24 @@ export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows):
       if (after !== undefined) query = query.where('id', '<', after);
       return (await query.execute()).map(load);
     },
+    left: async () => {
+      // Without a condition: what the database leaves out would be taken as destroyed. Rows of this table are never removed.
+      const all = (await db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').execute()).map(load);
+      const there = new Set(all.map(({ id }) => id));
+      const unknown = {
+        kind: 'exported-snapshot',
+        at: 0,
+        stateFrom: 0,
+        stateUntil: ever,
+        integrity: 'tampered',
+      } as const;
+      return [
+        ...all.filter(({ destroyedAt, integrity }) => destroyedAt === null || integrity !== 'ok'),
+        ...policyRows
+          .known('outside_copies')
+          .flatMap((id) => (there.has(id) ? [] : [newOutsideCopy({ id, ...unknown })])),
+      ];
+    },
     insert,
     update: async (copy) => {
       refuseTampered(copy);

@@ -54,6 +54,8 @@ export interface LongRead {
 export interface PolicyRows {
   /** Whether this process has seen rows of the table. */
   knows(table: PolicyTable): boolean;
+  /** Ids of the rows that this process knows, in a unit of work: other reads may be of an earlier state of the database, and know of none. */
+  known(table: PolicyTable): readonly string[];
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** The same; false, and nothing is changed, when there is one of this id. */
@@ -238,6 +240,7 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
   };
   return {
     knows: (table) => versionsOf(state, table).size > 0,
+    known: (table) => (as === 'transaction' ? [...versionsOf(state, table).keys()] : []),
     integrity,
     insert: async (table, row) => {
       const version = await versionNow();

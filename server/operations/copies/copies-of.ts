@@ -14,11 +14,8 @@ type Reads = Pick<Repositories, 'keys' | 'tenants' | 'outsideCopies' | 'audit' |
 const mostItems = 100;
 
 /** Files that left the service and are not known to be destroyed. */
-export const filesLeft = async (from: Pick<Repositories, 'outsideCopies'>): Promise<readonly OutsideCopy[]> => {
-  const left: OutsideCopy[] = [];
-  for await (const copy of each((window) => from.outsideCopies.list({ left: true }, window), byId)) left.push(copy);
-  return left;
-};
+export const filesLeft = (from: Pick<Repositories, 'outsideCopies'>): Promise<readonly OutsideCopy[]> =>
+  from.outsideCopies.left();
 
 /** A key or a tenant, for whose time a file may have been made. */
 interface Held {

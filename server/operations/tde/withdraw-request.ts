@@ -2,6 +2,7 @@
 // If the request comes later, it is refused. If it was carried out, what it created is destroyed: its handle was never returned. Another
 // process of the database may have found it by its label and used it; then data may depend on it, and it stays.
 
+import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { destroyKeyIn } from '../keys/destroy-master-key.ts';
 import { destroyedBy, destroyValueIn } from './destroy-token-object.ts';
@@ -19,11 +20,17 @@ export const withdrawRequest = (
     const outcome = await store.write((tx) => {
       afterCommit.length = 0;
       return withdrawOnce(tx, caller, key, clock.now(), async (created) => {
-        for (const { id, tenantId } of created)
-          if (((await tx.keys.stored(tenantId, id))?.lastUsedAt ?? null) !== null) return false;
+        // Which keys these are, and whether they are keys, verified rows say: what is destroyed here has no rule, and is erased from snapshots, too.
+        for (const { id, tenantId, integrity } of created) {
+          if (integrity !== 'ok')
+            throw new ServiceError('key-tampered', 'the stored object of the key was changed from outside', {
+              hint: 'compare the database with a backup; dke verify names every such row',
+            });
+          if (((await tx.keys.get(tenantId, id))?.lastUsedAt ?? null) !== null) return false;
+        }
         for (const object of created) {
           const { id, tenantId, handle } = object;
-          if ((await tx.keys.stored(tenantId, id)) === undefined) {
+          if ((await tx.keys.get(tenantId, id)) === undefined) {
             await destroyValueIn(tx, caller, object, clock.now());
             afterCommit.push(() => directory.renew({ objects: [handle] }));
           } else {

@@ -27,7 +27,10 @@ beforeAll(async () => {
   ids.group = registered.groupId;
   ids.application = caller.application.id;
   ids.tdeVault = (await operations.tdeGroups.get(administrator, ids.group)).vaultId;
-  const made = await operations.tde.generateKey(caller, masterKey('MK'));
+  const made = await operations.tde.generateKey(
+    { ...caller, once: { key: 'of MK', fingerprint: 'MK' } },
+    masterKey('MK'),
+  );
   ids.masterKey = made.id;
   handle = made.handle;
 });
@@ -59,6 +62,7 @@ const tried: readonly (readonly [string, readonly Changed[], () => Promise<unkno
     [tdeVault, application, ownKey, object],
     () => opened.operations.tde.destroyObject(caller, handle),
   ],
+  ['a database withdraws its request', [ownKey, object], () => opened.operations.tde.withdraw(caller, 'of MK')],
   [
     'a person destroys a master key',
     [tdeVault, application],
@@ -156,7 +160,6 @@ const asStored: Readonly<Record<string, string>> = {
   'operations/snapshots/restore-materials.ts': 'compares the integrity itself before it decides',
   'operations/snapshots/restore-rows.ts': 'shows the name of a vault',
   'operations/snapshots/restore-snapshot.ts': 'asks whether a tenant is there, and renews what is in memory',
-  'operations/tde/withdraw-request.ts': 'asks whether a key was used',
   'operations/tenants/purge-steps.ts': 'ends them, whatever they say',
 };
 
