@@ -776,6 +776,7 @@ CREATE UNIQUE INDEX notifications_open ON public.notifications USING btree (kind
 CREATE INDEX notifications_resolved ON public.notifications USING btree (id) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX notifications_resolved_of_kind ON public.notifications USING btree (kind, id) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX notifications_resolved_of_tenant ON public.notifications USING btree (tenant_id, id) WHERE (resolved_at IS NOT NULL);
+CREATE INDEX outside_copies_by_kind ON public.outside_copies USING btree (kind, id);
 CREATE INDEX outside_copies_by_snapshot ON public.outside_copies USING btree (snapshot_id, id);
 CREATE INDEX outside_copies_by_tenant ON public.outside_copies USING btree (tenant_id, id);
 CREATE INDEX outside_copies_left ON public.outside_copies USING btree (id) WHERE (destroyed_at IS NULL);

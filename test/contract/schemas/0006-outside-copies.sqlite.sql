@@ -98,6 +98,7 @@ CREATE TABLE "snapshot_exports" ("id" text primary key, "snapshot_id" text not n
 CREATE INDEX "snapshot_exports_by_snapshot" on "snapshot_exports" ("snapshot_id", "id");
 CREATE TABLE "outside_copies" ("id" text primary key, "kind" text not null, "tenant_id" text, "snapshot_id" text, "at" integer not null, "actor_id" text not null, "actor_name" text not null, "state_from" integer not null, "state_until" integer not null, "state_size" integer, "erased_until" integer, "erased_size" integer, "oldest_root_epoch" integer, "root_epoch" integer, "destroyed_at" integer, "row_mac" text not null, "row_version" integer default 0 not null);
 CREATE INDEX "outside_copies_by_tenant" on "outside_copies" ("tenant_id", "id");
+CREATE INDEX "outside_copies_by_kind" on "outside_copies" ("kind", "id");
 CREATE INDEX "outside_copies_by_snapshot" on "outside_copies" ("snapshot_id", "id");
 CREATE INDEX "outside_copies_left" on "outside_copies" ("id") where "destroyed_at" is null;
 CREATE TABLE "snapshot_openings" ("id" text primary key, "snapshot_id" text not null references "snapshots" ("id"), "actor_id" text not null, "expires_at" integer not null);
