@@ -60,7 +60,9 @@ export const putInPlaceSoon = async (draft: string, path: string): Promise<void>
 /** Replaces a file as a whole: after a crash it is the old one or the new one. */
 export const replaceFile = (path: string, content: string | Uint8Array, mode?: number): void => {
   const draft = `${path}.new`;
-  writeDurably(draft, content, mode === undefined ? {} : { mode });
+  // A new one: on a disk of others, a link could be in its place.
+  rmSync(draft, { force: true });
+  writeDurably(draft, content, mode === undefined ? { flag: 'wx' } : { mode, flag: 'wx' });
   putInPlace(draft, path);
 };
 

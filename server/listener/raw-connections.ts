@@ -5,7 +5,7 @@
 // Who can choose it: every peer that reaches the port. What proves it: a request that was authenticated (base/connection-proof.ts); until then a
 // connection is a stranger's. How many: `most`, of which strangers have three quarters, an address or its /64 an eighth, a /48 a quarter, and a
 // caller a quarter. At a limit, the connection that has been idle longest gives way to the new one, among those that the limit is about: a stranger
-// competes with strangers, and with its own address first. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
+// competes with strangers, and with its own address first; of strangers, the network that has the most gives way. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
 // does not take. Behind a balancer that tells no addresses, all strangers are one.
 
 import type { Server } from 'node:https';
@@ -136,12 +136,17 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
     const first = group.open.size < limit ? undefined : oldest(group);
     if (first !== undefined) giveWay(first, name);
   };
-  /** Of the address that has the most. */
+  /** Of the network that has the most, and in it of the address: one customer has many of IPv6. */
   const oldestStranger = (): Open | undefined => {
-    let largest: Group | undefined;
-    for (const group of groups.values())
-      if (group.name.startsWith('address ') && group.open.size > (largest?.open.size ?? 0)) largest = group;
-    return largest === undefined ? oldest(strangers) : oldest(largest);
+    let largest: { readonly first: Open; readonly network: number; readonly address: number } | undefined;
+    for (const group of groups.values()) {
+      const first = group.name.startsWith('address ') ? oldest(group) : undefined;
+      if (first === undefined) continue;
+      const [network, address] = [first.groups.at(-1)?.open.size ?? 0, group.open.size];
+      const more = network - (largest?.network ?? 0) || address - (largest?.address ?? 0);
+      if (more > 0) largest = { first, network, address };
+    }
+    return largest === undefined ? oldest(strangers) : largest.first;
   };
   /** Undefined: everything is in use. */
   const givesWayToAnyone = (): Open | undefined => {

@@ -9,6 +9,7 @@
 
 import {
   closeSync,
+  constants,
   createReadStream,
   existsSync,
   fstatSync,
@@ -61,6 +62,20 @@ const parseLine = (line: string): Readonly<Record<string, unknown>> => {
 
 /** Of a file whose log cannot be told. */
 const unnamed = 'unnamed';
+
+/**
+ * Of the log, and no other file of the service's user: who has the disk could put a link in its place,
+ * and what it names would be cut off and written to.
+ */
+const openOwn = (path: string): number => {
+  const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
+  try {
+    return openSync(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+    throw new Error(`${path} is a symbolic link: remove it, or name the file itself`, { cause: error });
+  }
+};
 
 /** The log that a file is of, and the end of its whole lines; a line that was cut off is removed. */
 const readContent = (fd: number): Content => {
@@ -177,7 +192,7 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
   /** The file of this log, and what it has. */
   const open = (log: string): { readonly fd: number; readonly content: Content } => {
     // Opened again each time: a file that was moved away gets nothing more.
-    const fd = openSync(path, 'a+', 0o600);
+    const fd = openOwn(path);
     try {
       const content = readContent(fd);
       if (content.log === undefined || content.log === log) return { fd, content };
@@ -187,7 +202,7 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
       throw error;
     }
     closeSync(fd);
-    return { fd: openSync(path, 'a+', 0o600), content: nothing };
+    return { fd: openOwn(path), content: nothing };
   };
 
   const append = (items: readonly LogItem[], log: string, before: KnownRecord | undefined): LogFork | undefined => {

@@ -12,6 +12,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:https';
@@ -23,6 +24,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseVerifierKey } from '../../server/base/checkpoint.ts';
 import { toRfc3339 } from '../../server/base/clock.ts';
+import { replaceFile } from '../../server/base/durable-files.ts';
 import { leafHash } from '../../server/base/merkle-tree.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
 import type { LogItem } from '../../server/ports/log-sink.ts';
@@ -145,6 +147,25 @@ describe('a file', () => {
     await sink.send([item(9)], 'dke/audit/one');
     await expect(sink.send([item(4)], 'dke/audit/two')).rejects.toThrow(/a file of its own/);
     expect(recordsOf(linesOf(join(own, 'one.audit.ndjson')))).not.toContain(9);
+  });
+
+  test('that is a link, or no file, is refused: what the link names stays as it is', async () => {
+    const own = join(folder, 'linked');
+    mkdirSync(own);
+    const other = join(own, 'database');
+    writeFileSync(other, 'one line\nand a half');
+    symlinkSync(other, join(own, 'audit.ndjson'));
+    const sinkAt = (name: string) => openFileSink({ name, path: join(own, name), rotateBytes: 300, keep: 0 });
+    await expect(sinkAt('audit.ndjson').send([item(1)], 'dke/audit/one')).rejects.toThrow('symbolic link');
+    expect(readFileSync(other, 'utf8')).toBe('one line\nand a half');
+    await expect(sinkAt('.').send([item(1)], 'dke/audit/one')).rejects.toThrow('EISDIR');
+    // Drafts beside a file that is replaced, too.
+    symlinkSync(other, join(own, 'mark.new'));
+    replaceFile(join(own, 'mark'), 'new');
+    expect([readFileSync(other, 'utf8'), readFileSync(join(own, 'mark'), 'utf8')]).toEqual([
+      'one line\nand a half',
+      'new',
+    ]);
   });
 
   test('compares the last record that both have: a log that has another one is a fork, and nothing is written', async () => {

@@ -93,9 +93,11 @@ export const forwardToSink = async (
   /** Set aside while nothing could be written. */
   let uncounted = 0;
   let pauseMs = shortestPauseMs;
+  /** The last line at the sink when a fork was recorded: files that cannot be moved are the same fork. */
+  let forkedAt: string | undefined;
   /** Durable before the files are moved: the next start finds the fork again, or sends the whole log. */
   const startAgain = async (name: string, fork: LogFork): Promise<Cursor> => {
-    if (quarantine.closed() === undefined)
+    if (quarantine.closed() === undefined && forkedAt !== fork.hash) {
       await store.write(async (tx) => {
         await tx.settings.set(settingOf(target), `0 0 ${name}`);
         await tx.settings.set(forkSettingOf(target), `${fork.sequence} ${clock.now()}`);
@@ -104,7 +106,10 @@ export const forwardToSink = async (
           record: fork.sequence,
         });
       });
+      forkedAt = fork.hash;
+    }
     const aside = await sink.setAside?.(name, fork);
+    forkedAt = undefined;
     log.error(
       'a sink has other records of the same numbers: an older state was put back, or a copy of this service writes to it',
       {

@@ -12,18 +12,38 @@ export type Failing = Readonly<Record<string, string>>;
 
 const settingOf = (nodeId: string): string => `node-health ${nodeId}`;
 const longestDetail = 200;
+const checkName = /^[a-z-]{1,40}$/;
+const mostChecks = 16;
 
 export const failingOf = ({ checks }: Pick<Health, 'checks'>): Failing =>
   Object.fromEntries(
     checks.filter(({ healthy }) => !healthy).map(({ name, detail }) => [name, detail.slice(0, longestDetail)]),
   );
 
+/**
+ * Who writes to the database chooses it: what no node has told is a failing check, too, and hides no
+ * other one.
+ */
+const parseFailing = (text: string): Failing => {
+  try {
+    const checks = Object.entries(JSON.parse(text) as object);
+    if (
+      checks.length <= mostChecks &&
+      checks.every(([name, detail]) => checkName.test(name) && typeof detail === 'string')
+    )
+      return Object.fromEntries(checks.map(([name, detail]) => [name, detail.slice(0, longestDetail)]));
+  } catch {
+    // Answered below.
+  }
+  return { health: 'what this node has told cannot be read' };
+};
+
 export const readToldHealth = async (
   { settings }: Pick<Repositories, 'settings'>,
   nodeId: string,
 ): Promise<Failing> => {
   const text = await settings.get(settingOf(nodeId));
-  return text === undefined ? {} : (JSON.parse(text) as Failing);
+  return text === undefined ? {} : parseFailing(text);
 };
 
 /** Checks the health, and tells the others what has changed. In quarantine nothing is written: what is wrong then is told when the database is back. */

@@ -68,7 +68,7 @@ const serve = async (most: number) => {
     const [secured] = (await Promise.all([once(server, 'secureConnection'), once(socket, 'secureConnect')]))[0];
     return { socket, own: raw.of(secured as Socket) };
   };
-  return { raw, refused, open, openTls, later: (ms: number) => (time += ms) };
+  return { raw, refused, accepted, open, openTls, later: (ms: number) => (time += ms) };
 };
 const until = (isSo: () => boolean): Promise<void> => expect.poll(isSo).toBe(true);
 const many = async (count: number, open: () => Promise<Socket>): Promise<Socket[]> => {
@@ -119,6 +119,17 @@ describe('places of connections', () => {
     const stranger = await open('127.0.0.50');
     await isGone(callers[0]?.socket as Socket);
     expect([stranger.closed, ...callers.slice(1).map(({ socket }) => socket.closed)]).toEqual(Array(16).fill(false));
+  });
+
+  test('when strangers have all their places, the network with the most gives way, not who has a few from one address', async () => {
+    const { open, raw, accepted } = await serve(64);
+    for (let at = 0; at < 48; at++) {
+      await open('127.0.0.200');
+      raw.isFrom(accepted.at(-1) as Socket, `2001:db8:${at % 3}:${at}::1`);
+    }
+    const few = await many(6, () => open('127.0.0.2'));
+    await open('127.0.0.3');
+    expect(few.map(({ closed }) => closed)).toEqual(Array(6).fill(false));
   });
 
   test('behind a balancer, the limits are those of the address that it names', async () => {
