@@ -1,6 +1,6 @@
 // Files that left the service, and open a key that is destroyed later: a backup of the whole service with one of the root key, and an exported snapshot.
 // The service knows them, so it does not call the key unrecoverable before an operator confirms that they are destroyed.
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createBackup } from '../../../server/app/create-backup.ts';
@@ -99,6 +99,21 @@ describe.runIf(onSqlite('a backup of its database file'))('with a backup of the 
     await backUpRoot('root again.backup');
     await expect.poll(async () => (await left()).length).toBe(4);
     expect((await copies()).items).toEqual([]);
+  });
+
+  test('while it cannot be read which backups exist, no key is unrecoverable, and the run says what to do', async () => {
+    await backUp('service.backup');
+    await backUpRoot('root.backup');
+    const path = join(opened.config.dataDirectory, 'backup-receipt');
+    renameSync(path, `${path}.aside`);
+    mkdirSync(path);
+    await opened.operations.masterKeys.destroy(administrator, applicationId, keyId);
+    const erasure = async () => (await opened.operations.status(administrator)).erasure;
+    await expect.poll(async () => (await erasure()).state).toBe('failed');
+    expect((await erasure()).failure).toContain(`${path} cannot be read (EISDIR)`);
+    expect(await unrecoverableAt()).toBeNull();
+    rmdirSync(path);
+    renameSync(`${path}.aside`, path);
   });
 
   test('a backup that was cut off counts, and one that failed does not', async () => {
