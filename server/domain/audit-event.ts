@@ -169,7 +169,8 @@ export const auditKinds = {
     fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
   },
   'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
-  'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  /** `objects`: whose replaced or destroyed values it covers. */
+  'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records', 'objects'] },
   /** A sink has other records of the same numbers: the log went back, or a copy of the service writes to it. */
   'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },

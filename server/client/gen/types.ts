@@ -1317,6 +1317,8 @@ export type Status = {
     readonly pendingKeys: number;
     /** Destroyed keys that are not unrecoverable because of copies that the service knows. */
     readonly waitingKeys: number;
+    /** Token objects whose replaced or destroyed values the next erasure run covers. */
+    readonly pendingObjects: number;
     /** blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried. */
     readonly state: 'idle' | 'waiting' | 'running' | 'blocked' | 'failed';
     readonly failure: string | null;

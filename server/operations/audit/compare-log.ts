@@ -7,7 +7,7 @@ import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
-import { adoptCopies, adoptedSetting } from '../copies/adopt-copies.ts';
+import { adoptCopies, adoptErasures, adoptedErasures, adoptedSetting } from '../copies/adopt-copies.ts';
 import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
@@ -156,6 +156,7 @@ export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store'
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   await adoptDecisions({ store, root });
   if ((await store.read.decisions.get(adoptedSetting)) === undefined) await store.write(adoptCopies);
+  if ((await store.read.decisions.get(adoptedErasures)) === undefined) await store.write(adoptErasures);
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;
