@@ -12,7 +12,7 @@ import type { TableDeclaration } from './tables/table.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
-/** Whose a row is. A row that refers to none is nobody's: its record opens for no tenant. */
+/** Whose a row is. A row whose owner is gone has none. */
 const tenantOf = ({ columns }: TableDeclaration, column: string): RawBuilder<string | null> => {
   if (column === 'the service') return sql`${serviceTenantId}`;
   const of = columns[column]?.of;
