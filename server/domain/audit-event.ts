@@ -358,6 +358,8 @@ export const auditKinds = {
   'user.changed': { severity: 'medium', activity: 'update', fields: ['name', 'changed', 'roles', 'sessionsEnded'] },
   'user.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'user.disabled': { severity: 'medium', activity: 'disable', fields: ['name', 'sessionsEnded'] },
+  /** Of a user that an earlier version deleted: the name and the e-mail address are removed. */
+  'user.cleared': { severity: 'info', activity: 'update', fields: [] },
   'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
   'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },
   'user.unlocked': { severity: 'low', activity: 'update', fields: ['name'] },

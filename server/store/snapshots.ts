@@ -21,7 +21,13 @@ import { snapshotsTables } from './tables/snapshots.ts';
 const countsExample = { rows: {}, units: 0, materials: 0, omitted: 0, erased: 0 } satisfies SnapshotCounts;
 const verificationExample = { at: 0, depth: 'sealed', valid: true, finding: null } satisfies Verification;
 
-const snapshotMembers = membersOf<Snapshot>()(snapshotsTables.snapshots, 'counts', 'erased', 'recovery_key_ids', 'verification');
+const snapshotMembers = membersOf<Snapshot>()(
+  snapshotsTables.snapshots,
+  'counts',
+  'erased',
+  'recovery_key_ids',
+  'verification',
+);
 
 const snapshotRow = (snapshot: Snapshot) => ({
   ...snapshotMembers.toRow(snapshot),
@@ -32,7 +38,10 @@ const snapshotRow = (snapshot: Snapshot) => ({
 });
 
 /** How many keys are erased is what the row's code covers, where it has it; the others are for people. */
-const countsOf = ({ counts, erased }: Pick<Selectable<Schema['snapshots']>, 'counts' | 'erased'>): Snapshot['counts'] => {
+const countsOf = ({
+  counts,
+  erased,
+}: Pick<Selectable<Schema['snapshots']>, 'counts' | 'erased'>): Snapshot['counts'] => {
   const found = readDocument<SnapshotCounts | null>(counts, countsExample, null);
   return erased === null ? found : { ...(found ?? countsExample), erased };
 };

@@ -2,8 +2,8 @@
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
-import type { KeyState } from '../domain/lifecycle.ts';
 import type { ObjectClass } from '../domain/key.ts';
+import type { KeyState } from '../domain/lifecycle.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { StoredObject } from '../ports/tde-repositories.ts';
 import { refuseTampered } from './row-codes.ts';
@@ -181,9 +181,7 @@ const endedObjects = (
       .where('class', 'in', valueClasses)
       .where(column, '>=', since);
     if (after !== undefined)
-      query = query.where((e) =>
-        e(e.refTuple(column, 'tde_objects.handle'), '>', e.tuple(reached ?? 0, after.handle)),
-      );
+      query = query.where((e) => e(e.refTuple(column, 'tde_objects.handle'), '>', e.tuple(reached ?? 0, after.handle)));
     const found = await query.orderBy(column).orderBy('tde_objects.handle').limit(limit).execute();
     return found.map((row) => loadObject(row, check));
   },

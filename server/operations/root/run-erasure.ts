@@ -379,7 +379,8 @@ const recordErasure = async (
 ): Promise<void> => {
   await markTenants(tx, actor, erased);
   const values = new Set<number>();
-  for await (const { handle, at } of endedValues(tx, await coveredUntil(tx))) if (at < erased.before) values.add(handle);
+  for await (const { handle, at } of endedValues(tx, await coveredUntil(tx)))
+    if (at < erased.before) values.add(handle);
   await recordEvent(tx, 'erasure.finished', actor, aboutService(), {
     rootEpoch: root.current.epoch,
     ...counts,

@@ -2,11 +2,11 @@
 // have go. A row owns keys if it is in the tenant now, with the right authentication code; a key of no such row is left out, whatever the file
 // says of it. The value of a key's version never changes: where the tenant has another one, nothing is restored.
 
+import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
-import { contentDigest } from '../../base/content-digest.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { contentOfCopy } from '../shared/sealed-content.ts';
 import { tokenHashUnit } from './make-snapshot.ts';
@@ -102,7 +102,9 @@ const recordsOf = (
     // Each copy has the one value: where this one is damaged, another may still say which.
     // The value of an object is none that never changes: with another one, its key is another one, too.
     const isOther = table === 'tde_objects' && restore.newValues.has(objectId);
-    const kept = classes.map((each) => (isOther ? 'none' : compare(restore, stored.get(`${objectId} ${version} ${each}`), check)));
+    const kept = classes.map((each) =>
+      isOther ? 'none' : compare(restore, stored.get(`${objectId} ${version} ${each}`), check),
+    );
     if (kept.includes('other')) throw differs(String(row?.name ?? objectId), version);
     if (kept[classes.indexOf(recordClass)] !== 'same') put.push(restore.ring.seal(owner, version, recordClass, key));
   }
@@ -153,7 +155,12 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
   for (const { owners } of all)
     for (const record of await tx.tenantRows.recordsOf([...owners.values()]))
       stored.set(`${record.objectId} ${record.version} ${record.class}`, record);
-  if (newIds) await putCopiedValues(restore, materials.filter(({ unitId }) => !gone.has(unitId)), all);
+  if (newIds)
+    await putCopiedValues(
+      restore,
+      materials.filter(({ unitId }) => !gone.has(unitId)),
+      all,
+    );
   const put: OwnedRecord[] = [];
   for (const material of materials) {
     const { unitId, version, copies, check, key } = material;

@@ -122,11 +122,7 @@ const wantedKey = (
 };
 
 /** Which value the row says to have, and when an older one ended: of the row here, not of the file. */
-const withValue = (
-  { endsAt }: RunningRestore,
-  wanted: SnapshotRow,
-  existing: TenantRow | undefined,
-): SnapshotRow => {
+const withValue = ({ endsAt }: RunningRestore, wanted: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
   const before = existing?.row;
   const isSame = same(wanted.content, before?.content);
   if (isSame && existing?.integrity === 'ok')

@@ -79,7 +79,8 @@ export const readContent = async (
   // Content and key were read one after the other, and a replacement between both gives them another pair: in one state, both fit.
   return ports.store.snapshot(async (from) => {
     const now = await from.objects.get(object.handle);
-    if (now === undefined || now.destroyedAt !== null) throw new ServiceError('key-destroyed', 'the object is destroyed');
+    if (now === undefined || now.destroyedAt !== null)
+      throw new ServiceError('key-destroyed', 'the object is destroyed');
     return open(from, now);
   });
 };

@@ -32,7 +32,9 @@ const checkChange = (
 };
 
 export const updateTokenObject =
-  (ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'erasure'>): TdeOperations['updateObject'] =>
+  (
+    ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'erasure'>,
+  ): TdeOperations['updateObject'] =>
   async (caller, handle, { seen, ...change }, value) => {
     const { directory, erasure } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');

@@ -3,7 +3,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import type { TdeCaller } from '../../../server/operations/tde/interface.ts';
-import { administrator, dataObject, instance, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
+import {
+  administrator,
+  dataObject,
+  instance,
+  masterKey,
+  registerCaller,
+  untilAudited,
+} from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, handOf, handWith } from '../../support/snapshots.ts';
 import { queryStored } from '../../support/test-store.ts';
