@@ -771,7 +771,12 @@ describe('what is checked', () => {
       ...{ name, type: 'file', target: `/${name}`, log: 'audit', endpoints: [], forwarded: 0, lag: 1, lost: 1 },
       ...{ lostAt: time, fork: { record: 1, at: time }, deliveredAt: null, failure: failing },
     }));
-    checks = (['store', 'root-key', 'clock'] as const).map((name) => ({ name, healthy: false, detail: 'no', durationMs: 1 }));
+    checks = (['store', 'root-key', 'clock'] as const).map((name) => ({
+      name,
+      healthy: false,
+      detail: 'no',
+      durationMs: 1,
+    }));
     nodes = ['n1', 'n2'].map((id) => ({ id, name: 'same name', state: 'offline', heartbeatAt: time }));
     const keys: string[] = [];
     for (const source of sources())
