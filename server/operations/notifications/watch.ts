@@ -46,6 +46,33 @@ async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
   }
 }
 
+/** Null: nothing to do. */
+const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
+  if (condition === undefined)
+    return open === undefined ? null : ({ event: 'resolved', notification: { ...open, resolvedAt: now } } as const);
+  const { kind, tenantId, subject, details } = condition;
+  const stage = stageOf(condition, now);
+  const harmAt = condition.harmAt ?? open?.harmAt ?? now;
+  const severity = severityOf(kind, stage);
+  if (open === undefined) {
+    if (stage === 0) return null;
+    const notification: Notification = {
+      ...{ id: newId(now), kind, tenantId, subject, severity, stage, harmAt, details },
+      ...{ raisedAt: now, resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null },
+    };
+    return { event: 'raised', notification } as const;
+  }
+  if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
+  const after = { ...open, tenantId, subject, severity, stage, harmAt, details };
+  const isWorse = stage > open.stage || hasNewCause(condition, open.details);
+  const { stage: formerStage, severity: formerSeverity } = open;
+  const told = { ...after, stage: formerStage, severity: formerSeverity };
+  if (!isWorse && canonicalJson({ ...told }) === canonicalJson({ ...open })) return null;
+  return isWorse
+    ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)
+    : ({ event: 'same', notification: after } as const);
+};
+
 export const createNotificationWatch = (
   {
     store,
@@ -60,33 +87,6 @@ export const createNotificationWatch = (
   /** The last check that was requested. */
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
-
-  /** Null: nothing to do. */
-  const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
-    if (condition === undefined)
-      return open === undefined ? null : ({ event: 'resolved', notification: { ...open, resolvedAt: now } } as const);
-    const { kind, tenantId, subject, details } = condition;
-    const stage = stageOf(condition, now);
-    const harmAt = condition.harmAt ?? open?.harmAt ?? now;
-    const severity = severityOf(kind, stage);
-    if (open === undefined) {
-      if (stage === 0) return null;
-      const notification: Notification = {
-        ...{ id: newId(now), kind, tenantId, subject, severity, stage, harmAt, details },
-        ...{ raisedAt: now, resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null },
-      };
-      return { event: 'raised', notification } as const;
-    }
-    if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
-    const after = { ...open, tenantId, subject, severity, stage, harmAt, details };
-    const isWorse = stage > open.stage || hasNewCause(condition, open.details);
-    const { stage: formerStage, severity: formerSeverity } = open;
-    const told = { ...after, stage: formerStage, severity: formerSeverity };
-    if (!isWorse && canonicalJson({ ...told }) === canonicalJson({ ...open })) return null;
-    return isWorse
-      ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)
-      : ({ event: 'same', notification: after } as const);
-  };
 
   /** Changes of these conditions, and of what is open about the same subjects; null: about any. */
   const reconcile = async (
