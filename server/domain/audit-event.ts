@@ -178,8 +178,11 @@ export const auditKinds = {
   'snapshot.created': {
     severity: 'info',
     activity: 'create',
-    /** `digest`: of the file; an erasure does not change it. */
-    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest'],
+    /**
+     * `digest`: of the file; an erasure does not change it. `rotate`: applications whose access_guid must be rotated if the snapshot is restored on
+     * another service.
+     */
+    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest', 'rotate'],
   },
   'snapshot.failed': { severity: 'high', activity: 'create', fields: ['origin', 'reason'] },
   'snapshot.imported': { severity: 'high', activity: 'create', fields: ['signer', 'units', 'erased'] },

@@ -9,8 +9,10 @@ import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { contentOfCopy } from '../shared/sealed-content.ts';
-import { tokenHashUnit } from './make-snapshot.ts';
 import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
+
+/** In files of earlier versions: the keys under which they hashed access_guids. */
+export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
 
 interface Owners {
   readonly table: TenantTable;

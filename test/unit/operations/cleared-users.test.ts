@@ -35,7 +35,10 @@ test('name, display name, address, factors and sessions are removed once, and re
   const clear = clearDeletedUsers({ store, clock });
   await clear();
   await clear();
-  const text = JSON.stringify([await now(gone), await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 })]);
+  const text = JSON.stringify([
+    await now(gone),
+    await store.read.audit.list(everyTenant, { order: 'oldest' }, { limit: 10 }),
+  ]);
   expect(text).not.toContain('nina');
   expect(await now(gone)).toMatchObject({ name: `deleted-${gone.id}`, email: null, state: 'deleted' });
   expect(await store.read.factors.list(gone.id)).toEqual([]);
