@@ -4,6 +4,7 @@
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
+import type { DecisionName } from '../../domain/decisions.ts';
 import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
@@ -155,8 +156,13 @@ export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store'
 /** At the start. Names the log at the first one. */
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   await adoptDecisions({ store, root });
-  if ((await store.read.decisions.get(adoptedSetting)) === undefined) await store.write(adoptCopies);
-  if ((await store.read.decisions.get(adoptedErasures)) === undefined) await store.write(adoptErasures);
+  const lacks = async (name: DecisionName): Promise<boolean> => (await store.read.decisions.get(name)) === undefined;
+  const [copies, erasures] = [await lacks(adoptedSetting), await lacks(adoptedErasures)];
+  if (copies || erasures)
+    await store.write(async (tx) => {
+      if (copies) await adoptCopies(tx);
+      if (erasures) await adoptErasures(tx);
+    });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;
