@@ -7,6 +7,7 @@ import { policyTables } from './row-codes.ts';
 import type { PolicyRows, ReadingAs, RowSet } from './row-set.ts';
 import type { PolicyTable, Schema } from './schema.ts';
 import { recordMembers } from './tables/keys.ts';
+import { bytesOf } from './tables/values.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
@@ -41,7 +42,7 @@ export const createWhole = (
     return rows.map(
       (row): WholeRecord => ({
         ...recordMembers.fromRow(row),
-        record: row.record === null ? null : Buffer.from(row.record),
+        record: bytesOf(row.record),
       }),
     );
   },
