@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
+import { endStartInTime, endStopInTime, endWith } from './app/end-in-time.ts';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
 import { markProven } from './base/connection-proof.ts';
@@ -252,6 +253,7 @@ export const startServer = async ({
     service?.announceStop();
     if (service !== undefined && noticeMs > 0)
       await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
+    endStopInTime(config.server.drainSeconds * 1000, log);
     await serving.close();
     const failure = await service?.stop().then(
       () => undefined,
@@ -324,7 +326,8 @@ export const runServer = async (options: {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       stopAsked = true;
-      void server?.stop();
+      if (server === undefined) endStartInTime();
+      else void server.stop();
     });
   process.on('SIGHUP', () => {
     server?.reopenLog();
@@ -343,16 +346,16 @@ export const runServer = async (options: {
     });
     if (stopAsked) void server.stop();
     const reason = await server.ended;
-    if (reason === undefined) return 0;
+    if (reason === undefined) return endWith(0);
     options.complain(reason.message);
-    return reason.exitCode;
+    return endWith(reason.exitCode);
   } catch (error) {
     const known =
       error instanceof StartError
         ? error
         : new StartError('internal', error instanceof Error ? (error.stack ?? error.message) : 'unknown fault');
     options.complain(redact(known.message));
-    return known.exitCode;
+    return endWith(known.exitCode);
   }
 };
 

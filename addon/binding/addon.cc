@@ -30,6 +30,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterXks(env, exports);
   dke::RegisterFrameServer(env, exports);
   dke::RegisterUserFiles(env, exports);
+  dke::RegisterProcessEnd(env, exports);
   return exports;
 }
 

@@ -40,5 +40,6 @@ void RegisterRecords(Napi::Env env, Napi::Object exports);
 void RegisterXks(Napi::Env env, Napi::Object exports);
 void RegisterFrameServer(Napi::Env env, Napi::Object exports);
 void RegisterUserFiles(Napi::Env env, Napi::Object exports);
+void RegisterProcessEnd(Napi::Env env, Napi::Object exports);
 
 }  // namespace dke

@@ -28,11 +28,14 @@ export interface Disks {
     ...given: Parameters<DiskTasks[N]>
   ): Promise<Awaited<ReturnType<DiskTasks[N]>>>;
   readonly files: ForeignDisk;
+  /** The service stops: from now on a disk that does not answer within a second is not asked again. */
+  hurry(): void;
   /** Waits for what is under way, and no longer than this. */
   close(graceMs: number): Promise<void>;
 }
 
 const deadlineMs = 5_000;
+const hurriedMs = 1_000;
 const mostWaiting = 64;
 const program = ['disk-process.ts', 'disk-process.js']
   .map((name) => join(import.meta.dirname, name))
@@ -56,6 +59,7 @@ const createDisk = (place: string, limitMs: number) => {
   /** It was killed, and is still there: the disk has not answered it. */
   let isHanging = false;
   let isClosed = false;
+  let hurries = false;
   /** In the order in which they are answered. */
   const waiting: Waiting[] = [];
 
@@ -71,6 +75,10 @@ const createDisk = (place: string, limitMs: number) => {
     isHanging = child !== undefined;
     child?.kill('SIGKILL');
     rejectAll(message);
+  };
+  const late = (): void => {
+    isClosed ||= hurries;
+    kill(`${place} did not answer within ${(hurries ? hurriedMs : limitMs) / 1000} s`);
   };
   const start = (): ChildProcess => {
     if (program === undefined) throw new Error('the program for disks is not installed');
@@ -106,12 +114,19 @@ const createDisk = (place: string, limitMs: number) => {
         if (isHanging) return refuse(`${place} does not answer`);
         if (waiting.length >= mostWaiting) return refuse(`too much waits for ${place}`);
         child ??= start();
-        const late = (): void => kill(`${place} did not answer within ${limitMs / 1000} s`);
-        waiting.push({ question, resolve, reject, timer: setTimeout(late, limitMs) });
+        const timer = setTimeout(late, hurries ? hurriedMs : limitMs);
+        waiting.push({ question, resolve, reject, timer });
         child.send(question, (error) => {
           if (error !== null) kill(`the process for ${place} has ended`);
         });
       }),
+    hurry: (): void => {
+      hurries = true;
+      for (const each of waiting) {
+        clearTimeout(each.timer);
+        each.timer = setTimeout(late, hurriedMs);
+      }
+    },
     close: async (graceMs: number): Promise<void> => {
       isClosed = true;
       let timer: NodeJS.Timeout | undefined;
@@ -171,6 +186,9 @@ export const createDisks = (dataDirectory: string, limitMs = deadlineMs): Disks 
       exists: (path) => ask(path, 'exists', path),
       rename: (from, to) => ask(from, 'rename', from, to),
       remove: (path) => ask(path, 'remove', path),
+    },
+    hurry: () => {
+      for (const disk of byDevice.values()) disk.hurry();
     },
     close: async (graceMs) => {
       await Promise.all([...byDevice.values()].map((disk) => disk.close(graceMs)));

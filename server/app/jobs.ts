@@ -54,18 +54,29 @@ export interface Jobs {
   readonly meter: Job;
 }
 
-/** How long a message that is under way may take when the service stops. */
-export const stopGraceMs = 2_000;
+/** How long messages and files that are under way may take when the service stops: each part of the service, and all of them together. */
+const [partGraceMs, stopGraceMs] = [1_000, 1_500] as const;
+
+/** What a part may take of the time that is left since the first one has asked. */
+export type StopGrace = () => number;
+export const createStopGrace = (): StopGrace => {
+  let until: number | undefined;
+  return () => {
+    const now = performance.now();
+    until ??= now + stopGraceMs;
+    return Math.min(partGraceMs, Math.max(0, until - now));
+  };
+};
 
 /** They stop in reverse order: what makes work stops before what carries it out. */
-export const startJobs = async (lifecycle: Lifecycle, jobs: Jobs): Promise<void> => {
+export const startJobs = async (lifecycle: Lifecycle, jobs: Jobs, grace: StopGrace): Promise<void> => {
   await lifecycle.start('the meter', jobs.meter);
   await lifecycle.start('housekeeping', jobs.housekeeping);
   // It writes until it has ended, and is asked for again by the next start.
   await lifecycle.start('the erasure run', jobs.erasure);
   await lifecycle.start('the delivery of notifications', {
     start: () => jobs.delivery.start(),
-    stop: () => jobs.delivery.stop(stopGraceMs),
+    stop: () => jobs.delivery.stop(grace()),
   });
   await lifecycle.start('the jobs of every minute', jobs.minuteJobs);
   await lifecycle.start('the hashes of the request log', jobs.requestMinutes);

@@ -116,7 +116,7 @@ export const createParts = (
     createSources(ports, {
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
-      certificateFault: () => certificates.fault(opened.trustedAuthorities),
+      certificateFaults: () => certificates.faults(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,
@@ -131,7 +131,7 @@ export const createParts = (
     processFacts: readProcessFacts,
     diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
-    certificateFault: () => certificates.fault(opened.trustedAuthorities),
+    certificateFaults: () => certificates.faults(opened.trustedAuthorities),
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,

@@ -14,7 +14,7 @@ import { createDisks } from './disks.ts';
 import type { ServiceEvents } from './events.ts';
 import { createFronts } from './fronts.ts';
 import type { Service, ServiceOptions } from './interface.ts';
-import { stopGraceMs } from './jobs.ts';
+import { createStopGrace } from './jobs.ts';
 import { createLifecycle, type Lifecycle, type StopFailure } from './lifecycle.ts';
 import { createNodes } from './nodes.ts';
 import { openObservation } from './observation.ts';
@@ -47,11 +47,12 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const events: ServiceEvents = createEvents();
   // Opened first, so that they are closed last: what is under way until then is written.
   const disks = createDisks(config.dataDirectory);
-  lifecycle.opened('the disks', () => disks.close(stopGraceMs));
+  const grace = createStopGrace();
+  lifecycle.opened('the disks', () => disks.close(grace()));
   const observed = await openObservation({ ...options, disks });
   const { observation, telemetry, accessLogState, telemetryState } = observed;
   // What is observed until the rest has stopped is sent.
-  lifecycle.opened('the telemetry', () => telemetry?.stop(stopGraceMs));
+  lifecycle.opened('the telemetry', () => telemetry?.stop(grace()));
   const data = await openData(options, lifecycle, requestId, observed, events, disks);
   const { core, ring, certificates, storage } = data;
   const nodes = await createNodes({ ring, root: data.root.root, clock, log, core: core.core, events }, storage, {
@@ -88,7 +89,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   certificates.make();
 
   const record = createRecord({ nodes, opened, requestId });
-  const start = createStart(options, lifecycle, { data, nodes, opened, parts, requestId });
+  const start = createStart(options, lifecycle, { data, nodes, opened, parts, requestId, grace });
   const serving = createServing(start, { fleet, quarantine, directory, events, log, say: options.say });
   await serving.begin();
 
@@ -131,6 +132,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
       directory.setHealthy(false);
     },
     stop: async () => {
+      disks.hurry();
       const [first, ...others] = await lifecycle.stop();
       reportFailures(log, others);
       if (first !== undefined) throw stopFault(first);

@@ -6,7 +6,7 @@ import { serviceActor } from '../domain/actor.ts';
 import { setUp } from '../operations/service/first-start.ts';
 import type { OpenedData } from './data.ts';
 import type { ServiceOptions } from './interface.ts';
-import { startJobs, stopGraceMs } from './jobs.ts';
+import { type StopGrace, startJobs } from './jobs.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Nodes } from './nodes.ts';
 import type { Parts } from './parts.ts';
@@ -25,6 +25,7 @@ interface Opened {
   readonly opened: OpenedPorts;
   readonly parts: Parts;
   readonly requestId: () => string;
+  readonly grace: StopGrace;
 }
 
 /** An audit record of the service itself. In quarantine nothing is written. */
@@ -113,7 +114,7 @@ export const createStart = (
     () =>
       lifecycle.start('the forwarding of the audit log', {
         start: forwarding.start,
-        stop: () => forwarding.stop(stopGraceMs),
+        stop: () => forwarding.stop(all.grace()),
       }),
     () =>
       lifecycle.start('the last checkpoint of the audit log', {
@@ -129,7 +130,7 @@ export const createStart = (
         stop: () => record('service.stopped', {}),
       }),
     () => tellCertificate(all, options, record),
-    () => startJobs(lifecycle, jobs),
+    () => startJobs(lifecycle, jobs, all.grace),
   ];
   let done = 0;
   return {

@@ -137,8 +137,10 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
   const { name, host, port } = options;
   const self = hostname();
   let socket: TLSSocket | undefined;
+  /** A new one, that has not been sent again what was kept. */
+  let opening: TLSSocket | undefined;
   const kept = createKept();
-  let closed = false;
+  const stopping = new AbortController();
 
   const frame = (items: readonly LogItem[], log: string): Buffer =>
     Buffer.concat(
@@ -149,7 +151,7 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
     );
 
   const open = (): Promise<TLSSocket> =>
-    callOutside({ place: `${host}:${port}`, totalMs: timeoutMs }, async (signal) =>
+    callOutside({ place: `${host}:${port}`, totalMs: timeoutMs, stopping: stopping.signal }, async (signal) =>
       connectTls(signal, await readSinkTls(options)),
     );
   const connectTls = (signal: AbortSignal, files: Awaited<ReturnType<typeof readSinkTls>>): Promise<TLSSocket> =>
@@ -202,24 +204,23 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
     target: `${host}:${port}`,
     wholeLogs: false,
     send: async (items, log) => {
-      if (closed) throw new Error('the service is stopping');
+      if (stopping.signal.aborted) throw new Error('the service is stopping');
       const bytes = frame(items, log);
       if (socket === undefined) {
-        const made = await open();
-        if (closed) {
-          made.destroy();
-          throw new Error('the service is stopping');
-        }
-        for (const batch of kept.batches) await write(made, batch);
-        socket = made;
+        opening = await open();
+        for (const batch of kept.batches) await write(opening, batch);
+        socket = opening;
       }
       await write(socket ?? (await Promise.reject(new Error(`${host}:${port} has closed the connection`))), bytes);
       kept.add(bytes);
     },
     close: async () => {
-      closed = true;
+      stopping.abort();
       const open = socket;
-      if (open === undefined) return;
+      if (open === undefined) {
+        opening?.destroy(new Error('the service is stopping'));
+        return;
+      }
       await new Promise<void>((resolve) => {
         open.once('close', () => resolve());
         open.end();

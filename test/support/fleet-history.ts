@@ -62,6 +62,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   const random = chance(seed);
   // Apart from the rest, so that a seed's other events stay as they are.
   const randomOfClocks = chance(seed + 1_000_003);
+  const randomOfRestarts = chance(seed + 2_000_003);
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
   const between = (from: number, to: number): number => Math.round(from + random() * (to - from));
   const began = performance.now();
@@ -314,25 +315,36 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     fleet.relay.moveTo(promoted.socket);
     fleet.relay.cut(failover === 'unfenced' ? 'dke link' : '');
     log(`the standby is the primary (${failover})`);
-    // Before any confirmation: what a node must know of the failover is on its disk.
+    await restartSome('after the failover');
+    if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
+  };
+  /** Before any confirmation, each at a moment of its own: what a node must know of the failover is on its disk. */
+  const restartSome = async (when: string): Promise<void> => {
     for (const member of members) {
       const how = pick(['stays', 'restart', 'kill'] as const);
+      await setTimeout(randomOfRestarts() * 1_500);
       if (how === 'stays') continue;
-      log(`${how} ${member.name} after the failover`);
+      log(`${how} ${member.name} ${when}`);
       await member.stop(how === 'kill' ? 'SIGKILL' : undefined);
       await startAgain(member);
     }
-    if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
   };
   /** Every node has noticed lost changes, so every node must stop. */
   const confirmAll = async (): Promise<void> => {
     const findingOf = async ({ api }: Pick<FleetMember, 'api'>) =>
       (await api.call<{ finding: string | null }>('GET', '/api/quarantine').catch(() => undefined))?.finding;
-    for (const member of members)
-      await until(`the quarantine of ${member.name}`, async () =>
-        (await findingOf(member)) == null ? undefined : true,
-      );
+    const allAreIn = async (): Promise<void> => {
+      for (const member of members)
+        await until(`the quarantine of ${member.name}`, async () =>
+          (await findingOf(member)) == null ? undefined : true,
+        );
+    };
+    await allAreIn();
     log('every node is in quarantine');
+    if (randomOfRestarts() < 0.5) {
+      await restartSome('in quarantine');
+      await allAreIn();
+    }
     for (const of of watched) {
       of.enables += 1;
       of.disabled = [];
@@ -393,7 +405,8 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     for (const of of watched)
       await until(`${of.name} to be enabled`, async () => {
         await change(of, members[0] as FleetMember, 'enable');
-        return of.known;
+        // Another answer, of a busy database for example, leaves what was.
+        return of.known === 'enabled' ? true : undefined;
       });
     for (const of of watched)
       for (const member of members) {

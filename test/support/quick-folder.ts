@@ -4,6 +4,7 @@
 import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { printStops } from './stops.ts';
 
 const memory = '/dev/shm';
 /** A run uses about a quarter of it. */
@@ -62,5 +63,8 @@ export default (): (() => void) | undefined => {
   process.env.TMPDIR = folder;
   // A run that is broken off ends without its tear-down.
   process.once('exit', () => remove(folder));
-  return () => remove(folder);
+  return () => {
+    printStops(folder);
+    remove(folder);
+  };
 };

@@ -12,6 +12,7 @@ import { endWithTest, leave } from './children.ts';
 import { freePort } from './daemon.ts';
 import { until } from './host.ts';
 import { programAt } from './program.ts';
+import { recordStop } from './stops.ts';
 import { storeToml } from './test-store.ts';
 
 const main = programAt('server/main.js', 'server/main.ts');
@@ -127,8 +128,10 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
   await setImmediate();
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> => {
-    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    const isAsked = child.exitCode === null && child.signalCode === null && child.kill(signal);
+    const ended = isAsked && signal === 'SIGTERM' ? recordStop(child, () => log) : undefined;
     await gone;
+    ended?.();
     return child.exitCode;
   };
   return {

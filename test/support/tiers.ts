@@ -38,6 +38,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
   'test/scenario/server-start.test.ts': 'files of the data directory, the database among them',
   'test/scenario/small-disk.test.ts': "a full disk under the embedded database's files",
+  'test/scenario/stops.test.ts': 'databases of its own',
   'test/scenario/store-migrate.test.ts': 'both stores at once, and a PostgreSQL server of its own',
   'test/scenario/struck-server.test.ts': 'strikes the system calls of the embedded database',
   'test/unit/{addon,api,base,cli,codec,config,domain,roots,web,xks}/**': noService,
@@ -85,6 +86,8 @@ export const longFiles: Readonly<Record<string, string>> = {
     'builds packages of both kinds; what they install: scenario/provider-install and house/server-unit',
   'test/scenario/small-disk.test.ts':
     'a disk of each size; a disk that is full: scenario/bad-input-store and scenario/struck-server',
+  'test/scenario/stops.test.ts':
+    'servers in ten states, each until it has ended; a stop in one of them: scenario/{foreign-disks,hung-disk,postgresql-store,audit-sinks}',
   'test/scenario/stress.test.ts':
     'a part of npm run stress; wrong answers and lost keys: scenario/threads, agent-under-load, agent-restart, conformance/reference',
 };

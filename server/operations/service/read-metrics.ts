@@ -35,7 +35,7 @@ export interface MetricsSources {
   readonly diskSpace: () => Promise<readonly DiskSpace[]>;
   readonly certificates: () => readonly ServedCertificate[];
   /** Why the next start could not serve what is in the files. */
-  readonly certificateFault: () => Promise<string | null>;
+  readonly certificateFaults: () => Promise<readonly string[]>;
   readonly auditSinks: () => Promise<readonly LogSinkState[]>;
   readonly notificationTargets: () => Promise<readonly NotificationTargetState[]>;
   readonly logState: () => LogState;
@@ -172,9 +172,9 @@ const readHealth =
   };
 
 const readCertificates =
-  ({ certificates, certificateFault }: MetricsSources): Part =>
+  ({ certificates, certificateFaults }: MetricsSources): Part =>
   async (add) => {
-    add('dke_certificate_file_failing', {}, flag((await certificateFault()) !== null));
+    add('dke_certificate_file_failing', {}, flag((await certificateFaults()).length > 0));
     const named = new Set<string>();
     for (const { names, endsAt } of certificates())
       for (const name of names) {

@@ -119,7 +119,7 @@ export const snapshotsTables = {
       expires_at: long(),
     },
     unauthenticated: 'bound into the record of its key',
-    records: { classes: ['snapshot-opening'] },
+    records: { classes: ['snapshot-opening'], each: { tenant: 'the service' } },
     snapshots: { without: 'of their ten minutes' },
     purge: { kept: 'for ten minutes' },
   }),

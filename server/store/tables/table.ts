@@ -85,10 +85,12 @@ interface Common<C extends Columns> {
     | 'of no tenant';
   /**
    * Classes of the key records that its rows own: no other table's rows lead to them. `attributes`: what they bind of a row that a snapshot
-   * carries; others are opened by their own operations only.
+   * carries; others are opened by their own operations only. `each`: these rows have one record of each class, and others have none; null: what
+   * a row has depends on other rows too. `tenant`: the column that says whose they are, or refers to a row that does.
    */
   readonly records?: {
     readonly classes: readonly RecordClass[];
+    readonly each: { readonly tenant: ColumnOf<C> | 'the service'; readonly where?: string } | null;
     readonly attributes?: (row: { readonly [column: string]: unknown }) => string;
   };
   /** `dke store migrate` does not copy it: it is about the servers that share one database. */

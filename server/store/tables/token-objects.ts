@@ -54,7 +54,11 @@ export const tokenObjectsTables = {
     codeWhenSet: { rules: /^\{/ },
     beside: { content: 'a record that authenticates itself' },
     snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
-    records: { classes: ['object-content'], attributes: () => recordAttributes.content },
+    records: {
+      classes: ['object-content'],
+      each: { tenant: 'tenant_id', where: '"content" is not null and "destroyed_at" is null' },
+      attributes: () => recordAttributes.content,
+    },
     purge: 'by a step',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */

@@ -1,0 +1,33 @@
+// A process that was asked to end does so in time. What is stored is whole at any moment, so that nothing is lost but what had not been confirmed.
+
+import { core } from '../../addon/core.ts';
+import { exitCodes } from '../base/start-error.ts';
+import type { Log } from '../ports/log.ts';
+
+/** How long a stop may take behind `server.drain_seconds`. */
+const endMs = 2_500;
+/** For the last line of the log, or for an end in good order. */
+const lastWordsMs = 500;
+
+/** The process ends now: what a disk still holds does not keep it. */
+export const endWith = (exitCode: number): number => {
+  core.endProcessIn(lastWordsMs, exitCode);
+  return exitCode;
+};
+
+/** A start that is cut off writes nothing that the next one could not continue. */
+export const endStartInTime = (): void => {
+  core.endProcessIn(endMs, 0);
+};
+
+/** A disk, a database or a receiver that does not answer does not keep the process. */
+export const endStopInTime = (drainMs: number, log: Pick<Log, 'error'>): void => {
+  const ms = drainMs + endMs;
+  core.endProcessIn(ms, exitCodes.store);
+  setTimeout(() => {
+    log.error(
+      `the stop did not end within ${ms / 1000} s: the process ends now. What was confirmed is stored; the last request records may be missing. ` +
+        'Check the disk and the database',
+    );
+  }, ms - lastWordsMs).unref();
+};
