@@ -1,6 +1,6 @@
 // Whether the database has the schema that is declared, and nothing beside it that acts in the service's transactions. Its owner can add a trigger, a
 // rule or a default: that would write in a unit of work what no person asked for. An index or a constraint counts with what it says, not by its name: an
-// expression calls a function, and what is unique no more can be there twice. Tables of others are not the service's business.
+// expression calls a function, and a value that is not unique can be there twice. Tables of others are not the service's business.
 
 import { type Kysely, sql } from 'kysely';
 import type { Difference } from '../domain/difference.ts';

@@ -65,6 +65,11 @@ const inOneState = async <T>(
   }
 };
 
+const upgrade = async (db: Kysely<Schema>, engine: Engine): Promise<void> => {
+  await migrate(db, engine);
+  await makeTerms(db);
+};
+
 const openOver = async (
   engine: Engine,
   { clock, authenticateRow, onFatal, onKeks, onLate, unchanged }: Surroundings,
@@ -80,11 +85,7 @@ const openOver = async (
     await Promise.allSettled([writerDb.destroy()]);
   };
   try {
-    if (unchanged === true) await requireNewest(writerDb);
-    else {
-      await migrate(writerDb, engine);
-      await makeTerms(writerDb);
-    }
+    await (unchanged === true ? requireNewest(writerDb) : upgrade(writerDb, engine));
   } catch (error) {
     await closeAll();
     throw error;
