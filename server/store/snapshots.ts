@@ -17,6 +17,7 @@ import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
 import { snapshotsTables } from './tables/snapshots.ts';
+import { toBuffer } from './tables/values.ts';
 
 const countsExample = { rows: {}, units: 0, materials: 0, omitted: 0, erased: 0 } satisfies SnapshotCounts;
 const verificationExample = { at: 0, depth: 'sealed', valid: true, finding: null } satisfies Verification;
@@ -124,6 +125,6 @@ export const createOpenings = (db: Kysely<Schema>): OpeningRepository => ({
 export const createKeyBindings = (db: Kysely<Schema>): KeyBindingRepository => ({
   get: async (keyId) => {
     const row = await db.selectFrom('key_bindings').select('binding').where('key_id', '=', keyId).executeTakeFirst();
-    return row && Buffer.from(row.binding);
+    return row && toBuffer(row.binding);
   },
 });

@@ -2,6 +2,8 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verifyOffline } from '../../server/app/offline.ts';
+import { parseConfig } from '../../server/config/config.ts';
 import { openArchive } from '../../server/snapshots/archive.ts';
 import { readItems } from '../../server/snapshots/reader.ts';
 import { newestSchema } from '../../server/store/migrate.ts';
@@ -101,9 +103,14 @@ describe.each(['sqlite', 'postgresql'] as const satisfies Dialect[])('on %s', (d
     const place = dialect === 'sqlite' ? null : postgres.createDatabase(`released_${number}`);
     const { facts, recovery } = await layReleased(schema, own, place);
     const toml = `${releasedToml(place)}[snapshots]\nrestore_second_person = false\n`;
+    // A check changes nothing: it does not upgrade the database.
+    const checked = verifyOffline(parseConfig(toml, null, own), () => Promise.resolve(undefined));
+    if (schema === newestSchema) expect((await checked).findings).toEqual([]);
+    else await expect(checked).rejects.toThrow(/schema of an earlier version.*start the service.*nothing was changed/);
     const opened = await openTestService({ folder: own, toml });
     try {
       const { operations } = opened;
+      expect((await operations.quarantine.get(administrator)).quarantined).toBe(false);
       const login = { accessGuid: facts.accessGuid, appId: facts.appId, instance, requestId: 'r', peer: null };
       const caller = await operations.tde.authenticate(login);
       const opens = async (): Promise<void> => {

@@ -116,6 +116,20 @@ export const dumpTenant = ({ folder }: Pick<OpenedService, 'folder'>, tenantId: 
     return dump;
   });
 
+/** The ids of the rows of a tenant, by table. */
+export const rowsOfTenant = (
+  { folder }: Pick<OpenedService, 'folder'>,
+  tenantId: string,
+): Promise<Readonly<Record<string, ReadonlySet<string>>>> =>
+  withStored(folder, async ({ query }) => {
+    const found: Record<string, ReadonlySet<string>> = {};
+    for (const [table, [where, id]] of Object.entries(tables))
+      found[table] = new Set(
+        (await query(`select ${id} as id from ${table} where ${where}`, tenantId)).map((row) => String(row.id)),
+      );
+    return found;
+  });
+
 /** Of every key in a snapshot: what it is known by again. Read with the recovery key, past the service. */
 export const checksOf = async (
   { config }: Pick<OpenedService, 'config'>,

@@ -22,9 +22,9 @@ const folder = sharedFolder();
 let store: Store;
 let ring: KeyRing;
 beforeAll(async () => {
-  const { core, raw } = openCore({ allowUnlocked: true });
+  const { raw } = openCore({ allowUnlocked: true });
   store = await openTestStore(folder, systemClock);
-  ring = createKeyRing(core);
+  ring = createKeyRing(raw);
   await ring.unlock(store, openFileRoot(raw, join(folder, 'root.key'), true));
 });
 afterAll(() => store?.close());
@@ -126,8 +126,8 @@ describe('proved', () => {
 });
 
 test('of API tokens: a rotation on another node is followed, and former keys are accepted until they end', async () => {
-  const { core, raw } = openCore({ allowUnlocked: true });
-  const other = createKeyRing(core);
+  const { raw } = openCore({ allowUnlocked: true });
+  const other = createKeyRing(raw);
   await other.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
   const rings = [ring, other];
   const hashes = () => rings.map((each) => each.hashToken('api-token', 'value'));
@@ -210,8 +210,8 @@ test('the key that snapshots of earlier versions had keys nothing of sign-ins, a
 });
 
 test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {
-  const { core, raw } = openCore({ allowUnlocked: true });
-  const other = createKeyRing(core);
+  const { raw } = openCore({ allowUnlocked: true });
+  const other = createKeyRing(raw);
   await other.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
   const hashes = () => [ring, other].map((each) => each.hashToken('session', 'value'));
   const tokens = () => [ring, other].map((each) => each.hashToken('api-token', 'value'));
