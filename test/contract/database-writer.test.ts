@@ -186,6 +186,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       createdAt: 2,
       destroyedAt: null,
       content: null,
+      contentReplacedAt: null,
       state: 'active',
       ...ok,
     },

@@ -33,16 +33,11 @@ export interface SnapshotHand {
   restore(id: string, request?: Partial<RestoreRequest>): Promise<RestoreOutcome>;
 }
 
-/** Registers a recovery key, or one that is given. */
-export const handOf = async (
+/** With a recovery key that is registered. */
+export const handWith = (
   { operations }: Pick<OpenedService, 'operations'>,
-  given?: ReturnType<typeof makeRecoveryKey>,
-): Promise<SnapshotHand> => {
-  const recovery = given ?? makeRecoveryKey();
-  await operations.recoveryKeys.register(administrator, {
-    name: 'safe',
-    publicKey: formatRecoveryKey(recovery.publicKey),
-  });
+  recovery: ReturnType<typeof makeRecoveryKey>,
+): SnapshotHand => {
   const answer = async (id: string): Promise<OpeningAnswer> =>
     answerOpening(await operations.snapshots.beginOpening(administrator, id, recovery.id), recovery.key);
   return {
@@ -57,6 +52,19 @@ export const handOf = async (
         ...request,
       }),
   };
+};
+
+/** Registers a recovery key, or one that is given. */
+export const handOf = async (
+  opened: Pick<OpenedService, 'operations'>,
+  given?: ReturnType<typeof makeRecoveryKey>,
+): Promise<SnapshotHand> => {
+  const recovery = given ?? makeRecoveryKey();
+  await opened.operations.recoveryKeys.register(administrator, {
+    name: 'safe',
+    publicKey: formatRecoveryKey(recovery.publicKey),
+  });
+  return handWith(opened, recovery);
 };
 
 type Cell = string | number | null;
