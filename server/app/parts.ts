@@ -14,6 +14,7 @@ import type { Operations } from '../operations/index.ts';
 import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
 import { createSources } from '../operations/notifications/sources.ts';
 import { createNotificationWatch } from '../operations/notifications/watch.ts';
+import { clearDeletedUsers } from '../operations/people/clear-deleted.ts';
 import { createRequestMinutes } from '../operations/requests/request-minutes.ts';
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
 import { createProviderChanges } from '../operations/root/change-provider.ts';
@@ -170,6 +171,7 @@ export const createParts = (
       minuteTasks({
         ...{ deadlines, approvals, retention, notifications, requestMinutes },
         store: rawStore,
+        clearDeletedUsers: clearDeletedUsers(ports),
         recoverMissing: recoverMissing(ports),
       }),
     ),

@@ -9,6 +9,7 @@ import type { PolicyRows, ReadingAs, RowSet } from './row-set.ts';
 import { type PolicyTable, type Schema, tables } from './schema.ts';
 import { recordMembers } from './tables/keys.ts';
 import type { TableDeclaration } from './tables/table.ts';
+import { bytesOf } from './tables/values.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
@@ -74,7 +75,7 @@ export const createWhole = (
     return rows.map(
       (row): WholeRecord => ({
         ...recordMembers.fromRow(row),
-        record: row.record === null ? null : Buffer.from(row.record),
+        record: bytesOf(row.record),
       }),
     );
   },

@@ -254,8 +254,10 @@ const readKeys =
     add('dke_key_memory_locked', {}, flag(memory.locked));
     const { state } = await erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
-    const { pending, waiting } = await store.read.keys.erasable(await coveredUntil(store.read));
+    const covered = await coveredUntil(store.read);
+    const { pending, waiting } = await store.read.keys.erasable(covered);
     add('dke_erasure_pending_keys', {}, pending);
+    add('dke_erasure_pending_objects', {}, await store.read.objects.countEnded(covered));
     add('dke_erasure_waiting_keys', {}, waiting);
   };
 

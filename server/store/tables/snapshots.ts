@@ -35,6 +35,8 @@ export const snapshotsTables = {
       deleted_at: long({ null: true }),
       purged_at: long({ null: true }),
       failure: text({ null: true }),
+      // How many keys are erased from the file; what `counts` says of it is of earlier versions.
+      erased: integer({ null: true }),
       row_mac: rowMac,
       row_version: rowVersion,
     },
@@ -54,11 +56,13 @@ export const snapshotsTables = {
       'state',
       'deleted_at',
       'purged_at',
+      'erased',
     ],
     codeSinceVersions: ['state', 'deleted_at', 'purged_at'],
+    codeSinceLayout: { erased: 3 },
     beside: {
       size: 'what is known of the file, which is signed',
-      counts: 'what is known of the file, which is signed',
+      counts: 'what is known of the file, which is signed; how many keys are erased from it has a column of its own',
       verification: 'what is known of the file, which is signed',
       verified_at: 'what is known of the file, which is signed',
       failure: 'what is known of the file, which is signed',

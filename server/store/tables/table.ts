@@ -113,6 +113,10 @@ export const policyTable = <const C extends Columns & CodeColumns, const P exten
     readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
     /** Under the code of rows that carry a version only. */
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
+    /** Columns that came later, by the layout that has them first: a row of an earlier layout has none of them, so they are null there. */
+    readonly codeSinceLayout?: { readonly [Name in ColumnOf<C>]?: 3 };
+    /** Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there: a row of an earlier version, or no value. */
+    readonly digests?: { readonly [Name in ColumnOf<C>]?: ColumnOf<C> };
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };
   },
 ): typeof table & { readonly code: readonly ColumnOf<C>[]; readonly purge: P } => {
