@@ -10,6 +10,7 @@ import type { Core, KeyRef } from '../../addon/core.ts';
 import { systemClock } from '../base/clock.ts';
 import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
 import { newId } from '../base/ids.ts';
+import { printable } from '../base/printable.ts';
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import { createKeyRing } from '../native/key-ring.ts';
@@ -231,10 +232,6 @@ export interface RestoredService {
   readonly keys: number;
   readonly findings: readonly string[];
 }
-
-/** Where a text is not one of ours: what a terminal would obey is shown as its number. */
-const printable = (line: string): string =>
-  line.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 
 /** Lines of the first text that the second does not have (-), and of the second that the first does not have (+), in the order of the texts. */
 export const differingLines = (ours: string, theirs: string): readonly string[] => {
