@@ -148,6 +148,8 @@ const outcomeOf = (use: () => Promise<unknown>): Promise<unknown> =>
     throw error;
   });
 const isRefused = (outcome: unknown): boolean => {
+  // A search that does not find what was moved away.
+  if (Array.isArray(outcome) && outcome.length === 0) return true;
   const { refused, status } = outcome as { readonly refused?: string; readonly status?: number };
   return refused !== undefined || (status !== undefined && status > 299 && status !== 500);
 };
