@@ -10,8 +10,9 @@ const refused =
  * Joiners and selectors that change nothing: at the beginning, and after a letter, digit or sign
  * that has no variants. A keycap has one.
  */
-const idle =
-  /(?:^|\u200d|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{ASCII}\u200c\ufe00-\ufe0f\u{e0100}-\u{e01ef}])(?:[\u200c\ufe00-\ufe0f\u{e0100}-\u{e01ef}](?!\u20e3)|(?<!\ufe0f)\u200d)/u;
+const selector = String.raw`(?:\u200c|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])`;
+const plain = String.raw`(?:^|\u200d|${selector}|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{ASCII}])`;
+const idle = new RegExp(String.raw`${plain}(?:${selector}(?!\u20e3)|(?<!\ufe0f)\u200d)`, 'u');
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** Whether something in it is not seen, or changes how the rest is seen. */
