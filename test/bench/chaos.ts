@@ -13,8 +13,8 @@ import { type Verdict, verdictText } from './verdict.ts';
 
 const pace = { perSecond: 1_800, connections: 32 } as const;
 const [p99GoalMs, growthGoal] = [20, 1.1] as const;
-/** Of quiet load before the first attack and after the last one, in which memory is sampled. */
-const quietSeconds = 10;
+/** Of quiet load before the first attack and after the last one, in which memory is sampled; and of load at the height of each. */
+const [quietSeconds, heldSeconds] = [10, 5] as const;
 
 interface AttackFigure {
   readonly name: string;
@@ -38,6 +38,8 @@ export const measureChaos = async (only: readonly string[] = []): Promise<ChaosF
     const timer = setInterval(() => samples.push(residentMiB(server.child.pid ?? 0)), 100);
     const load = await startSteadyLoad(server, on.endpoint, pace);
     await work();
+    // What it holds stays for a while.
+    await setTimeout(heldSeconds * 1_000);
     for (const end of on.ends.splice(0)) end();
     const { answered, seconds, failed, refused, p50Ms, p99Ms } = await load.stop();
     clearInterval(timer);

@@ -144,6 +144,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     process.exit(0);
   }
 
+  if (isOpen) process.stdout.write('begun\n');
   const startedAt = performance.now();
   countFrom = startedAt + job.warmUpSeconds * 1000;
   const whole =

@@ -1,5 +1,6 @@
 // Steady calls of a cloud to an endpoint, from a process of its own (bench/xks-load.ts), until they are stopped.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import type { LoadJob, LoadReport } from '../bench/xks-load.ts';
 import { endWithTest } from './children.ts';
@@ -42,12 +43,14 @@ export const startSteadyLoad = async (
     text += part;
   });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  await Promise.race([once(child.stdout, 'data'), ended]);
   return {
     stop: async () => {
       child.stdin.end();
       await ended;
-      if (text === '') throw new Error(`the load ended with ${child.exitCode ?? child.signalCode}, without a report`);
-      return JSON.parse(text) as LoadReport;
+      const [, report = ''] = text.split('\n');
+      if (report === '') throw new Error(`the load ended with ${child.exitCode ?? child.signalCode}, without a report`);
+      return JSON.parse(report) as LoadReport;
     },
   };
 };
