@@ -4,6 +4,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isAbsolute } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
+import { maskedGuid } from '../../server/base/redaction.ts';
 import type { CauseName } from '../schema/causes.ts';
 import { type Told, tell } from './causes.ts';
 import { limits } from './limits.ts';
@@ -18,7 +19,7 @@ export interface ProviderConfig {
   readonly origin: string;
   /** Path below the origin, with the access_guid and app_id and no slash at its end: secret, never to be logged. */
   readonly basePath: string;
-  /** The same address with the access_guid left out, for logs. */
+  /** The same address for logs: what stands for the access_guid only shows which are equal. */
   readonly redactedUrl: string;
   readonly applicationId: string;
   readonly accessToken: string;
@@ -212,7 +213,7 @@ const parseServerUrl = (
   return {
     origin: url.origin,
     basePath: `${prefix}/${guid}/${app}`,
-    redactedUrl: `${url.origin}${prefix}/***/${app}`,
+    redactedUrl: `${url.origin}${prefix}/${maskedGuid(credential)}/${app}`,
     applicationId,
   };
 };

@@ -29,7 +29,7 @@ import {
 import { toRfc3339 } from '../../server/base/clock.ts';
 import { isUnreadableMasterKey } from '../../server/base/master-keys.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
-import { instanceText } from '../../server/fronts/contract/tde.ts';
+import { instanceText, type ServiceInfo } from '../../server/fronts/contract/tde.ts';
 import { printableLabel } from './application.ts';
 import { printedFor, splitLine, type Told, tell, tellNoAnswer } from './causes.ts';
 import { ConfigError, loadConfig, type ProviderConfig } from './config.ts';
@@ -48,6 +48,8 @@ export interface DiagnoseOptions {
   readonly socket?: string | undefined;
   /** A label that must be there. */
   readonly label?: string | undefined;
+  /** Hears whose the credential is, as the service says. */
+  readonly applicationFound?: ((info: ServiceInfo) => void) | undefined;
 }
 
 interface Context {
@@ -248,6 +250,7 @@ const checkToken = async (context: Context): Promise<Finding> => {
   const config = configOf(context);
   context.door = openHttpService(config);
   const { answer } = await context.door.call({ route: 'info', handle: null, head: {}, raw: null }, caller());
+  context.options.applicationFound?.(answer);
   return ok(`application ${answer.applicationName} (${answer.applicationId}), service ${answer.serverVersion}`);
 };
 

@@ -10,3 +10,16 @@ export const uniqueId = (): string => {
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 };
+
+/**
+ * Identifiers for what ends with this process: one drawn beginning, and a number of 48 bits. Copies
+ * of a running machine have equal ones, of which none leaves its own process.
+ */
+export const idsOfProcess = (): (() => string) => {
+  const beginning = uniqueId().slice(0, -12);
+  let made = 0;
+  return () => {
+    made += 1;
+    return beginning + made.toString(16).padStart(12, '0');
+  };
+};

@@ -15,10 +15,11 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
+import type { ServiceInfo } from '../../server/fronts/contract/tde.ts';
 import { diagnose } from '../client/diagnose.ts';
 import { loadHttpClient } from '../client/load-http.ts';
 import { codeOf } from './error.ts';
-import { compareConfigurations } from './guids.ts';
+import { compareConfigurations, grouped } from './guids.ts';
 import { damagedFiles } from './install.ts';
 import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaults } from './layout.ts';
 import { asOwnerAsync, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
@@ -36,7 +37,7 @@ export interface CheckOptions {
   readonly socket: string | undefined;
   /** The database's program, `oracle` for instance; not checked when absent. */
   readonly program: string | undefined;
-  /** Databases that share an access_guid are a fault and not a remark. */
+  /** Databases that share their keys are a fault and not a remark, and so is one that was compared with none. */
   readonly distinct: boolean;
 }
 
@@ -211,11 +212,15 @@ const placeOf = async (context: Context): Promise<CheckedPart> => ({
   results: await runChecks(placeChecks, context),
 });
 
-const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart> => {
+const databaseOf = async (
+  context: Context,
+  loads: boolean,
+  applicationFound: (info: ServiceInfo) => void,
+): Promise<CheckedPart> => {
   const { configPath, owner, options } = context;
   await loadHttpClient();
   // Its owner can read it; root, who may have created it, is not a database's user.
-  const found = await asOwnerAsync(owner, () => diagnose({ configPath, socket: options.socket }));
+  const found = await asOwnerAsync(owner, () => diagnose({ configPath, socket: options.socket, applicationFound }));
   const results = found.filter(({ id, state }) => state !== 'skipped' || !['library', 'label'].includes(id));
   const need = results.find(({ state }) => state === 'failed');
   const last: Check<Context> = {
@@ -246,26 +251,70 @@ const databaseOf = async (context: Context, loads: boolean): Promise<CheckedPart
   };
 };
 
-/** Which of several databases share their keys. */
-const blastRadius = async (paths: readonly string[], distinct: boolean): Promise<readonly CheckResult[]> => {
+/**
+ * Which of several databases share their keys: those with one access_guid, and those whose access_guids the service has
+ * issued to one application. In one group each application destroys only its own keys, which the others may use.
+ */
+const compareKeys = async (
+  paths: readonly string[],
+  found: ReadonlyMap<string, ServiceInfo>,
+  distinct: boolean,
+): Promise<Finding> => {
   const { instances, shared, sameFile } = await compareConfigurations(paths);
+  const fault = instances.find((each) => each.fault !== null);
+  if (fault !== undefined) return failed(fault.fault ?? '', 'a file that cannot be read cannot be compared');
+  const same = (group: readonly string[]): string =>
+    sameFile.some((each) => group.every((path) => each.includes(path))) ? ' (one and the same file)' : '';
+  const by = (name: (info: ServiceInfo) => string): readonly (readonly string[])[] =>
+    grouped([...found].map(([path, info]) => [name(info), path]));
+  const isShared = (group: readonly string[]): boolean =>
+    shared.some((each) => group.every((path) => each.includes(path)));
+  const nameOf = ([path = '']: readonly string[]): string => found.get(path)?.applicationName ?? '';
+  const evidence = [
+    ...shared.map((group) => `${group.join(', ')} share one access_guid${same(group)}`),
+    ...by((info) => info.applicationId)
+      .filter((group) => !isShared(group))
+      .map((group) => `${group.join(', ')} have different access_guids of one application, ${nameOf(group)}`),
+  ];
+  if (evidence.length > 0)
+    return (distinct ? failed : warning)(
+      evidence.join('; '),
+      'if a key is destroyed for one of them, it is destroyed for all: register an application for each before a destructive test',
+    );
+  const unknown = paths.filter((path) => !found.has(path));
+  if (unknown.length > 0)
+    return (distinct ? failed : warning)(
+      `${unknown.join(', ')}: the access_guids differ, but the application is not known, because the service did not name it`,
+      'repair what the check of that database says, then compare again: two access_guids can belong to one application',
+    );
+  const compared = `${paths.length} files: ${[...found.values()].map((info) => info.applicationName).join(', ')}`;
+  const [inGroup] = by((info) => info.groupId);
+  if (inGroup !== undefined)
+    return warning(
+      `${compared} are different applications, but ${inGroup.join(', ')} are in one group`,
+      'a database that uses a key of another one in its group, after a clone for instance, loses it when that one destroys it',
+    );
+  return ok(`${compared} are different applications in different groups, with different access_guids`);
+};
+
+/** Every check of several databases together. One file alone is compared with nothing, which is said where distinct ones are asked for. */
+const blastRadius = (
+  paths: readonly string[],
+  found: ReadonlyMap<string, ServiceInfo>,
+  distinct: boolean,
+): Promise<readonly CheckResult[]> => {
   const check: Check<null> = {
     id: 'blast-radius',
     layer: 'blast radius',
     title: 'each database has its own keys',
     needs: [],
-    run: () => {
-      const [fault] = instances.filter((each) => each.fault !== null);
-      if (fault !== undefined) return failed(fault.fault ?? '', 'a file that cannot be read cannot be compared');
-      if (shared.length === 0) return ok(`${paths.length} files, ${paths.length} different access_guids`);
-      const same = (group: readonly string[]): string =>
-        sameFile.some((each) => group.every((path) => each.includes(path))) ? ' (one and the same file)' : '';
-      const evidence = shared.map((group) => `${group.join(', ')} share one access_guid${same(group)}`).join('; ');
-      return (distinct ? failed : warning)(
-        evidence,
-        'if a key is destroyed for one of them, it is destroyed for all: register an application for each before a destructive test',
-      );
-    },
+    run: () =>
+      paths.length > 1
+        ? compareKeys(paths, found, distinct)
+        : failed(
+            'one pkcs11.toml was named: nothing was compared',
+            'name the files of all databases, those of other hosts as copies: --conf FILE --conf FILE --distinct',
+          ),
   };
   return runChecks([check], null);
 };
@@ -279,13 +328,15 @@ export const checkProvider = async (options: CheckOptions): Promise<readonly Che
   const place = await placeOf(context);
   const loads = place.results.some(({ id, state }) => id === 'loads' && state === 'ok');
   const checked: CheckedPart[] = [place];
+  const found = new Map<string, ServiceInfo>();
   for (const configPath of configPaths) {
     // With several databases each is checked as the owner of its own file.
     const own = options.owner ?? ownerOfFile(configPath) ?? owner;
-    checked.push(await databaseOf({ ...context, owner: own, configPath }, loads));
+    const heard = (info: ServiceInfo): void => void found.set(configPath, info);
+    checked.push(await databaseOf({ ...context, owner: own, configPath }, loads, heard));
   }
-  if (configPaths.length > 1)
-    checked.push({ what: 'the databases together', results: await blastRadius(configPaths, options.distinct) });
+  if (configPaths.length > 1 || options.distinct)
+    checked.push({ what: 'the databases together', results: await blastRadius(configPaths, found, options.distinct) });
   return checked;
 };
 

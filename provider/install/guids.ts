@@ -22,7 +22,8 @@ export interface Comparison {
   readonly sameFile: readonly (readonly string[])[];
 }
 
-const grouped = (pairs: readonly (readonly [key: string, path: string])[]): string[][] => {
+/** The paths that have one key, two or more each. */
+export const grouped = (pairs: readonly (readonly [key: string, path: string])[]): readonly (readonly string[])[] => {
   const groups = new Map<string, string[]>();
   for (const [key, path] of pairs) groups.set(key, [...(groups.get(key) ?? []), path]);
   return [...groups.values()].filter((each) => each.length > 1);

@@ -36,8 +36,8 @@ export interface Certificates {
   served(): readonly ServedCertificate[];
   /** The certificate (PEM) that clients have to trust to reach this host; null: the served chain does not contain it, or nothing is served yet. */
   authority(host: string): string | null;
-  /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
-  fault(trusted: readonly string[]): Promise<string | null>;
+  /** Why the next start could not serve what is in the files, or clients would refuse it. */
+  faults(trusted: readonly string[]): Promise<readonly string[]>;
 }
 
 export const openCertificates = (
@@ -98,9 +98,9 @@ export const openCertificates = (
     },
     served: () => served,
     authority: (host) => authorityOf(chain, host),
-    fault: (trusted) =>
+    faults: (trusted) =>
       disks
-        .ask(elsewhere, 'certificateFault', files, place, presentCertificates(), trusted)
-        .catch((error: Error) => error.message),
+        .ask(elsewhere, 'certificateFaults', files, place, presentCertificates(), trusted)
+        .catch((error: Error) => [error.message]),
   };
 };

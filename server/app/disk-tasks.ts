@@ -20,14 +20,13 @@ export const diskTasks = {
     openFileSink(options).send(...given),
   setAside: (options: FileSinkOptions, ...given: Parameters<FileSink['setAside']>): ReturnType<FileSink['setAside']> =>
     openFileSink(options).setAside(...given),
-  /** Why the next start could not serve what is in the files, or clients would refuse it; null: nothing is wrong. */
-  certificateFault: async (...[files, place, present, trusted]: CertificateTask): Promise<string | null> => {
+  /** Why the next start could not serve what is in the files, or clients would refuse it. */
+  certificateFaults: async (...[files, place, present, trusted]: CertificateTask): Promise<readonly string[]> => {
     const own = openTlsFiles(files, place);
     try {
-      const [fault] = own.faultsOf(present, own.readPairs(), [...rootCertificates, ...trusted]);
-      return fault ?? null;
+      return own.faultsOf(present, own.readPairs(), [...rootCertificates, ...trusted]);
     } catch (error) {
-      if (error instanceof StartError) return error.message;
+      if (error instanceof StartError) return [error.message];
       throw error;
     }
   },

@@ -29,6 +29,7 @@ export const minuteTasks = (tasks: {
   readonly store: { checkFile(): Promise<void> };
   readonly approvals: { expire(): Promise<void> };
   readonly retention: { run(): Promise<void> };
+  readonly clearDeletedUsers: () => Promise<void>;
   readonly recoverMissing: () => Promise<void>;
   readonly notifications: { check(): Promise<void> };
   readonly requestMinutes: { run(): Promise<void> };
@@ -38,6 +39,7 @@ export const minuteTasks = (tasks: {
   'the file of the database': () => tasks.store.checkFile(),
   'approval requests': tasks.approvals.expire,
   'deleted tenants': tasks.retention.run,
+  'deleted users': tasks.clearDeletedUsers,
   'missing snapshots': tasks.recoverMissing,
   notifications: () => tasks.notifications.check(),
   'the request log': tasks.requestMinutes.run,

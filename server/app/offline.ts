@@ -63,8 +63,8 @@ interface Opened extends Offline {
   readonly wrapped: OpenWrapped | undefined;
 }
 
-/** Throws StartError: as a service that does not start. */
-export const openOffline = async (config: Config, ask: AskPassphrase): Promise<Opened> => {
+/** `unchanged`: for reading only. Throws StartError: as a service that does not start. */
+export const openOffline = async (config: Config, ask: AskPassphrase, unchanged?: true): Promise<Opened> => {
   const undo: (() => void | Promise<void>)[] = [];
   try {
     const databasePath = join(config.dataDirectory, 'dke.db');
@@ -73,16 +73,17 @@ export const openOffline = async (config: Config, ask: AskPassphrase): Promise<O
     const lock: DirectoryLock = lockDirectory(join(config.dataDirectory, 'lock'));
     undo.push(() => lock.release());
     const { lockedBytes, allowUnlocked } = config.memory;
-    const { core, raw } = openCore({
+    const { raw } = openCore({
       allowUnlocked,
       ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }),
     });
-    const ring = createKeyRing(core);
+    const ring = createKeyRing(raw);
     undo.push(() => ring.close());
     const surroundings = {
       clock: systemClock,
       authenticateRow: (text: string) => ring.authenticateRow(text),
       onFatal: () => undefined,
+      unchanged,
     };
     const store =
       config.postgresql === undefined
@@ -91,7 +92,7 @@ export const openOffline = async (config: Config, ask: AskPassphrase): Promise<O
     undo.push(() => store.close());
     const { path, providers } = config.root;
     if (!existsSync(path)) throw new StartError('root-key', `the root key file ${path} is missing: put it back`);
-    clearDrafts(raw, path);
+    if (unchanged !== true) clearDrafts(raw, path);
     let wrapped: OpenWrapped | undefined;
     if (formatOf(path) !== 1) {
       const opened = await openWrappedFile({
@@ -112,7 +113,7 @@ export const openOffline = async (config: Config, ask: AskPassphrase): Promise<O
     const root = wrapped === undefined ? openFileRoot(raw, path, false) : wrappedRoot(raw, wrapped);
     undo.push(() => root.release());
     await ring.unlock(store, root);
-    await adoptDecisions({ store, root });
+    if (unchanged !== true) await adoptDecisions({ store, root });
     const close = async (): Promise<void> => {
       for (const step of undo.reverse()) await step();
     };
@@ -125,9 +126,9 @@ export const openOffline = async (config: Config, ask: AskPassphrase): Promise<O
   }
 };
 
-/** Checks everything that is stored. Throws StartError when it cannot be opened at all. */
+/** Checks everything that is stored, and changes nothing of it. Throws StartError when it cannot be opened at all. */
 export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise<VerificationReport> => {
-  const opened = await openOffline(config, ask);
+  const opened = await openOffline(config, ask, true);
   try {
     return await verifyStore(opened);
   } finally {

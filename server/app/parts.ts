@@ -14,6 +14,7 @@ import type { Operations } from '../operations/index.ts';
 import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
 import { createSources } from '../operations/notifications/sources.ts';
 import { createNotificationWatch } from '../operations/notifications/watch.ts';
+import { clearDeletedUsers } from '../operations/people/clear-deleted.ts';
 import { createRequestMinutes } from '../operations/requests/request-minutes.ts';
 import { createXksLatency, type XksLatency } from '../operations/requests/xks-latency.ts';
 import { createProviderChanges } from '../operations/root/change-provider.ts';
@@ -116,7 +117,7 @@ export const createParts = (
     createSources(ports, {
       ...{ forwarding, latency, health, logState, folder },
       certificates: certificates.served,
-      certificateFault: () => certificates.fault(opened.trustedAuthorities),
+      certificateFaults: () => certificates.faults(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,
       reminders: {
         token: config.reminders.tokenDays,
@@ -131,7 +132,7 @@ export const createParts = (
     processFacts: readProcessFacts,
     diskSpace: createDiskSpace(diskPlaces(config)),
     certificates: certificates.served,
-    certificateFault: () => certificates.fault(opened.trustedAuthorities),
+    certificateFaults: () => certificates.faults(opened.trustedAuthorities),
     auditSinks: () => forwarding.state(),
     notificationTargets: () => delivery.state(),
     logState,
@@ -170,6 +171,7 @@ export const createParts = (
       minuteTasks({
         ...{ deadlines, approvals, retention, notifications, requestMinutes },
         store: rawStore,
+        clearDeletedUsers: clearDeletedUsers(ports),
         recoverMissing: recoverMissing(ports),
       }),
     ),

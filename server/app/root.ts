@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { Core } from '../../addon/core.ts';
 import { type Clock, toRfc3339 } from '../base/clock.ts';
+import { attemptRate, createOriginRates } from '../base/origin-rates.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { type MetricFamily, metrics } from '../domain/metrics.ts';
@@ -55,10 +56,11 @@ const waitForPassphrase = async (
   if (onSealed === undefined)
     throw new StartError('root-key', `the root key ${config.root.path} could not be opened: ${why}`);
   const unsealing = createUnsealing(sealed, { clock, log });
-  const app = createSealedApp({
-    ...{ state: 'sealed', requestId, unseal: unsealing.unseal, metrics: sealedMetrics },
+  const options = {
+    ...({ state: 'sealed', requestId, unseal: unsealing.unseal, metrics: sealedMetrics } as const),
     watch: watchRoutes({ requestId, describe: observation?.describe }),
-  });
+  };
+  const app = createSealedApp(options, createOriginRates(clock, attemptRate));
   log.warn('the service is sealed: its root key is not open', { reasons: sealed.reasons });
   const handle = createDispatch(app, []);
   await onSealed(observation?.watch(handle) ?? handle);

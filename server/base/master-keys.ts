@@ -12,7 +12,9 @@ const masterKeyLabel = /^ORACLE\.(?:TDE|TSE)\.HSM\.MK\./;
 /** And to the objects of data that describe them. */
 const metadataLabel = /^ORACLE\.SECURITY\.KM\.ENCRYPTION\./;
 
+/** Every new object is asked, and most labels differ in their first byte, an O, already. */
 const begins = (form: RegExp, label: Uint8Array): boolean =>
+  label[0] === 0x4f &&
   form.test(Buffer.from(label.buffer, label.byteOffset, Math.min(label.length, 32)).toString('latin1'));
 export const isMasterKeyLabel = (label: Uint8Array): boolean => begins(masterKeyLabel, label);
 export const isMetadataLabel = (label: Uint8Array): boolean => begins(metadataLabel, label);

@@ -54,9 +54,13 @@ const databaseHost = async (
 };
 
 export const show = ({ what, results, whoSays = 'the cloud key service reports' }: CheckedPart): string => {
-  const first = results.find(({ state }) => state === 'failed');
+  // A warning that foretells what someone else will report may be the cause that is looked for.
+  const first =
+    results.find(({ state }) => state === 'failed') ??
+    results.find(({ state, predicts }) => state === 'warning' && predicts !== undefined);
+  const verb = first?.state === 'failed' ? 'fails' : 'may fail';
   const summary =
-    first === undefined ? `${what} passed all checks` : `${what}: ${first.layer} fails: ${first.evidence}`;
+    first === undefined ? `${what} passed all checks` : `${what}: ${first.layer} ${verb}: ${first.evidence}`;
   const rows = results.map(({ state, layer, title, evidence, fix }) => [
     marks[state],
     layer,

@@ -49,6 +49,30 @@ const addCredential = (endpoint: Noun): void => {
     routes.removeCredential,
     'remove <endpoint> <credential-id>',
     'Removes a credential. Requests that are signed with it are refused immediately.',
+    {
+      options: { '--force': 'remove it although the endpoint has no other: the cloud can no longer use the endpoint' },
+      also: async ({ call }, { force }, id = '', credentialId = '') => {
+        const { name, credentials } = await call(routes.get, { path: { id } });
+        const isLast = credentials.length === 1 && credentials[0]?.id === credentialId;
+        if (isLast && force !== true)
+          throw new CommandError(
+            'refused',
+            `this is the last credential of the endpoint ${name}: nothing was changed`,
+            {
+              hint: `add another one and enter it in the cloud key store first (dke endpoint credential add ${name}), or pass --force`,
+            },
+          );
+        return {};
+      },
+      confirm: [
+        routes.get,
+        ({ name, credentials }, { credentialId }) => {
+          const { accessKeyId, lastUsedAt = null } = credentials.find(({ id }) => id === credentialId) ?? {};
+          const use = lastUsedAt === null ? 'it was never used' : `it was last used at ${lastUsedAt}`;
+          return `Requests that are signed with ${accessKeyId ?? credentialId} are refused immediately; ${use} (endpoint ${name}).`;
+        },
+      ],
+    },
   );
 };
 

@@ -115,14 +115,18 @@ export const addProvider = (program: Command): void => {
   withPlace(provider.command('check'))
     .description(
       'Checks the files, loads the library, and connects to the service as the database would, as the OS user of the database. With several ' +
-        '--conf, it checks each database, and which of them share an access_guid: a key that is destroyed for one of these is destroyed for all.',
+        '--conf, it checks each database, and which of them share an access_guid or an application: a key that is destroyed for one of these is ' +
+        'destroyed for all.',
     )
     .option(
       '--conf <file>',
       `pkcs11.toml of a database, repeatable; default: DKE_PKCS11_CONF, or ${defaultConf} if it exists`,
       collect,
     )
-    .option('--distinct', 'report databases that share an access_guid as a fault: use this before a destructive test')
+    .option(
+      '--distinct',
+      'fail unless each of several databases has an application of its own: use this before a destructive test',
+    )
     .option('--program <file>', 'program of the database: checks which configuration each kind of its processes uses')
     .option('--oracle-home <folder>', 'the same for bin/oracle in this folder')
     .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')

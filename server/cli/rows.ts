@@ -57,7 +57,7 @@ interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> 
   readonly as?: Readonly<Record<string, string>>;
   readonly also?: (caller: Caller, options: Given<F>, ...values: readonly string[]) => Also<R> | Promise<Also<R>>;
   /** Asks for the name of the thing first; the answer of the first row has it. */
-  readonly confirm?: readonly [C, say: (thing: AnswerOf<C>) => string];
+  readonly confirm?: readonly [C, say: (thing: AnswerOf<C>, path: Readonly<Record<string, unknown>>) => string];
   /** Asks for a name first, with what the dry run of the same operation says. */
   readonly plan?: {
     readonly name: (planned: AnswerOf<R>) => string;
@@ -215,7 +215,7 @@ const askFirst = async <R extends Operation, F extends Flags, C extends Operatio
   } else if (read !== undefined && dryRun !== true) {
     const [row, say] = read;
     const thing = await call(row, { path: request.path } as ApiCall<C>);
-    await confirm(say(thing), (thing as Named).name, name);
+    await confirm(say(thing, request.path), (thing as Named).name, name);
   }
   return true;
 };

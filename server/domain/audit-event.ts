@@ -169,7 +169,8 @@ export const auditKinds = {
     fields: ['rootEpoch', 'records', 'subjects', 'nodes', 'standbys', 'snapshots'],
   },
   'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
-  'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records'] },
+  /** `objects`: whose replaced or destroyed values it covers. */
+  'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records', 'objects'] },
   /** A sink has other records of the same numbers: the log went back, or a copy of the service writes to it. */
   'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
@@ -177,8 +178,11 @@ export const auditKinds = {
   'snapshot.created': {
     severity: 'info',
     activity: 'create',
-    /** `digest`: of the file; an erasure does not change it. */
-    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest'],
+    /**
+     * `digest`: of the file; an erasure does not change it. `rotate`: applications whose access_guid must be rotated if the snapshot is restored on
+     * another service.
+     */
+    fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest', 'rotate'],
   },
   'snapshot.failed': { severity: 'high', activity: 'create', fields: ['origin', 'reason'] },
   'snapshot.imported': { severity: 'high', activity: 'create', fields: ['signer', 'units', 'erased'] },
@@ -357,6 +361,8 @@ export const auditKinds = {
   'user.changed': { severity: 'medium', activity: 'update', fields: ['name', 'changed', 'roles', 'sessionsEnded'] },
   'user.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'user.disabled': { severity: 'medium', activity: 'disable', fields: ['name', 'sessionsEnded'] },
+  /** Of a user that an earlier version deleted: the name and the e-mail address are removed. */
+  'user.cleared': { severity: 'info', activity: 'update', fields: [] },
   'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
   'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },
   'user.unlocked': { severity: 'low', activity: 'update', fields: ['name'] },

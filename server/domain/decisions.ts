@@ -10,6 +10,7 @@ export const decisionNames = [
   'snapshots-erased-until', // a later time leaves destroyed keys in snapshots
   'snapshot-folder', // another mark takes an empty folder for the one with the snapshots
   'copies-adopted', // without it, what earlier versions knew of copies is read again
+  'erased-adopted', // without it, how many keys are erased from files is taken from rows of earlier versions again
   'default-tenant', // requests without a tenant reach another one
   'first-token', // the first administrator token is replaced by another one, which is shown
   'audit-origin', // checkpoints are of a log of another name

@@ -291,6 +291,11 @@ export const metrics = {
     help: 'Destroyed keys that no erasure run has covered yet.',
     labels: [],
   },
+  dke_erasure_pending_objects: {
+    type: 'gauge',
+    help: 'Token objects whose replaced or destroyed values no erasure run has covered yet.',
+    labels: [],
+  },
   dke_erasure_waiting_keys: {
     type: 'gauge',
     help: 'Destroyed keys that are not unrecoverable because of copies that the service knows (dke copy list --left).',

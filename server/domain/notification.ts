@@ -15,6 +15,11 @@ interface NotificationRow {
   readonly page: string;
   /** So many days before the harm it is raised, and raised again; descending. Empty: there is harm as soon as it is so. */
   readonly leadDays: readonly number[];
+  /**
+   * Details that say what it is because of, where there may be several causes: a list, a count, or a
+   * text. One that was not there before ends the acknowledgement, which was of those that were known.
+   */
+  readonly causes?: readonly string[];
   /** One for each lead time, and the last one for when the harm is there. */
   readonly severities: readonly [AuditSeverity, ...AuditSeverity[]];
 }
@@ -50,6 +55,7 @@ export const notificationKinds = {
     action: 'Rotate the credential',
     page: '/endpoints/{id}/credentials',
     leadDays: [14],
+    causes: ['due'],
     severities: ['low', 'medium'],
   },
   'application.access-guid-due': {
@@ -58,6 +64,7 @@ export const notificationKinds = {
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [14],
+    causes: ['due'],
     severities: ['low', 'medium'],
   },
   'tls.certificate-expiring': {
@@ -82,6 +89,7 @@ export const notificationKinds = {
     action: 'View settings',
     page: '/settings',
     leadDays: [],
+    causes: ['faults'],
     severities: ['high'],
   },
   'tls.certificate-created': {
@@ -106,6 +114,7 @@ export const notificationKinds = {
     action: 'Open the endpoint',
     page: '/endpoints/{id}',
     leadDays: [30, 7, 1],
+    causes: ['expired', 'expiring'],
     severities: ['low', 'medium', 'high', 'critical'],
   },
   'client-certificate.expiring': {
@@ -114,6 +123,7 @@ export const notificationKinds = {
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [30, 7, 1],
+    causes: ['expired', 'expiring'],
     severities: ['low', 'medium', 'high', 'critical'],
   },
   'token.expiring': {
@@ -322,6 +332,7 @@ export const notificationKinds = {
     action: 'View what blocks it',
     page: '/settings',
     leadDays: [],
+    causes: ['records', 'recordIds', 'nodes', 'standbys', 'snapshots'],
     severities: ['critical'],
   },
   'erasure.failed': {
@@ -338,6 +349,7 @@ export const notificationKinds = {
     action: 'View copies',
     page: '/snapshots',
     leadDays: [],
+    causes: ['keys'],
     severities: ['medium'],
   },
   'health.failing': {
@@ -448,6 +460,22 @@ export const stageOf = (
   if (harmAt === null || harmAt <= now) return leadDays.length + 1;
   return leadDays.filter((days) => harmAt - now <= days * dayMs).length;
 };
+
+/** Whether it is so because of something that was not known before. */
+export const hasNewCause = (
+  { kind, details }: Pick<Condition, 'kind' | 'details'>,
+  before: Condition['details'],
+): boolean =>
+  (notificationRow(kind).causes ?? []).some((name) => {
+    const [now, known] = [details[name], before[name]];
+    // An older version did not tell it.
+    if (known === undefined || now === undefined) return false;
+    if (Array.isArray(now)) {
+      const all = new Set<unknown>(Array.isArray(known) ? known : []);
+      return now.some((each) => !all.has(each));
+    }
+    return typeof now === 'number' && typeof known === 'number' ? now > known : now !== known;
+  });
 
 export const severityOf = (kind: NotificationKind, stage: number): AuditSeverity => {
   const { severities } = notificationRow(kind);

@@ -5,7 +5,9 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { ServiceError } from '../base/errors.ts';
+import type { OriginRates } from '../base/origin-rates.ts';
 import type { MetricFamily } from '../domain/metrics.ts';
+import { admitStranger } from './shared/admission.ts';
 import { expositionType, formatMetrics } from './shared/exposition.ts';
 import { answerProblem } from './shared/problem.ts';
 import { leaveUnread, readBody } from './shared/read-body.ts';
@@ -53,7 +55,8 @@ export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void 
 };
 
 /** Everything that a sealed service answers. */
-export const createSealedApp = (options: ClosedFrontOptions): Hono => {
+/** `attempts`: counts each before its body is read. */
+export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRates): Hono => {
   const { requestId, unseal, metrics, watch } = options;
   const { detail, hint } = words.sealed;
   const app = new Hono();
@@ -79,9 +82,10 @@ export const createSealedApp = (options: ClosedFrontOptions): Hono => {
   app.post('/api/root/unseal', async (c) => {
     const { incoming } = c.env as HttpBindings;
     try {
-      const passphrase = await readBody(incoming, longestPassphrase);
+      const peer = incoming.socket.remoteAddress ?? null;
+      const passphrase = await readBody(incoming, longestPassphrase, admitStranger(attempts, peer));
       try {
-        await unseal?.(passphrase, incoming.socket.remoteAddress ?? null);
+        await unseal?.(passphrase, peer);
       } finally {
         passphrase.fill(0);
       }

@@ -1,6 +1,7 @@
 // The key ring over the addon, put together: the root key, tenants' key encryption keys, and the service's own keys (addon/FORMAT.md has the layout of
 // records). Opened keys stay in the addon's locked memory; here are their references.
 
+import type { Core } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import type { CryptoCore, KeyRef } from '../ports/crypto-core.ts';
@@ -29,7 +30,8 @@ const roundTrip = (core: CryptoCore, key: KeyRef): void => {
   if (!core.timingSafeEqual(plain, back)) throw new ServiceError('internal', 'the test key does not round-trip');
 };
 
-export const createKeyRing = (core: CryptoCore): KeyRing => {
+/** Of the addon itself: its errors tell a record that does not open from one that a caller has sent (key-records.ts). */
+export const createKeyRing = (core: Core): KeyRing => {
   const keks = createTenantKeks(core);
   const records = createKeyRecords(core, keks);
   const own = createHeldOwnKeys(core, records);

@@ -111,7 +111,6 @@ export const createTokenHashes = (
   | 'wipeFormerTokenKeys'
   | 'refreshHashKey'
   | 'hashKey'
-  | 'tokenHashKeys'
   | 'adoptTokenHashKey'
 > => {
   const refreshHashKey = async (repositories: Repositories, name: HashKey): Promise<boolean> => {
@@ -172,7 +171,6 @@ export const createTokenHashes = (
       since: (JSON.parse(own.attributesOf(name)) as ReplacedKeyAttributes).since ?? null,
       former: name === 'api-token-hash' ? former.keys.size : 0,
     }),
-    tokenHashKeys: () => [own.key('token-hash'), ...adopted.keys()],
     adoptTokenHashKey: async (tx, key) => adopted.adopt(tx, key, own.key('token-hash')),
   };
 };

@@ -102,7 +102,7 @@ export interface KeyRing {
    * that came with snapshots.
    */
   formerHashes(purpose: TokenPurpose, token: string | Uint8Array): readonly string[];
-  /** Whether an access_guid with this hash is checked with one of `tokenHashKeys`: earlier versions issued it. */
+  /** Whether an access_guid with this hash is checked with a key of the service, which never leaves it: an earlier version issued it. */
   hashNeedsKey(hash: string): boolean;
   /** 64 hexadecimal digits over the text of a sign-in that is under way. */
   authenticateAttempt(text: string): string;
@@ -119,8 +119,6 @@ export interface KeyRing {
   refreshHashKey(repositories: Repositories, name: HashKey): Promise<boolean>;
   /** Since when the present key hashes (null: since the service began), and how many former ones are still accepted. */
   hashKey(name: HashKey): { readonly since: number | null; readonly former: number };
-  /** The keys that hash access_guids: its own first, then those of snapshots. References of the ring's: not to be released. */
-  tokenHashKeys(): readonly KeyRef[];
   /** Takes over a key that hashes tokens, unless it is known. The caller keeps the reference. `retainStored` undoes what was not committed. */
   adoptTokenHashKey(tx: Repositories, key: KeyRef): Promise<void>;
   /** Ed25519 (RFC 8032) under the audit log's own key: 64 bytes. */

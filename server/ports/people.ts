@@ -58,6 +58,8 @@ export interface PeopleRepositories {
     findByInvitation(hash: string): Promise<StoredUser | undefined>;
     /** Not deleted, by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly StoredUser[]>;
+    /** Of every tenant, deleted, whose row still has what belongs to the person; by id. */
+    listUncleared(window: Window): Promise<readonly StoredUser[]>;
     /** Active administrators of the platform who can sign in. */
     countAdministrators(): Promise<number>;
     insert(user: StoredUser): Promise<void>;

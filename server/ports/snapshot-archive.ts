@@ -122,10 +122,13 @@ export interface SnapshotArchive {
    */
   items(id: string, key: KeyRef, trusted: TrustedSigners, digest?: string): AsyncIterable<SnapshotItem>;
   checkOf(key: KeyRef): string;
-  /** Overwrites these units in place, durably. `found`: those that the file has, erased now or before; `total`: every erased one in the file. */
+  /**
+   * Overwrites the units that `which` names of those of the file, part by part, in place and durably. `found`: those that the file has, erased now or before; `total`: every erased one
+   * in the file.
+   */
   erase(
     id: string,
-    units: ReadonlySet<string>,
+    which: (ids: readonly string[]) => Promise<ReadonlySet<string>>,
     at: number,
     signer: { readonly publicKey: Uint8Array; readonly sign: (text: string) => Uint8Array },
   ): Promise<{ readonly found: readonly string[]; readonly total: number }>;

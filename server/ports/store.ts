@@ -179,6 +179,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     rowSet(): Promise<RowSetHead | undefined>;
     /** Reads all of them: through `snapshot` while others may write. `older`: those of which the service knows a newer version. */
     compareRowSet(): Promise<RowSetComparison>;
+    /** Where a record must be, of each class whose owners are known by their own rows alone; any other record of such a class is too many. */
+    places(): Promise<{ readonly classes: readonly RecordClass[]; readonly places: readonly RecordAddress[] }>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;
     /** By handle, greater than `after`. */

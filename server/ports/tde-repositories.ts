@@ -9,6 +9,8 @@ import type { Window } from './window.ts';
 /** A token object's value, stored next to its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
 export interface StoredObject extends TokenObject {
   readonly content: Buffer | null;
+  /** When it had another value for the last time. */
+  readonly contentReplacedAt: number | null;
   readonly destroyedAt: number | null;
 }
 
@@ -109,6 +111,18 @@ export interface TdeRepositories {
     ): Promise<number | undefined>;
     /** The next handle: stable, positive, below 2^31, never reused. */
     nextHandle(): Promise<number>;
+    /**
+     * Objects whose values ended since this time, `replaced` or `destroyed`, by that time and handle, those behind `after`; without their
+     * content. A key that is destroyed is none.
+     */
+    listEnded(
+      how: 'replaced' | 'destroyed',
+      since: number,
+      limit: number,
+      after?: StoredObject | undefined,
+    ): Promise<readonly StoredObject[]>;
+    /** For people: how many have a value that ended since this time. */
+    countEnded(since: number): Promise<number>;
     insert(object: StoredObject): Promise<void>;
     update(object: StoredObject): Promise<void>;
     /** Overwrites and removes the content, sets the marker. */

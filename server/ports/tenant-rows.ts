@@ -44,6 +44,8 @@ export interface TenantRows {
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
   /** Keys and other token objects that were destroyed after this time, of every owner: rows that the service wrote. */
   destroyedSince(at: number): Promise<readonly string[]>;
+  /** The same, of these ids, whenever that was. */
+  destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   count(table: TenantTable, tenantId: string): Promise<number>;
   /** Inserts, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
   put(table: TenantTable, rows: readonly TenantRow[]): Promise<void>;

@@ -54,7 +54,7 @@ const prepareFolder = (directory: string): void => {
 const eraseUnits = async (
   path: string,
   id: string,
-  units: Parameters<SnapshotArchive['erase']>[1],
+  which: Parameters<SnapshotArchive['erase']>[1],
   at: number,
   { publicKey, sign }: Parameters<SnapshotArchive['erase']>[3],
 ): ReturnType<SnapshotArchive['erase']> => {
@@ -64,7 +64,9 @@ const eraseUnits = async (
   try {
     for await (const { slots, slotsAt } of file.segments()) {
       let place = slotsAt;
-      for (const { id: unitId, body } of slotsOf(slots)) {
+      const all = [...slotsOf(slots)];
+      const units = await which(all.map((each) => each.id));
+      for (const { id: unitId, body } of all) {
         if (units.has(unitId) || readErased(body) !== null) total += 1;
         if (units.has(unitId)) {
           found.push(unitId);
@@ -207,7 +209,7 @@ export const openArchive = (core: SnapshotCore, directory: string, disk: Foreign
       yield* readItems(core, pathOf(id), key);
     },
     checkOf: (key) => checkOf(core, key),
-    erase: (id, units, at, signer) => eraseUnits(pathOf(id), id, units, at, signer),
+    erase: (id, which, at, signer) => eraseUnits(pathOf(id), id, which, at, signer),
     // The database may have been changed: a value that is not an id has no file.
     has: async (id) => isId(id) && (await disk.exists(pathOf(id))),
     rename: async (from, to) => disk.rename(pathOf(from), pathOf(to)),

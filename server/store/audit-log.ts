@@ -13,6 +13,7 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { auditEventMembers, toAuditEvent } from './tables/audit.ts';
+import { toBuffer } from './tables/values.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
 /** Levels of a tile, and how many hashes its lowest one has. */
@@ -105,7 +106,7 @@ const createAuditLog = (db: Kysely<Schema>, onAppend: OnAppend): AuditRepository
             .orderBy('position')
             .execute();
     if (found.length !== count) throw new RangeError('hashes of the audit log are missing');
-    return found.map(({ hash }) => Buffer.from(hash));
+    return found.map(({ hash }) => toBuffer(hash));
   };
 
   return {

@@ -52,8 +52,11 @@ const writers = {
   },
   objects: {
     insert: ({ handle }) => ({ objects: [handle] }),
-    update: ({ handle }) => ({ objects: [handle] }),
-    destroy: (handle) => ({ objects: [handle] }),
+    update: ({ handle, contentReplacedAt }) => ({
+      objects: [handle],
+      ...(contentReplacedAt === null ? {} : { destroyed: true }),
+    }),
+    destroy: (handle) => ({ objects: [handle], destroyed: true }),
   },
   endpoints: {
     insert: ({ id }) => ({ endpoints: [id] }),

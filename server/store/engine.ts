@@ -13,8 +13,9 @@ import type { OwnFile } from './sqlite/own-file.ts';
 /**
  * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
  * database was not reached, and nothing was changed. `unknown`: the answer to a commit did not come. `busy`: another process keeps it locked.
+ * `text`: it has no such character in a text.
  */
-export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'away' | 'unknown' | 'busy' | undefined;
+export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'text' | 'away' | 'unknown' | 'busy' | undefined;
 
 /** The newest change, and how often the set of KEKs has changed. */
 export type HeadOfChanges = ChangeMark & { readonly keks: number };

@@ -72,6 +72,29 @@ const requireNoNode = async ({ shared }: Pick<Engine, 'shared'>): Promise<void> 
   }
 };
 
+// biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a database of which no schema is known yet
+const readApplied = async (db: Kysely<any>, steps: readonly SchemaMigration[]): Promise<readonly string[]> => {
+  const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
+    .execute(db)
+    .then((result) => result.rows.map(({ name }) => name))
+    .catch(() => []);
+  const foreign = foreignSchema(applied, steps);
+  if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.fix}`);
+  return applied;
+};
+
+/** Throws `StoreError` where the database is not of this version's schema. Changes nothing. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const requireNewest = async (db: Kysely<any>): Promise<void> => {
+  const applied = await readApplied(db, migrations);
+  if (applied.includes(newestSchema)) return;
+  const found = applied.toSorted().at(-1) ?? 'no schema';
+  throw new StoreError(
+    'open',
+    `the database has the schema of an earlier version (${found}): use the command of the version that ran last, or start the service, which upgrades the database to ${newestSchema} (docs/upgrade.md); nothing was changed`,
+  );
+};
+
 /** Throws `StoreError`; then nothing was changed. */
 export const migrate = async (
   // biome-ignore lint/suspicious/noExplicitAny: Kysely's own type for a migration's database, which has no schema yet
@@ -79,12 +102,7 @@ export const migrate = async (
   engine: Pick<Engine, 'columns' | 'kindOf' | 'shared'>,
   steps: readonly SchemaMigration[] = migrations,
 ): Promise<void> => {
-  const applied = await sql<{ readonly name: string }>`select name from kysely_migration`
-    .execute(db)
-    .then((result) => result.rows.map(({ name }) => name))
-    .catch(() => []);
-  const foreign = foreignSchema(applied, steps);
-  if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.fix}`);
+  const applied = await readApplied(db, steps);
   if (applied.length > 0 && applied.length < namesOf(steps).length) await requireNoNode(engine);
   const provided = providerOf(engine, steps, applied.length === 0);
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(provided) } });

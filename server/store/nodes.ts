@@ -6,14 +6,15 @@ import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
 import { nodesTables } from './tables/nodes.ts';
+import { toBuffer } from './tables/values.ts';
 
 const members = membersOf<NodeRow>()(nodesTables.nodes, 'id', 'public_key', 'proof', 'directory');
 
 const toNode = (row: Selectable<Schema['nodes']>): NodeRow => ({
   id: row.id,
   ...members.fromRow(row),
-  publicKey: Buffer.from(row.public_key),
-  proof: Buffer.from(row.proof),
+  publicKey: toBuffer(row.public_key),
+  proof: toBuffer(row.proof),
 });
 
 export const createNodes = (db: Kysely<Schema>): Repositories['nodes'] => ({

@@ -1,6 +1,6 @@
 // The queries of people (ports/people.ts), for every dialect.
 
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import { foldUserName } from '../domain/user.ts';
 import type { Integrity } from '../domain/vault.ts';
@@ -81,6 +81,17 @@ const users = (
     list: async (tenant, { after, limit }) => {
       let query = inScope(db.selectFrom('users').selectAll(), tenant)
         .where('state', '<>', 'deleted')
+        .orderBy('id')
+        .limit(limit);
+      if (after !== undefined) query = query.where('id', '>', after);
+      return (await query.execute()).map((row) => toUser(row, check('users', row)));
+    },
+    listUncleared: async ({ after, limit }) => {
+      let query = db
+        .selectFrom('users')
+        .selectAll()
+        .where('state', '=', 'deleted')
+        .where((e) => e.or([e('email', 'is not', null), e('name', '<>', sql<string>`'deleted-' || id`)]))
         .orderBy('id')
         .limit(limit);
       if (after !== undefined) query = query.where('id', '>', after);

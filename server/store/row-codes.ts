@@ -2,6 +2,7 @@
 // program may do; they are bound with the table's name under the service's row key. Use counters and last-use times are not policy.
 
 import { canonicalJson } from '../base/bytes.ts';
+import { contentDigest } from '../base/content-digest.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Integrity, Sound } from '../domain/vault.ts';
 import { type PolicyTable, type Schema, tables } from './schema.ts';
@@ -37,6 +38,8 @@ interface Coded {
   readonly code: readonly string[];
   readonly codeWhenSet?: { readonly [column: string]: RegExp | undefined };
   readonly codeSinceVersions?: readonly string[];
+  readonly codeSinceLayout?: { readonly [column: string]: Layout | undefined };
+  readonly digests?: { readonly [column: string]: string | undefined };
 }
 const coded = Object.fromEntries(Object.entries(tables).filter(([, table]) => 'code' in table)) as unknown as {
   readonly [T in PolicyTable]: Coded;
@@ -54,47 +57,66 @@ interface CodedColumn {
   /** What a value of it is like, where the first layout omits it if it is null. */
   readonly whenSet: RegExp | undefined;
   readonly sinceVersions: boolean;
+  readonly since: Layout;
 }
 const codedColumns = new Map<PolicyTable, readonly CodedColumn[]>(
   policyTables.map((table) => {
-    const { code, codeWhenSet = {}, codeSinceVersions = [] } = coded[table];
+    const { code, codeWhenSet = {}, codeSinceVersions = [], codeSinceLayout = {} } = coded[table];
     const columnOf = (name: string): CodedColumn => ({
       name,
       whenSet: codeWhenSet[name],
       sinceVersions: codeSinceVersions.includes(name),
+      since: codeSinceLayout[name] ?? 1,
     });
     return [table, code.map(columnOf)];
   }),
 );
 
 /**
- * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration says so: two rows can have one text. In layout
- * 2 null is a value, and the text names its layout. Rows of released versions are read forever; a row is written in the newest layout.
+ * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration says so: two rows can have one text. Since layout
+ * 2 null is a value, and the text names its layout. A layout has the columns that had been declared by then, so a row of an earlier one has no
+ * value in the others. Rows of released versions are read forever; a row is written in the newest layout of its table.
  */
-type Layout = 1 | 2;
+type Layout = 1 | 2 | 3;
 type Row = { readonly [column: string]: unknown };
 
-const newestLayout = (table: PolicyTable, row: Row): Layout =>
-  Number(row.row_version ?? 0) > 0 && (codedColumns.get(table) ?? []).some(({ whenSet }) => whenSet !== undefined)
-    ? 2
-    : 1;
+const layoutsOf = new Map<PolicyTable, readonly Layout[]>(
+  [...codedColumns].map(([table, columns]) => {
+    const layouts = new Set<Layout>([...columns.map(({ since }) => since), 1]);
+    if (columns.some(({ whenSet }) => whenSet !== undefined)) layouts.add(2);
+    return [table, [...layouts].toSorted((one, other) => other - one)];
+  }),
+);
+/** The newest first. A row without a version is of the first. */
+const layoutsFor = (table: PolicyTable, row: Row): readonly Layout[] =>
+  Number(row.row_version ?? 0) > 0 ? (layoutsOf.get(table) ?? [1]) : [1];
+const newestLayout = (table: PolicyTable, row: Row): Layout => layoutsFor(table, row)[0] ?? 1;
 
 const rowText = (table: PolicyTable, row: Row, layout: Layout): string => {
   const version = Number(row.row_version ?? 0);
   const values: unknown[] = [table];
-  for (const { name, whenSet, sinceVersions } of codedColumns.get(table) ?? []) {
-    const isOmitted = layout === 1 && whenSet !== undefined && row[name] == null;
+  for (const { name, whenSet, sinceVersions, since } of codedColumns.get(table) ?? []) {
+    const isOmitted = since > layout || (layout === 1 && whenSet !== undefined && row[name] == null);
     if ((version > 0 || !sinceVersions) && !isOmitted) values.push(row[name]);
   }
   if (version > 0) values.push(layout === 1 ? { version } : { layout, version });
   return canonicalJson(values);
 };
 
-/** Of layout 1: whether each value is one of its own column. */
-const fits = (table: PolicyTable, row: Row): boolean =>
-  (codedColumns.get(table) ?? []).every(
-    ({ name, whenSet }) => whenSet === undefined || row[name] == null || whenSet.test(String(row[name])),
-  );
+/** Whether each value is one that a row of this layout can have there: of layout 1, one of its own column. */
+const fits = (table: PolicyTable, row: Row, layout: Layout): boolean =>
+  (codedColumns.get(table) ?? []).every(({ name, whenSet, since }) => {
+    if (row[name] == null) return true;
+    return since <= layout && (layout > 1 || whenSet === undefined || whenSet.test(String(row[name])));
+  });
+
+/** Whether the values beside the code are those whose digests are under it. A column that was not read says nothing. */
+const hasItsValues = (table: PolicyTable, row: Row): boolean =>
+  Object.entries(coded[table].digests ?? {}).every(([name, under = name]) => {
+    const [value, digest] = [row[name], row[under] ?? null];
+    if (value === undefined || digest === null) return true;
+    return value instanceof Uint8Array && contentDigest(value) === digest;
+  });
 
 /** The authentication code of a row: 64 hexadecimal digits. */
 export const authenticationCode = (
@@ -119,10 +141,12 @@ export const rowIntegrity = (
 ): Integrity => {
   try {
     const newest = newestLayout(table, row);
-    if (authenticationCode(authenticate, table, row, newest) === row.row_mac) return 'ok';
-    const isFormer =
-      newest !== 1 && fits(table, row) && authenticationCode(authenticate, table, row, 1) === row.row_mac;
-    return isFormer ? 'ok' : 'tampered';
+    const isOurs = layoutsFor(table, row).some(
+      (layout) =>
+        (layout === newest || fits(table, row, layout)) &&
+        authenticationCode(authenticate, table, row, layout) === row.row_mac,
+    );
+    return isOurs && hasItsValues(table, row) ? 'ok' : 'tampered';
   } catch (error) {
     // A value that canonical JSON cannot hold was not written by us.
     if (error instanceof RangeError) return 'tampered';

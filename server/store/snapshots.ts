@@ -17,22 +17,39 @@ import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
 import { snapshotsTables } from './tables/snapshots.ts';
+import { toBuffer } from './tables/values.ts';
 
 const countsExample = { rows: {}, units: 0, materials: 0, omitted: 0, erased: 0 } satisfies SnapshotCounts;
 const verificationExample = { at: 0, depth: 'sealed', valid: true, finding: null } satisfies Verification;
 
-const snapshotMembers = membersOf<Snapshot>()(snapshotsTables.snapshots, 'counts', 'recovery_key_ids', 'verification');
+const snapshotMembers = membersOf<Snapshot>()(
+  snapshotsTables.snapshots,
+  'counts',
+  'erased',
+  'recovery_key_ids',
+  'verification',
+);
 
 const snapshotRow = (snapshot: Snapshot) => ({
   ...snapshotMembers.toRow(snapshot),
   counts: snapshot.counts === null ? null : canonicalJson(snapshot.counts),
+  erased: snapshot.counts === null ? null : snapshot.counts.erased,
   recovery_key_ids: canonicalJson(snapshot.recoveryKeyIds),
   verification: snapshot.verification === null ? null : canonicalJson(snapshot.verification),
 });
 
+/** How many keys are erased is what the row's code covers, where it has it; the others are for people. */
+const countsOf = ({
+  counts,
+  erased,
+}: Pick<Selectable<Schema['snapshots']>, 'counts' | 'erased'>): Snapshot['counts'] => {
+  const found = readDocument<SnapshotCounts | null>(counts, countsExample, null);
+  return erased === null ? found : { ...(found ?? countsExample), erased };
+};
+
 const toSnapshot = (row: Selectable<Schema['snapshots']>, integrity: Integrity): Snapshot => ({
   ...snapshotMembers.fromRow(row),
-  counts: readDocument<SnapshotCounts | null>(row.counts, countsExample, null),
+  counts: countsOf(row),
   recoveryKeyIds: readDocument<readonly string[]>(row.recovery_key_ids, [''], []),
   verification: readDocument<Verification | null>(row.verification, verificationExample, null),
   integrity,
@@ -108,6 +125,6 @@ export const createOpenings = (db: Kysely<Schema>): OpeningRepository => ({
 export const createKeyBindings = (db: Kysely<Schema>): KeyBindingRepository => ({
   get: async (keyId) => {
     const row = await db.selectFrom('key_bindings').select('binding').where('key_id', '=', keyId).executeTakeFirst();
-    return row && Buffer.from(row.binding);
+    return row && toBuffer(row.binding);
   },
 });

@@ -15,6 +15,10 @@ export interface StoreErrors {
   closing(): void;
 }
 
+/** Fronts refuse it before; a name that another service gives (OpenID, a certificate) may have it. */
+const noSuchText = (cause: unknown): ServiceError =>
+  new ServiceError('validation', 'the character U+0000 is not allowed', { cause });
+
 export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) => void): StoreErrors => {
   const away = (error: unknown): { readonly cause: unknown; readonly hint?: string } => {
     const hint = engine.whenAway(error);
@@ -53,6 +57,7 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
         reason: 'unconfirmed',
         cause: error,
       });
+    if (kind === 'text') return noSuchText(error);
     if (kind === 'constraint')
       return new ServiceError('conflict', 'the change conflicts with another one', { cause: error });
     return error;
@@ -63,6 +68,7 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
     // A caller reads one thing after another while the service stops.
     if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
     const kind = engine.kindOf(error);
+    if (kind === 'text') return noSuchText(error);
     if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
     if (kind === 'full')
       return new ServiceError('unavailable', 'the disk is full', { hint: engine.whenFull, cause: error });

@@ -12,7 +12,7 @@ import { compareSchema } from './compare-schema.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
 import type { StoreError } from './errors.ts';
-import { migrate, newestSchema } from './migrate.ts';
+import { migrate, newestSchema, requireNewest } from './migrate.ts';
 import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
@@ -34,6 +34,8 @@ interface Surroundings {
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
+  /** It is only read: a database of an earlier schema is refused, not upgraded. */
+  readonly unchanged?: true | undefined;
 }
 
 export interface StoreOptions extends Surroundings {
@@ -63,9 +65,14 @@ const inOneState = async <T>(
   }
 };
 
+const upgrade = async (db: Kysely<Schema>, engine: Engine): Promise<void> => {
+  await migrate(db, engine);
+  await makeTerms(db);
+};
+
 const openOver = async (
   engine: Engine,
-  { clock, authenticateRow, onFatal, onKeks, onLate }: Surroundings,
+  { clock, authenticateRow, onFatal, onKeks, onLate, unchanged }: Surroundings,
 ): Promise<Store> => {
   let moved = (): void => undefined;
   const writerDb = new Kysely<Schema>({ dialect: engine.writer, log: () => moved() });
@@ -78,8 +85,7 @@ const openOver = async (
     await Promise.allSettled([writerDb.destroy()]);
   };
   try {
-    await migrate(writerDb, engine);
-    await makeTerms(writerDb);
+    await (unchanged === true ? requireNewest(writerDb) : upgrade(writerDb, engine));
   } catch (error) {
     await closeAll();
     throw error;

@@ -210,6 +210,14 @@ export const createTenantRows = (
     });
     return all;
   };
+  const destroyed = async (where: RawBuilder<unknown>): Promise<ReadonlySet<string>> => {
+    const found = new Set<string>();
+    for (const table of ['keys', 'tde_objects'] as const) {
+      const { rows } = await sql<Loose>`select ${selection(table)} from ${sql.table(table)} where ${where}`.execute(db);
+      for (const row of rows) if (load(table, row).integrity === 'ok') found.add(String(row.id));
+    }
+    return found;
+  };
   return {
     columns,
     policy,
@@ -225,15 +233,14 @@ export const createTenantRows = (
     },
     find: (table, ids) => find(table, ids),
     findIn: (table, tenantId, ids) => find(table, ids, ownedBy(table, tenantId)),
-    destroyedSince: async (at) => {
-      const destroyed = new Set<string>();
-      for (const [table, selection] of [
-        ['keys', db.selectFrom('keys').selectAll().where('destroyed_at', '>', at)],
-        ['tde_objects', db.selectFrom('tde_objects').selectAll().where('destroyed_at', '>', at)],
-      ] as const)
-        for (const row of await selection.execute())
-          if (policyRows.integrity(table, row) === 'ok') destroyed.add(row.id);
-      return [...destroyed];
+    destroyedSince: async (at) => [...(await destroyed(sql`destroyed_at > ${at}`))],
+    destroyedAmong: async (ids) => {
+      const found = new Set<string>();
+      await inParts(ids, async (part) => {
+        const each = await destroyed(sql`destroyed_at is not null and id in (${sql.join(part)})`);
+        for (const id of each) found.add(id);
+      });
+      return found;
     },
     count: async (table, tenantId) => {
       const { rows: found } = await sql<{ readonly count: number | string }>`

@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
+import type { ObjectClass } from '../domain/key.ts';
 import type { KeyState } from '../domain/lifecycle.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { StoredObject } from '../ports/tde-repositories.ts';
@@ -22,9 +23,11 @@ const objectQuery = (db: Kysely<Schema>) =>
     .leftJoin('keys', 'keys.id', 'tde_objects.id')
     .selectAll('tde_objects')
     .select('keys.state as key_state');
-type ObjectRow = Awaited<ReturnType<ReturnType<typeof objectQuery>['executeTakeFirst']>>;
+type WholeRow = NonNullable<Awaited<ReturnType<ReturnType<typeof objectQuery>['executeTakeFirst']>>>;
+/** A content that was not read is left out: the row's code is checked without it. */
+type ObjectRow = Omit<WholeRow, 'content'> & Partial<Pick<WholeRow, 'content'>>;
 /** `check`: of the row's authentication code. */
-const loadObject = (row: NonNullable<ObjectRow>, check: PolicyRows['integrity']): StoredObject => {
+const loadObject = (row: ObjectRow, check: PolicyRows['integrity']): StoredObject => {
   const { key_state, ...own } = row;
   const state = own.destroyed_at !== null ? 'destroyed' : ((key_state as KeyState | null) ?? 'active');
   return toObject(own, state, check('tde_objects', own));
@@ -35,7 +38,7 @@ const readObjects = (
   check: PolicyRows['integrity'],
 ): Pick<Repositories['objects'], 'listByIds' | 'newestMasterKey' | 'get' | 'getById'> => {
   const query = () => objectQuery(db);
-  const load = (row: NonNullable<ObjectRow>): StoredObject => loadObject(row, check);
+  const load = (row: ObjectRow): StoredObject => loadObject(row, check);
   return {
     listByIds: async (ids) =>
       ids.length === 0
@@ -48,7 +51,7 @@ const readObjects = (
               .select('keys.state as key_state')
               .where('tde_objects.id', 'in', ids)
               .execute()
-          ).map((row) => load({ ...row, content: null })),
+          ).map(load),
     newestMasterKey: async (applicationId) =>
       (
         await db
@@ -82,7 +85,7 @@ const searchObjects = (
   'find' | 'listWithoutDecryption' | 'countKeys' | 'findElsewhere' | 'listByApplication' | 'keyWithLabel'
 > => {
   const query = () => objectQuery(db);
-  const load = (row: NonNullable<ObjectRow>): StoredObject => loadObject(row, check);
+  const load = (row: ObjectRow): StoredObject => loadObject(row, check);
   return {
     find: async ({ groupId, label, class: objectClass, publicKey, after }, limit) => {
       let query = db
@@ -98,7 +101,7 @@ const searchObjects = (
       if (label !== undefined) query = query.where('tde_objects.label', '=', label);
       if (objectClass !== undefined) query = query.where('tde_objects.class', '=', objectClass);
       if (publicKey !== undefined) query = query.where('tde_objects.public_key', '=', publicKey);
-      return (await query.execute()).map((row) => load({ ...row, content: null }));
+      return (await query.execute()).map(load);
     },
     listWithoutDecryption: async (after, limit) =>
       (
@@ -114,7 +117,7 @@ const searchObjects = (
           .orderBy('tde_objects.handle')
           .limit(limit)
           .execute()
-      ).map((row) => load({ ...row, content: null })),
+      ).map(load),
     countKeys: async (applicationId) => {
       const row = await db
         .selectFrom('tde_objects')
@@ -135,7 +138,7 @@ const searchObjects = (
         .orderBy('tde_objects.handle')
         .limit(1)
         .executeTakeFirst();
-      return row && load({ ...row, content: null });
+      return row && load(row);
     },
     listByApplication: async (applicationId, after, limit) =>
       (
@@ -160,6 +163,38 @@ const searchObjects = (
     },
   };
 };
+
+/** Classes of objects that have a value beside their row. */
+const valueClasses: readonly ObjectClass[] = ['data', 'certificate', 'public-key'];
+
+const endedObjects = (
+  db: Kysely<Schema>,
+  check: PolicyRows['integrity'],
+): Pick<Repositories['objects'], 'listEnded' | 'countEnded'> => ({
+  listEnded: async (how, since, limit, after) => {
+    const column = how === 'replaced' ? 'tde_objects.content_replaced_at' : 'tde_objects.destroyed_at';
+    const reached = how === 'replaced' ? after?.contentReplacedAt : after?.destroyedAt;
+    let query = db
+      .selectFrom('tde_objects')
+      .select(columnsWithoutContent)
+      .select((e) => e.val(null).as('key_state'))
+      .where('class', 'in', valueClasses)
+      .where(column, '>=', since);
+    if (after !== undefined)
+      query = query.where((e) => e(e.refTuple(column, 'tde_objects.handle'), '>', e.tuple(reached ?? 0, after.handle)));
+    const found = await query.orderBy(column).orderBy('tde_objects.handle').limit(limit).execute();
+    return found.map((row) => loadObject(row, check));
+  },
+  countEnded: async (since) => {
+    const found = await db
+      .selectFrom('tde_objects')
+      .select((e) => e.fn.countAll<number | string>().as('count'))
+      .where('class', 'in', valueClasses)
+      .where((e) => e.or([e('content_replaced_at', '>=', since), e('destroyed_at', '>=', since)]))
+      .executeTakeFirstOrThrow();
+    return Number(found.count);
+  },
+});
 
 const changeObjects = (
   db: Kysely<Schema>,
@@ -198,7 +233,7 @@ const changeObjects = (
         .execute();
     // Destruction takes a tampered row too; it stays recognisable, because only a sound row gets a fresh code.
     if (policyRows.integrity('tde_objects', own) === 'ok')
-      await policyRows.update('tde_objects', { ...own, content: null, destroyed_at: at });
+      await policyRows.update('tde_objects', { ...own, content: null, content_digest: null, destroyed_at: at });
     else
       await db
         .updateTable('tde_objects')
@@ -211,5 +246,6 @@ const changeObjects = (
 export const createTokenObjects = (db: Kysely<Schema>, policyRows: PolicyRows): Repositories['objects'] => ({
   ...readObjects(db, policyRows.integrity),
   ...searchObjects(db, policyRows.integrity),
+  ...endedObjects(db, policyRows.integrity),
   ...changeObjects(db, policyRows),
 });

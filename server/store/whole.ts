@@ -1,14 +1,42 @@
 // The store as a whole, table by table, for its offline check: what no request ever asks for.
 
-import type { Kysely } from 'kysely';
-import type { WholeRecord } from '../ports/records.ts';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { serviceTenantId } from '../base/ids.ts';
+import type { RecordAddress, WholeRecord } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import { policyTables } from './row-codes.ts';
 import type { PolicyRows, ReadingAs, RowSet } from './row-set.ts';
-import type { PolicyTable, Schema } from './schema.ts';
+import { type PolicyTable, type Schema, tables } from './schema.ts';
 import { recordMembers } from './tables/keys.ts';
+import type { TableDeclaration } from './tables/table.ts';
+import { bytesOf } from './tables/values.ts';
 
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
+
+/** Whose a row is. A row whose owner is gone has none. */
+const tenantOf = ({ columns }: TableDeclaration, column: string): RawBuilder<string | null> => {
+  if (column === 'the service') return sql`${serviceTenantId}`;
+  const of = columns[column]?.of;
+  if (of === undefined || of === 'tenants') return sql`${sql.ref(column)}`;
+  return sql`(select owner.tenant_id from ${sql.table(of)} owner where owner.id = ${sql.ref(column)})`;
+};
+
+/** The records that the rows of a table must have, where they alone say it. */
+const placesOf = async (
+  db: Kysely<Schema>,
+  name: string,
+  table: TableDeclaration,
+): Promise<readonly RecordAddress[]> => {
+  const { each, classes = [] } = table.records ?? {};
+  if (each == null) return [];
+  const { rows } = await sql<{ readonly id: string; readonly tenant: string | null }>`
+    select id, ${tenantOf(table, each.tenant)} as tenant from ${sql.table(name)} ${sql.raw(each.where === undefined ? '' : `where ${each.where}`)}`.execute(
+    db,
+  );
+  return rows.flatMap(({ id, tenant }) =>
+    classes.map((own) => ({ tenantId: tenant ?? '', objectId: id, version: 1, class: own })),
+  );
+};
 
 export const createWhole = (
   db: Kysely<Schema>,
@@ -27,6 +55,12 @@ export const createWhole = (
     const tampered = found.filter((row) => policyRows.integrity(table as PolicyTable, row) !== 'ok').map(nameOf);
     return { rows: found.length, tampered };
   },
+  places: async () => {
+    const declared: readonly (readonly [string, TableDeclaration])[] = Object.entries(tables);
+    const places: RecordAddress[] = [];
+    for (const [name, table] of declared) places.push(...(await placesOf(db, name, table)));
+    return { classes: declared.flatMap(([, { records }]) => (records?.each == null ? [] : records.classes)), places };
+  },
   records: async (after, limit) => {
     const rows = await db
       .selectFrom('key_records')
@@ -41,7 +75,7 @@ export const createWhole = (
     return rows.map(
       (row): WholeRecord => ({
         ...recordMembers.fromRow(row),
-        record: row.record === null ? null : Buffer.from(row.record),
+        record: bytesOf(row.record),
       }),
     );
   },

@@ -296,6 +296,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
       ...{
         rules: { mechanisms: ['aes-cbc'] },
         wrappedSensitive: false,
+        contentReplacedAt: null,
         createdAt: 6,
         state: 'active',
         integrity: 'ok',

@@ -345,6 +345,61 @@ describe('the TDE API', () => {
   });
 });
 
+describe('the character U+0000', () => {
+  const passkey = {
+    id: 'a',
+    response: {
+      clientDataJSON: Buffer.from(JSON.stringify({ challenge: 'x\0y' })).toString('base64url'),
+      userHandle: Buffer.from('a\0b').toString('base64url'),
+    },
+  };
+  test.each<[string, string, string, number]>([
+    ['a name', '/api/vaults', '{"name":"a\\u0000b"}', 400],
+    ['a path', '/api/vaults/a%00b/disable', '{}', 400],
+    ['a query', '/api/vaults?tenant=a%00b', '{"name":"x"}', 400],
+    ['the name of a user who signs in', '/api/session', '{"user":"a\\u0000b","password":"x"}', 400],
+    ['an invitation', '/api/session/invitation', '{"invitation":"a\\u0000b","password":"x"}', 400],
+    ['a user that a passkey names', '/api/session/passkey', JSON.stringify({ answer: passkey }), 401],
+  ])('is refused in %s', async (_what, path, body, status) => {
+    expect((await post(path, body)).status).toBe(status);
+  });
+
+  test('is refused in what a host says of itself', async () => {
+    const host = { host: 'h', pid: 1, process: 'p', library: '1', agent: '1', osUser: 'o' };
+    for (const name of Object.keys(host).filter((each) => each !== 'pid')) {
+      const answer = await post(`/tde/v1/${application.accessGuid}/erp/info`, packEnvelope({}), {
+        Authorization: `Bearer ${application.accessGuid}`,
+        'Content-Type': envelopeType,
+        'X-Dke-Instance': Buffer.from(JSON.stringify({ ...host, [name]: 'a\0b' })).toString('base64url'),
+      });
+      expect([name, answer.status]).toEqual([name, 400]);
+    }
+  });
+
+  test('in what a cloud says of its request neither refuses it nor costs the record of it, or of others', async () => {
+    const metadata = { kmsRequestId: 'a\0b', kmsOperation: 'E\0', awsPrincipalArn: 'p', kmsKeyArn: 'k' };
+    const { keyId } = endpoint.endpoint;
+    const call = (requestMetadata: object) =>
+      curlXks(
+        endpoint.request(`/keys/${keyId}/encrypt`, {
+          ...{ requestMetadata, plaintext: 'AAAA', encryptionAlgorithm: 'AES_GCM' },
+        }),
+      );
+    const answers = await Promise.all([
+      call({ ...metadata, kmsRequestId: 'before' }),
+      call(metadata),
+      call({ ...metadata, awsPrincipalArn: 'p\0', kmsKeyArn: 'k\0' }),
+      call({ ...metadata, kmsRequestId: 'after' }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, expect.any(Number), 200]);
+    const recorded = async () =>
+      (await site.api.call<{ items: { kmsRequestId: string | null }[] }>('GET', '/api/requests?limit=100')).items.map(
+        ({ kmsRequestId }) => kmsRequestId,
+      );
+    await expect.poll(recorded).toEqual(expect.arrayContaining(['before', 'a\ufffdb', 'after']));
+  });
+});
+
 describe('bytes that are not TLS', () => {
   const plainly = async (bytes: Buffer | string): Promise<Buffer> => {
     const socket = connectPlain(site.server.port, '127.0.0.1');

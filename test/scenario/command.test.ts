@@ -417,8 +417,17 @@ describe('endpoints', () => {
       'aws',
     );
     const old = items.find(({ accessKeyId }) => accessKeyId === credential.AccessKeyId);
-    const left = await json<{ credentials: unknown[] }>('endpoint', 'credential', 'remove', 'aws', old?.id ?? '');
+    const remove = ['endpoint', 'credential', 'remove', 'aws'] as const;
+    const asked = await dke(...remove, old?.id ?? '');
+    expect(asked.code).toBe(exitCodes.config);
+    expect(asked.stderr).toContain(`signed with ${old?.accessKeyId} are refused immediately; it was never used`);
+    const left = await json<{ credentials: { id: string }[] }>(...remove, old?.id ?? '', '--confirm', 'aws');
     expect(left.credentials).toHaveLength(1);
+    const last = [...remove, left.credentials[0]?.id ?? '', '--confirm', 'aws'];
+    const kept = await dke(...last);
+    expect(kept.code).toBe(exitCodes.refused);
+    expect(kept.stderr).toContain('this is the last credential of the endpoint aws: nothing was changed');
+    expect((await json<{ credentials: unknown[] }>(...last, '--force')).credentials).toEqual([]);
     expect((await json<Page>('endpoint', 'requests', 'aws')).items).toEqual([]);
     expect((await json<Page>('endpoint', 'list')).items.map(({ name }) => name)).toEqual(['aws']);
     expect((await json<Named>('endpoint', 'disable', 'aws')).state).toBe('disabled');

@@ -137,15 +137,15 @@ test('an endpoint that is in order: every line is ok or says why it was skipped'
       .toContain(`the endpoint ${place.endpoint.name} passed all checks`);
 });
 
-test('unsigned requests are not evidence: they cannot hide the real fault', async () => {
+test('requests without a valid signature hide no other fault', async () => {
   const place = await fresh();
   expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
   const stranger = withSecret(place, { RawSecretAccessKey: 'A'.repeat(64) });
   expect(await callAsCloud(site, stranger, 'x')).toMatchObject({ status: 401 });
   await logged(site, place, '"externalKeyId":"x"');
-  const { states, first } = await diagnose(site, place.endpoint.name);
-  expect(first?.state).toBe('warning');
-  expect(states).toMatchObject({ 'key-found': 'ok', 'caller-signatures': 'warning', 'recent-errors': 'ok' });
+  const { states } = await diagnose(site, place.endpoint.name);
+  // It names a credential of the endpoint. The key that it asks for does not count.
+  expect(states).toMatchObject({ 'key-asked-for': 'ok', 'caller-signatures': 'failed', 'recent-errors': 'ok' });
   await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/disable`);
   expect((await diagnose(site, place.endpoint.name)).first).toMatchObject({ id: 'key-enabled', state: 'failed' });
 });
@@ -332,9 +332,26 @@ describe('signatures', () => {
     await logged(site, place, 'AuthenticationFailedException');
     const { results } = await diagnose(site, place.endpoint.name);
     const found = results.find(({ id }) => id === 'caller-signatures');
-    expect(found).toMatchObject({ state: 'warning', predicts: exception });
+    expect(found).toMatchObject({ state: 'failed', predicts: exception });
     expect(found?.evidence).toContain('the signature does not match');
     expect(found?.fix).toContain('another secret');
+    // When the cloud has the secret, it is over.
+    expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
+    await logged(site, place, '"status":200');
+    expect((await diagnose(site, place.endpoint.name)).states).toMatchObject({ 'caller-signatures': 'warning' });
+  });
+
+  test('a credential of another place is a suspicion, and the summary names it', async () => {
+    const place = await fresh();
+    await callAsCloud(site, withSecret(place, { AccessKeyId: 'A'.repeat(24) }), place.endpoint.keyId);
+    await logged(site, place, 'AuthenticationFailedException');
+    const { first, code } = await diagnose(site, place.endpoint.name);
+    expect({ first, code }).toMatchObject({ first: { state: 'warning' }, code: 0 });
+    const { stdout } = await dke(site, 'doctor', 'endpoint', place.endpoint.name);
+    expect(stdout.split('\n')[0]).toMatch(
+      /: sigv4 may fail: a request from .* was refused: unknown access key id A+\./,
+    );
+    expect(stdout).toContain(`the cloud key service reports ${exception}`);
   });
 
   test('the cloud has a credential that was exchanged', async () => {
@@ -349,8 +366,16 @@ describe('signatures', () => {
     await logged(site, place, 'AuthenticationFailedException');
     const { results } = await diagnose(site, place.endpoint.name);
     const found = results.find(({ id }) => id === 'caller-signatures');
-    expect(found).toMatchObject({ state: 'warning', predicts: exception });
-    expect(found?.evidence).toContain(`unknown access key id ${AccessKeyId}`);
+    expect(found).toMatchObject({ state: 'failed', predicts: exception });
+    expect(found?.evidence).toContain(`unknown access key id ${AccessKeyId}, a credential that was removed`);
+    // What others send since then does not displace it.
+    await callAsCloud(site, withSecret(place, { AccessKeyId: 'B'.repeat(24) }), place.endpoint.keyId);
+    await logged(site, place, 'B'.repeat(24));
+    const noisy = await diagnose(site, place.endpoint.name);
+    expect(noisy.results.find(({ id }) => id === 'caller-signatures')).toEqual({
+      ...found,
+      durationMs: expect.any(Number),
+    });
     const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-access-key-id', AccessKeyId);
     expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
   });
@@ -415,8 +440,12 @@ describe('key and vault', () => {
     expect(await callAsCloud(site, place.configuration, change(place.endpoint.keyId))).toMatchObject({ status: 404 });
     await logged(site, place, 'KeyNotFoundException');
     const { first } = await diagnose(site, place.endpoint.name);
-    expect(first).toMatchObject({ id: 'key-found', predicts: 'XksKeyNotFoundException' });
+    expect(first).toMatchObject({ id: 'key-asked-for', predicts: 'XksKeyNotFoundException' });
     expect(first?.evidence).toContain(evidence);
+    // It is of the hour before: what is wrong now comes first.
+    await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/disable`);
+    expect((await diagnose(site, place.endpoint.name)).first).toMatchObject({ id: 'key-enabled', state: 'failed' });
+    await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/enable`);
     const diagnosed = await diagnose(site, place.endpoint.name, '--cloud-key-id', change(place.endpoint.keyId));
     expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: 'XksKeyNotFoundException' });
   });

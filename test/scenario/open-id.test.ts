@@ -44,7 +44,7 @@ const open = (more: string): Promise<OpenedService> =>
     toml: `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[oidc]\nissuer = "${issuer}"\nclient_id = "dke"\nclient_secret_file = "${join(folder, 'client-secret')}"\nca = "${caFile}"\n${more}`,
   });
 const signIn = async ({ operations }: OpenedService, who: string) => {
-  const { url, binding } = await operations.openId.begin(originOf());
+  const { url, binding } = await operations.openId.begin();
   const returned = new URL(await provider.signIn(url, who));
   return operations.openId.finish(returned.search, binding, originOf());
 };
@@ -80,13 +80,13 @@ describe('people who are registered', () => {
   });
   test('another browser, a second time, another state: none of them holds', async () => {
     const { openId } = opened.operations;
-    const { url, binding } = await openId.begin(originOf());
+    const { url, binding } = await openId.begin();
     const { search } = new URL(await provider.signIn(url, 'carla'));
-    const other = await openId.begin(originOf());
+    const other = await openId.begin();
     expect(await errorOf(openId.finish(search, other.binding, originOf()))).toBe('unauthenticated');
     expect(await errorOf(openId.finish(search, binding, originOf()))).toBe('unauthenticated');
     expect(await errorOf(openId.finish('?state=x&code=y', binding, originOf()))).toBe('unauthenticated');
-    const third = await openId.begin(originOf());
+    const third = await openId.begin();
     const state = new URL(third.url).searchParams.get('state') ?? '';
     const forged = `?state=${encodeURIComponent(state)}&code=forged&iss=${encodeURIComponent(issuer)}`;
     expect(await errorOf(openId.finish(forged, third.binding, originOf()))).toBe('unauthenticated');
@@ -258,7 +258,7 @@ test('a provider that does not answer keeps no one else out, and says so', async
   const opened = await openTestService({
     toml: '[memory]\nallow_unlocked = true\n[oidc]\nissuer = "https://localhost:9"\nclient_id = "dke"\n',
   });
-  expect(await errorOf(opened.operations.openId.begin(originOf()))).toBe('unavailable');
+  expect(await errorOf(opened.operations.openId.begin())).toBe('unavailable');
   await opened.remove();
 });
 
@@ -283,7 +283,7 @@ test('an answer of the provider without an end is not read', async () => {
   const opened = await openTestService({
     toml: `[memory]\nallow_unlocked = true\n[oidc]\nissuer = "https://localhost:${port}"\nclient_id = "dke"\nca = "${authority.certificate}"\n`,
   });
-  expect(await errorOf(opened.operations.openId.begin(originOf()))).toBe('unavailable');
+  expect(await errorOf(opened.operations.openId.begin())).toBe('unavailable');
   expect(written).toBeLessThan(64 * 1024 * 1024);
   await opened.remove();
   server.closeAllConnections();

@@ -25,6 +25,7 @@ import { type Layout, layoutOf } from '../../provider/install/layout.ts';
 import { type Owner, parseOwner } from '../../provider/install/owner.ts';
 import { buildOf, gatherPayload, type Payload } from '../../provider/install/payload.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
+import type { RegisteredApplication } from '../../server/fronts/contract/api/tde-applications.ts';
 import type { InstallReport } from '../../server/fronts/contract/provider.ts';
 import { type CommandRun, runCommand } from '../support/command.ts';
 import { createGroup, openConsoleApi, registerApplication, writeProviderConfig } from '../support/console-api.ts';
@@ -73,6 +74,9 @@ const own = (path: string): string => {
 };
 const configFor = async (name: string, groupId: string): Promise<string> => {
   const issued = await registerApplication(openConsoleApi(server, server.adminToken), name, groupId);
+  return writeConfig(name, issued);
+};
+const writeConfig = (name: string, issued: Pick<RegisteredApplication, 'config'>): string => {
   const path = join(folder, `${name}.toml`);
   const limits = 'connect_timeout_ms = 10000\ncall_timeout_ms = 30000\n';
   return own(writeProviderConfig(path, issued, { caFile: join(folder, 'ca.pem'), logDir: logs, extra: limits }));
@@ -269,21 +273,80 @@ describe('check', () => {
     }
   });
 
-  test('of databases with access_guids of their own says so; with a shared one, whose keys they share', async () => {
-    const payroll = join(folder, 'payroll.toml');
-    const apart = await checked('--conf', conf, '--conf', payroll, '--distinct');
-    expect(apart.of('blast-radius')).toMatchObject({ state: 'ok' });
-    expect(apart.code).toBe(0);
+  describe('of several databases', () => {
+    const compared = async (...files: string[]) => {
+      const run = await checked(...files.flatMap((file) => ['--conf', file]), '--distinct');
+      return { ...run.of('blast-radius'), code: run.code, all: run.stdout + run.stderr };
+    };
+    const copyOf = (path: string, name: string): string => {
+      copyFileSync(path, join(folder, name));
+      return own(join(folder, name));
+    };
 
-    copyFileSync(conf, join(folder, 'copy.toml'));
-    const copy = own(join(folder, 'copy.toml'));
-    const shared = await checked('--conf', conf, '--conf', payroll, '--conf', copy);
-    expect(shared.of('blast-radius')).toMatchObject({ state: 'warning' });
-    expect(shared.of('blast-radius')?.evidence).toBe(`${conf}, ${copy} share one access_guid`);
-    expect(shared.stdout + shared.stderr).not.toContain(guid);
-    const strict = await checked('--conf', conf, '--conf', copy, '--distinct');
-    expect(strict.code).toBe(exitCodes['checks-failed']);
-    expect(strict.of('blast-radius')).toMatchObject({ state: 'failed' });
+    test('applications in groups of their own are distinct; in one group that is said', async () => {
+      const api = openConsoleApi(server, server.adminToken);
+      const sales = await configFor('sales', await createGroup(api, 'sales'));
+      const apart = await compared(conf, sales);
+      expect(apart).toMatchObject({
+        state: 'ok',
+        code: 0,
+        evidence: '2 files: erp, sales are different applications in different groups, with different access_guids',
+      });
+      const payroll = join(folder, 'payroll.toml');
+      expect(await compared(conf, payroll, sales)).toMatchObject({
+        state: 'warning',
+        code: 0,
+        evidence: expect.stringContaining(`but ${conf}, ${payroll} are in one group`),
+      });
+    });
+
+    test('an access_guid that two have is a fault', async () => {
+      const copy = copyOf(conf, 'copy.toml');
+      const { of } = await checked('--conf', conf, '--conf', copy);
+      expect(of('blast-radius')).toMatchObject({ state: 'warning' });
+      const strict = await compared(conf, join(folder, 'payroll.toml'), copy);
+      expect(strict).toMatchObject({
+        state: 'failed',
+        code: exitCodes['checks-failed'],
+        evidence: `${conf}, ${copy} share one access_guid`,
+      });
+      expect(strict.all).not.toContain(guid);
+      // Who compares two hosts by eye sees it too.
+      const addresses = [...strict.all.matchAll(/\/tde\/v1\/(\*{3}[0-9a-f]{8})\//g)].map(([, mask]) => mask);
+      expect(addresses).toHaveLength(3);
+      expect(new Set(addresses).size).toBe(2);
+    });
+
+    test('two access_guids of one application are a fault', async () => {
+      const api = openConsoleApi(server, server.adminToken);
+      const issued = await registerApplication(api, 'rotated', await createGroup(api, 'rotated'));
+      const first = writeConfig('rotated', issued);
+      const { id } = issued.application;
+      const again = await api.call<RegisteredApplication>('POST', `/api/tde/applications/${id}/access-guids`, {});
+      const second = writeConfig('rotated-again', again);
+      expect(await compared(first, second)).toMatchObject({
+        state: 'failed',
+        code: exitCodes['checks-failed'],
+        evidence: `${first}, ${second} have different access_guids of one application, rotated`,
+      });
+      // Without the service it is not known, and not called distinct.
+      const [cut, other] = [copyOf(second, 'cut.toml'), copyOf(conf, 'cut-erp.toml')];
+      for (const path of [cut, other])
+        writeFileSync(path, readFileSync(path, 'utf8').replace(/https:\/\/[^/]+\//, 'https://127.0.0.1:9/'));
+      expect(await compared(cut, other)).toMatchObject({
+        state: 'failed',
+        evidence: expect.stringContaining('the application is not known'),
+      });
+    });
+
+    test('one file alone is not called distinct', async () => {
+      expect(await compared(conf)).toMatchObject({
+        state: 'failed',
+        code: exitCodes['checks-failed'],
+        evidence: 'one pkcs11.toml was named: nothing was compared',
+      });
+      expect((await checked('--conf', conf)).code).toBe(0);
+    });
   });
 });
 

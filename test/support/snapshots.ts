@@ -33,16 +33,11 @@ export interface SnapshotHand {
   restore(id: string, request?: Partial<RestoreRequest>): Promise<RestoreOutcome>;
 }
 
-/** Registers a recovery key, or one that is given. */
-export const handOf = async (
+/** With a recovery key that is registered. */
+export const handWith = (
   { operations }: Pick<OpenedService, 'operations'>,
-  given?: ReturnType<typeof makeRecoveryKey>,
-): Promise<SnapshotHand> => {
-  const recovery = given ?? makeRecoveryKey();
-  await operations.recoveryKeys.register(administrator, {
-    name: 'safe',
-    publicKey: formatRecoveryKey(recovery.publicKey),
-  });
+  recovery: ReturnType<typeof makeRecoveryKey>,
+): SnapshotHand => {
   const answer = async (id: string): Promise<OpeningAnswer> =>
     answerOpening(await operations.snapshots.beginOpening(administrator, id, recovery.id), recovery.key);
   return {
@@ -57,6 +52,19 @@ export const handOf = async (
         ...request,
       }),
   };
+};
+
+/** Registers a recovery key, or one that is given. */
+export const handOf = async (
+  opened: Pick<OpenedService, 'operations'>,
+  given?: ReturnType<typeof makeRecoveryKey>,
+): Promise<SnapshotHand> => {
+  const recovery = given ?? makeRecoveryKey();
+  await opened.operations.recoveryKeys.register(administrator, {
+    name: 'safe',
+    publicKey: formatRecoveryKey(recovery.publicKey),
+  });
+  return handWith(opened, recovery);
 };
 
 type Cell = string | number | null;
@@ -106,6 +114,20 @@ export const dumpTenant = ({ folder }: Pick<OpenedService, 'folder'>, tenantId: 
       dump.set(table, new Map(byIdentity));
     }
     return dump;
+  });
+
+/** The ids of the rows of a tenant, by table. */
+export const rowsOfTenant = (
+  { folder }: Pick<OpenedService, 'folder'>,
+  tenantId: string,
+): Promise<Readonly<Record<string, ReadonlySet<string>>>> =>
+  withStored(folder, async ({ query }) => {
+    const found: Record<string, ReadonlySet<string>> = {};
+    for (const [table, [where, id]] of Object.entries(tables))
+      found[table] = new Set(
+        (await query(`select ${id} as id from ${table} where ${where}`, tenantId)).map((row) => String(row.id)),
+      );
+    return found;
   });
 
 /** Of every key in a snapshot: what it is known by again. Read with the recovery key, past the service. */

@@ -154,6 +154,7 @@ const sizes = {
   templates: [300, 50_000, 'random templates of each call'],
   'swapped values': [60, 2000, 'values that are swapped in a snapshot, spread evenly over all of them'],
   'spoilt backups': [12, 200, 'rows that are changed in a backup'],
+  'spoilt rows': [40, 200, 'rows that are changed in the database while everything is tried'],
   'wrapping kills': [2, 5, 'kills while keys are wrapped'],
 } as const satisfies Readonly<Record<string, readonly [short: number, long: number, what: string]>>;
 

@@ -10,8 +10,11 @@ import { describeNew, type SharedKey } from '../object-view.ts';
 import { kindOf } from '../rules.ts';
 import type { Session } from '../session.ts';
 import { equalValues } from '../template.ts';
-import { uniqueId } from '../unique-id.ts';
+import { idsOfProcess } from '../unique-id.ts';
 import { ownCopy } from './parts.ts';
+
+/** Of session objects: a draw for each would be a fifth of what a new key costs. */
+const nextId = idsOfProcess();
 
 export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
   session.application.checkMayWrite(session, attributes.get(CKA.TOKEN) === true, attributes.get(CKA.PRIVATE) === true);
@@ -21,7 +24,7 @@ export const keepInSession = (session: Session, attributes: AttributeMap, key: S
   try {
     // The session may have been closed while the key was made.
     if (session.closed) throw new CryptokiError(CKR.SESSION_CLOSED, 'the session was closed in the meantime');
-    attributes.set(CKA.UNIQUE_ID, Buffer.from(uniqueId()));
+    attributes.set(CKA.UNIQUE_ID, Buffer.from(nextId()));
     if (key !== null) describeKey(attributes, key.ref);
     return session.application.addObject(session, attributes, key).handle;
   } catch (error) {

@@ -5,7 +5,7 @@ import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';
 import { diagnosticsOperation, type ProbeMarks } from '../../base/probe-mark.ts';
 import type { SignerCrypto } from '../../base/sigv4-signer.ts';
-import { xksProxyUriPath } from '../../domain/endpoint.ts';
+import { type Endpoint, xksProxyUriPath } from '../../domain/endpoint.ts';
 import type { RequestFilter } from '../../domain/request-log.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -23,6 +23,7 @@ import { dnsResolves } from './checks/dns-resolves.ts';
 import { endpointEnabled } from './checks/endpoint-enabled.ts';
 import { healthStatus } from './checks/health-status.ts';
 import { keepAlive } from './checks/keep-alive.ts';
+import { keyAskedFor } from './checks/key-asked-for.ts';
 import { keyEnabled } from './checks/key-enabled.ts';
 import { keyFound } from './checks/key-found.ts';
 import { keyKind } from './checks/key-kind.ts';
@@ -47,6 +48,8 @@ import { openProber } from './probe.ts';
 
 const hour = 3_600_000;
 const mostRecent = 1000;
+/** Credentials that were removed lately. */
+const mostRemoved = 100;
 
 /** `trust`: PEM certificates of authorities that the cloud key service trusts. */
 const checksOf = (trust: readonly string[], cloud: CloudReader | undefined): readonly EndpointCheck[] => [
@@ -56,6 +59,7 @@ const checksOf = (trust: readonly string[], cloud: CloudReader | undefined): rea
   keyFound,
   keyKind,
   keyEnabled,
+  keyAskedFor,
   clockCheck,
   nodeListens,
   dnsResolves,
@@ -102,6 +106,11 @@ export const createEndpointDiagnosis = (
 ): EndpointDiagnosis => {
   const trust = [...rootCertificates, ...options.trustedAuthorities];
   const checks = checksOf(trust, cloud);
+  const removedAccessKeyIds = async ({ id, tenantId }: Endpoint): Promise<ReadonlySet<string>> => {
+    const filter = { kind: 'endpoint.credential-removed', subjectId: id, order: 'newest' } as const;
+    const removals = await store.read.audit.list(tenantId, filter, { limit: mostRemoved });
+    return new Set(removals.map(({ details }) => String(details.accessKeyId)));
+  };
   return {
     run: async (endpointId, request, ownRequests, watch) => {
       const endpoint = await store.read.endpoints.stored(everyTenant, endpointId);
@@ -138,6 +147,7 @@ export const createEndpointDiagnosis = (
         cloudRanges: options.cloudNetworks,
         recent: await requestsOf({ signed: true, from }),
         unsigned: await requestsOf({ signed: false, from }),
+        removedAccessKeyIds: await removedAccessKeyIds(endpoint),
         lastHealthAt: lastHealth?.at ?? null,
         now: () => clock.now(),
         callerAheadMs: request.callerTime === null ? null : request.callerTime - now,

@@ -445,6 +445,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     overwritesInPlace: service.erasure.overwritesInPlace,
     pendingKeys: service.erasure.pendingKeys,
     waitingKeys: service.erasure.waitingKeys,
+    pendingObjects: service.erasure.pendingObjects,
     state: service.erasure.state,
     failure: service.erasure.failure,
     blockers:

@@ -1,4 +1,4 @@
-// Serves one row of the contract. For each request, in this order: who may call, path, query, body, If-Match, the handler, the answer. Who
+// Serves one row of the contract. For each request, in this order: how often, who may call, path, query, body, its place, If-Match, the handler, the answer. Who
 // calls is known before (authenticate.ts), but for signing in.
 
 import type { IncomingMessage } from 'node:http';
@@ -16,6 +16,7 @@ import type { SignInOrigin } from '../../operations/people/interface.ts';
 import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';
 import { type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { type Admission, admitCaller, admitStranger } from '../shared/admission.ts';
 import { piecesOf, readBody } from '../shared/read-body.ts';
 import { type Caller, type createAuthenticator, isOwnSite } from './authenticate.ts';
 import { entityTag, matches, versioned } from './entity-tag.ts';
@@ -89,10 +90,10 @@ export const json = (
   });
 
 /** The body as it comes. */
-const readFile = (incoming: IncomingMessage, type: string): AsyncIterable<Uint8Array> => {
+const readFile = (incoming: IncomingMessage, type: string, admission: Admission): AsyncIterable<Uint8Array> => {
   if (incoming.headers['content-type'] !== type)
     throw new HttpRefusal('validation', 415, `this path requires a file: ${type}`);
-  return piecesOf(incoming);
+  return piecesOf(incoming, admission);
 };
 
 /** Takes the passwords out of a body before it is read as text. */
@@ -229,6 +230,27 @@ const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() 
   return release;
 };
 
+/** Before anything of the request is read. Throws 'rate-limited'; undefined: it has no body. */
+const admission = (
+  { operations, row }: Served,
+  caller: TenantCaller | undefined,
+  peer: string | null,
+): Admission | undefined => {
+  if (row.attempt === true) return admitStranger(operations.signIn, peer);
+  return caller === undefined ? undefined : admitCaller(caller.actor);
+};
+
+/** The body of a request: of a row that takes none, and of a stranger's that is not counted, nothing is read. */
+const takeBody = async (
+  { row }: Served,
+  incoming: IncomingMessage,
+  admitted: Admission | undefined,
+): Promise<{ readonly bytes: Buffer; readonly file: AsyncIterable<Uint8Array> | undefined }> => {
+  if (row.method === 'get' || admitted === undefined) return { bytes: Buffer.alloc(0), file: undefined };
+  if (row.takes !== undefined) return { bytes: Buffer.alloc(0), file: readFile(incoming, row.takes, admitted) };
+  return { bytes: await readBody(incoming, maxBody, admitted), file: undefined };
+};
+
 const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
   const { authenticator, row, handler } = served;
   if (row.creates) return observe(served, context, () => create(served, context, call, bytes));
@@ -288,6 +310,7 @@ export const serveRow =
     const from = authenticator.originOf(context, context.get('requestId'));
     const isOpen = row.needs === 'sign-in';
     if (isOpen && row.method !== 'get') isOwnSite(context);
+    const admitted = admission(served, isOpen ? undefined : context.get('caller'), from.peer);
     const caller = isOpen ? strangerOf(from) : context.get('caller');
     const { grants, session } = caller;
     const path = context.req.param() as Record<string, string>;
@@ -298,13 +321,12 @@ export const serveRow =
     }
     const actor = admit(served, context, caller, path);
     const query = readQuery(row.query, context.req.url);
-    const file = row.takes === undefined ? undefined : readFile(context.env.incoming, row.takes);
-    const bytes =
-      row.method === 'get' || file !== undefined ? Buffer.alloc(0) : await readBody(context.env.incoming, maxBody);
-    const secrets = takeSecrets(row, bytes);
+    const { bytes, file } = await takeBody(served, context.env.incoming, admitted);
     const release = takePlace(served, actor);
+    let secrets: Record<string, Buffer> = {};
     let isSending = false;
     try {
+      secrets = takeSecrets(row, bytes);
       const body = readJson(row.body, context.req.header('content-type'), bytes);
       const { search } = new URL(context.req.url);
       const binding = authenticator.bindingOf(context);

@@ -14,6 +14,7 @@
 // the raw bytes are. All are POST, and `:handle` is the object's handle in decimal. Types, encoding and checks of agent and service follow.
 
 import type { Label } from '../../../addon/labels.ts';
+import { mostHeadLevels, parseShallow } from '../../base/json-members.ts';
 import {
   type AnyCodec,
   answer,
@@ -369,7 +370,7 @@ export const unpackEnvelope = (
   body: Buffer,
 ): { readonly head: unknown; readonly json: Buffer; readonly raw: Buffer } => {
   const { json, raw } = splitEnvelope(body);
-  return { head: JSON.parse(json.toString('utf8')), json, raw };
+  return { head: parseShallow(json, mostHeadLevels), json, raw };
 };
 
 /** The same before the head is read. */

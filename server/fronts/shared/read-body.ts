@@ -5,6 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../base/errors.ts';
 import { markUpload } from '../../base/upload.ts';
+import type { Admission } from './admission.ts';
 
 const clear = (bytes: Uint8Array): void => {
   bytes.fill(0);
@@ -14,6 +15,7 @@ const clear = (bytes: Uint8Array): void => {
 export const readBody = (
   incoming: IncomingMessage,
   most: number,
+  _admission: Admission,
   wipe: (bytes: Uint8Array) => void = clear,
 ): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -63,7 +65,7 @@ export const readBody = (
   });
 
 /** The body piece by piece. Who leaves it in the middle leaves the rest unread. */
-export const piecesOf = (incoming: IncomingMessage): AsyncIterable<Uint8Array> => {
+export const piecesOf = (incoming: IncomingMessage, _admission: Admission): AsyncIterable<Uint8Array> => {
   markUpload(incoming);
   return { [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }) };
 };

@@ -34,6 +34,7 @@ import {
   unpackSealed,
 } from '../contract/tde.ts';
 import { mostValueBytes, packHeldAnswers, packValues, unpackHandles, unpackHeld } from '../contract/tde-held.ts';
+import { admitCaller } from '../shared/admission.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox, endInPieces, isLongAnswer } from '../shared/outbox.ts';
 import { readBody } from '../shared/read-body.ts';
@@ -336,7 +337,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type must be ${envelopeType}`);
     const isThere = incoming.complete;
-    const body = await readBody(incoming, maxEnvelope, wipe);
+    const body = await readBody(incoming, maxEnvelope, admitCaller(caller.application), wipe);
     try {
       // A body may come long after its head: what was changed in the meantime counts.
       const callerNow = isThere ? caller : await authenticate(incoming, path, id);

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
+import { mostHeadLevels, parseShallow } from '../../base/json-members.ts';
 import type { KeyDestination, SealTo } from '../../operations/index.ts';
 import { type Heads, type InstanceHeader, sealedKeyInfo, type TdeRoute, tdeRoutes } from '../contract/tde.ts';
 
@@ -48,13 +49,19 @@ export const parseTdePath = (target: string): TdePath | null => {
   return ofOne === undefined ? null : { accessGuid, appId, route: ofOne, handle };
 };
 
+/** Without U+0000, which PostgreSQL has not in a text. */
+const name = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^[^\0]*$/);
 const instanceHeader = z.object({
-  host: z.string().max(1024),
+  host: name(1024),
   pid: z.int().min(0),
-  process: z.string().max(1024),
-  library: z.string().max(256),
-  agent: z.string().max(256),
-  osUser: z.string().max(256),
+  process: name(1024),
+  library: name(256),
+  agent: name(256),
+  osUser: name(256),
 }) satisfies z.ZodType<InstanceHeader>;
 
 /** The longest head has the attributes of two objects, with 64 KiB each. */
@@ -89,7 +96,7 @@ const parseInstance = (header: string | undefined): InstanceHeader => {
     throw new ServiceError('validation', 'the header X-Dke-Instance is missing or too long');
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.from(header, 'base64url').toString('utf8'));
+    value = parseShallow(Buffer.from(header, 'base64url'), mostHeadLevels);
   } catch (error) {
     throw new ServiceError('validation', 'the header X-Dke-Instance is not base64url JSON', { cause: error });
   }

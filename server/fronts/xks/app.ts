@@ -8,9 +8,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { markProven } from '../../base/connection-proof.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { createOriginRates, probeRate } from '../../base/origin-rates.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { XksCrypto } from '../../ports/xks-crypto.ts';
 import type { XksEndpointView } from '../../ports/xks-directory.ts';
+import { type Admission, admitByLoad, admitStranger } from '../shared/admission.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox } from '../shared/outbox.ts';
 import {
@@ -60,7 +62,7 @@ const operations = { health: getHealthStatus, metadata: getKeyMetadata, encrypt,
 /** The checks before the body is read, and those after it with the operation itself. */
 interface Pipeline {
   /** What can be told before the body is there: throws the refusal. */
-  checkHead(incoming: IncomingMessage, trace: Trace): void;
+  checkHead(incoming: IncomingMessage, trace: Trace): Admission;
   /** Throws the refusal. `body`: null when it is too long. */
   answer(incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer;
 }
@@ -71,6 +73,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
   const sigv4 = createSigV4(core, createSigningKeys(core));
   const checkClientCertificate = createClientCertificateCheck();
   const rates = createRates(() => performance.now());
+  const probes = createOriginRates({ monotonic: () => performance.now() }, probeRate);
   const overdue = createShedder(options.latestMs ?? defaultLatestMs);
 
   const authenticate = (incoming: IncomingMessage, body: Buffer, trace: Trace, endpoint: XksEndpointView): void => {
@@ -109,14 +112,14 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
     return endpoint;
   };
 
-  const checkHead = (incoming: IncomingMessage, trace: Trace): void => {
+  const checkHead = (incoming: IncomingMessage, trace: Trace): Admission => {
     const path = parseXksPath(incoming.url ?? '');
     if (path === null) throw new XksRefusal('InvalidUriPathException', 'path not found');
     trace.path = path;
     if (incoming.method !== 'POST')
       throw new XksRefusal('InvalidUriPathException', 'this path supports POST', { status: 405 });
     lookUp(incoming, trace, path);
-    if (overdue()) throw busy;
+    return admitByLoad(incoming, overdue, busy);
   };
 
   const answer = (incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer => {
@@ -131,6 +134,8 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
         endpoint.settings.operatorProbes &&
         incoming.headers.authorization === undefined
       ) {
+        // Nothing authenticates it: its address is counted before its body is parsed.
+        admitStranger(probes, incoming.socket.remoteAddress ?? null);
         trace.parsed = parseXksBody(core, 'health', body);
         return probeAnswer(context, endpoint);
       }
@@ -159,6 +164,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
 
   const refusalOf = (error: unknown, requestId: string): XksRefusal => {
     if (error instanceof XksRefusal) return error;
+    if (error instanceof ServiceError && error.code === 'rate-limited') return busy;
     if (error instanceof ServiceError && error.code === 'unavailable')
       return new XksRefusal('DependencyTimeoutException', error.message);
     options.onError?.(error, requestId);
@@ -205,13 +211,14 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       finish(refusal.status, refusal.errorName, refusal === busy ? busyAnswer : answerOf(refusal));
     };
 
+    let admission: Admission;
     try {
-      checkHead(incoming, trace);
+      admission = checkHead(incoming, trace);
     } catch (error) {
       refuse(error);
       return;
     }
-    readBody(incoming, (body) => {
+    readBody(incoming, admission, (body) => {
       if (body instanceof Error) {
         record(incoming, trace, started, requestId, 499, 'ConnectionClosed', peer);
         return;

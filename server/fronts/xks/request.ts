@@ -4,6 +4,7 @@
 // not exist. A body is counted as it comes: a cap that a lying or absent Content-Length cannot pass.
 
 import type { IncomingMessage } from 'node:http';
+import type { Admission } from '../shared/admission.ts';
 
 export type XksPathOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
 
@@ -55,7 +56,7 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
 export type BodyReader = (body: Buffer | null | Error) => void;
 
 /** Callbacks, no promise: this is the path that every request of a cloud key service takes. */
-export const readBody = (incoming: IncomingMessage, tell: BodyReader): void => {
+export const readBody = (incoming: IncomingMessage, _admission: Admission, tell: BodyReader): void => {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBody) {
     tell(null);
     return;

@@ -51,6 +51,9 @@ export type RecordRequest = (
   peer: string | null,
 ) => void;
 
+/** PostgreSQL has no U+0000 in a text: one record with it would cost those that are written with it. */
+const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '\ufffd') ?? null;
+
 export const createRecorder = (options: RecorderOptions): RecordRequest => {
   const { directory, clock, describe } = options;
 
@@ -74,10 +77,10 @@ export const createRecorder = (options: RecorderOptions): RecordRequest => {
       requestId,
       endpointId: trace.endpoint?.id ?? null,
       operation: trace.path?.operation ?? 'unknown',
-      kmsOperation: metadata?.kmsOperation ?? null,
-      kmsRequestId: metadata?.kmsRequestId ?? null,
-      principal: metadata?.awsPrincipalArn ?? null,
-      kmsKeyArn: metadata?.kmsKeyArn ?? null,
+      kmsOperation: storable(metadata?.kmsOperation),
+      kmsRequestId: storable(metadata?.kmsRequestId),
+      principal: storable(metadata?.awsPrincipalArn),
+      kmsKeyArn: storable(metadata?.kmsKeyArn),
       externalKeyId: trace.path?.externalKeyId ?? null,
       credentialId: trace.credentialId,
       status,

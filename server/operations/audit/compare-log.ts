@@ -4,10 +4,11 @@
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
+import type { DecisionName } from '../../domain/decisions.ts';
 import { type Difference, type Differences, differencesOf } from '../../domain/difference.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
-import { adoptCopies, adoptedSetting } from '../copies/adopt-copies.ts';
+import { adoptCopies, adoptErasures, adoptedErasures, adoptedSetting } from '../copies/adopt-copies.ts';
 import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
@@ -155,7 +156,13 @@ export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store'
 /** At the start. Names the log at the first one. */
 export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   await adoptDecisions({ store, root });
-  if ((await store.read.decisions.get(adoptedSetting)) === undefined) await store.write(adoptCopies);
+  const lacks = async (name: DecisionName): Promise<boolean> => (await store.read.decisions.get(name)) === undefined;
+  const [copies, erasures] = [await lacks(adoptedSetting), await lacks(adoptedErasures)];
+  if (copies || erasures)
+    await store.write(async (tx) => {
+      if (copies) await adoptCopies(tx);
+      if (erasures) await adoptErasures(tx);
+    });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);
   const { committed } = store;

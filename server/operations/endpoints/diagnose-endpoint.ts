@@ -6,10 +6,10 @@ import { newId } from '../../base/ids.ts';
 import { createShares } from '../../base/shares.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
-import type { Ports } from '../../ports/ports.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { byId, pageOf } from '../shared/paging.ts';
+import { type LookPorts, lookAtKeyStore } from './external-key-stores.ts';
 import type { DiagnosticsOperations } from './interface.ts';
 
 /** What `work` tells, as it is told; ends, or throws, as the work does. The work continues after its reader has stopped. */
@@ -45,14 +45,19 @@ const mostRuns = { endpoint: 3, all: 24 };
 /** Of so many earlier runs it is known which requests were theirs. */
 const rememberedRuns = 50;
 
-export const diagnoseEndpoint = (
-  { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  diagnosis: EndpointDiagnosis,
-): DiagnosticsOperations => {
+export const diagnoseEndpoint = (ports: LookPorts, diagnosis: EndpointDiagnosis): DiagnosticsOperations => {
+  const { store, clock } = ports;
+  const lookAt = lookAtKeyStore(ports);
+  /** What was seen of a connection before is not told as what is. */
+  const lookAgain = async (endpointId: string): Promise<void> => {
+    for (const known of await store.read.externalKeyStores.listByEndpoint(endpointId))
+      if (known.integrity === 'ok') await lookAt(known);
+  };
   const running = new Map<string, Promise<StoredDiagnosis>>();
   const places = createShares({ all: mostRuns.all, group: mostRuns.endpoint, caller: mostRuns.endpoint });
   const run = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
     const earlier = await store.read.diagnoses.list(id, { limit: rememberedRuns });
+    await lookAgain(id);
     const own = new Set(earlier.flatMap(({ requestIds }) => requestIds));
     const { results, requestIds } = await diagnosis.run(id, request, own, watch);
     const at = clock.now();

@@ -15,7 +15,8 @@ import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { ExternalKeyStoreOperations } from './interface.ts';
 
-type Needs = Pick<Ports, 'store' | 'clock' | 'log' | 'keyStoreProbe' | 'cloud'>;
+export type LookPorts = Pick<Ports, 'store' | 'clock' | 'keyStoreProbe' | 'cloud'>;
+type Needs = LookPorts & Pick<Ports, 'log'>;
 
 const find = async (tx: Repositories, tenant: TenantScope, id: string): Promise<ExternalKeyStore> => {
   const store = await tx.externalKeyStores.get(tenant, id);
@@ -24,8 +25,8 @@ const find = async (tx: Repositories, tenant: TenantScope, id: string): Promise<
 };
 
 /** Looks once, keeps what was seen, and audits a change of state. */
-const look =
-  ({ store, clock, keyStoreProbe, cloud }: Needs) =>
+export const lookAtKeyStore =
+  ({ store, clock, keyStoreProbe, cloud }: LookPorts) =>
   async (known: ExternalKeyStore): Promise<ExternalKeyStore> => {
     if (known.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'the stored external key store was changed from outside');
@@ -67,7 +68,7 @@ const look =
 
 export const externalKeyStores = (ports: Needs): ExternalKeyStoreOperations => {
   const { store, clock } = ports;
-  const lookAt = look(ports);
+  const lookAt = lookAtKeyStore(ports);
   return {
     register: async (actor, { name, customKeyStoreId, region, endpointId }) => {
       checkName(name);
@@ -129,7 +130,7 @@ export const createKeyStoreWatch = (
   everyMs: number,
 ): KeyStoreWatch => {
   const { store, clock, log, fleet } = ports;
-  const lookAt = look(ports);
+  const lookAt = lookAtKeyStore(ports);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
   let stopped = false;

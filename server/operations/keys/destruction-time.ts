@@ -4,8 +4,14 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Repositories } from '../../ports/store.ts';
+import type { StoredObject } from '../../ports/tde-repositories.ts';
 
 const atOnce = 500;
+
+interface EndedValue {
+  readonly handle: number;
+  readonly at: number;
+}
 
 /** Later than every destruction: clocks jump ahead, too, and what was destroyed then is erased all the same. */
 export const ever = Number.MAX_SAFE_INTEGER;
@@ -15,6 +21,18 @@ export const destructionTime = async (tx: Repositories, clock: Clock): Promise<n
   const started = await tx.decisions.get('erasure-started');
   return Math.max(clock.now(), started === undefined ? 0 : Number(started));
 };
+
+/** Objects whose value was replaced or destroyed since this time: rows that the service wrote. One can be among them twice. */
+export async function* endedValues(from: Pick<Repositories, 'objects'>, since: number): AsyncGenerator<EndedValue> {
+  for (const how of ['replaced', 'destroyed'] as const)
+    for (let after: StoredObject | undefined; ; ) {
+      const page = await from.objects.listEnded(how, since, atOnce, after);
+      for (const { handle, integrity, contentReplacedAt, destroyedAt } of page)
+        if (integrity === 'ok') yield { handle, at: (how === 'replaced' ? contentReplacedAt : destroyedAt) ?? 0 };
+      after = page.at(-1);
+      if (page.length < atOnce) break;
+    }
+}
 
 /** Destroyed before this time and not yet unrecoverable: rows that the service wrote. */
 export async function* destroyedKeys(from: Pick<Repositories, 'keys'>, before = ever): AsyncGenerator<Key> {

@@ -12,19 +12,24 @@ import type { NotificationSource } from './watch.ts';
 
 export interface CertificateViews {
   readonly certificates: () => readonly ServedCertificate[];
-  /** Why the next start could not serve the certificates of the files, or clients would refuse them; null: nothing is wrong. */
-  readonly certificateFault: () => Promise<string | null>;
+  /** Why the next start could not serve the certificates of the files, or clients would refuse them. */
+  readonly certificateFaults: () => Promise<readonly string[]>;
 }
 
 export const certificateSources = (
   { read, clock }: { readonly read: Repositories; readonly clock: Pick<Clock, 'now'> },
-  { certificates, certificateFault }: CertificateViews,
+  { certificates, certificateFaults }: CertificateViews,
 ): readonly NotificationSource[] => {
-  const served = (): Promise<readonly Condition[]> =>
-    Promise.resolve(
+  const served = (): Promise<readonly Condition[]> => {
+    const times = new Map<string, number>();
+    return Promise.resolve(
       certificates().flatMap(({ names, beginsAt, endsAt }): readonly Condition[] => {
         const name = names.join(', ');
-        const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id: name, name } };
+        const time = (times.get(name) ?? 0) + 1;
+        times.set(name, time);
+        // Two keys of different kinds may have certificates of the same names.
+        const id = time === 1 ? name : `${name} (${time})`;
+        const about = { tenantId: serviceTenantId, subject: { kind: 'certificate', id, name: id } };
         const details = { beginsAt: toRfc3339(beginsAt), endsAt: toRfc3339(endsAt) };
         return [
           { kind: 'tls.certificate-expiring', ...about, harmAt: endsAt, details },
@@ -32,12 +37,13 @@ export const certificateSources = (
         ];
       }),
     );
+  };
 
   const certificateFiles = async (): Promise<readonly Condition[]> => {
-    const fault = await certificateFault();
-    if (fault === null) return [];
-    const subject = { kind: 'service', id: 'service', name: fault } as const;
-    return [{ kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: {} }];
+    const faults = await certificateFaults();
+    if (faults.length === 0) return [];
+    const subject = { kind: 'service', id: 'service', name: faults.join('; ') } as const;
+    return [{ kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: { faults } }];
   };
 
   /** Certificates that clients may not know, for a while after they were first served. */

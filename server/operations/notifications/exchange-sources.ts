@@ -4,7 +4,13 @@ import { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { isUnreadableMasterKey } from '../../base/master-keys.ts';
-import { type Condition, credentialDays, dayMs, rotationProfiles } from '../../domain/notification.ts';
+import {
+  type Condition,
+  credentialDays,
+  dayMs,
+  notificationKinds,
+  rotationProfiles,
+} from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { KeyVersionAge, Repositories } from '../../ports/store.ts';
@@ -23,12 +29,44 @@ const certificatesOf = (pem: string): readonly X509Certificate[] =>
     (one) => new X509Certificate(one),
   );
 
+/** Those that are the cause, oldest first. */
+const upTo = (times: readonly number[], latest: number): readonly string[] =>
+  times
+    .filter((each) => each <= latest)
+    .sort((one, other) => one - other)
+    .map(toRfc3339);
+
+/** When certificates of a caller end. */
+const expiry = (
+  kind: 'client-certificate.expiring' | 'client-authority.expiring',
+  owner: { readonly tenantId: string; readonly id: string; readonly name: string },
+  subjectKind: string,
+  ends: readonly number[],
+  now: number,
+): readonly Condition[] =>
+  ends.length === 0
+    ? []
+    : [
+        {
+          kind,
+          tenantId: owner.tenantId,
+          subject: { kind: subjectKind, id: owner.id, name: owner.name },
+          harmAt: Math.min(...ends),
+          details: {
+            endsAt: toRfc3339(Math.min(...ends)),
+            expired: upTo(ends, now),
+            expiring: upTo(ends, now + notificationKinds[kind].leadDays[0] * dayMs),
+          },
+        },
+      ];
+
 /** Oldest of what is exchanged quarterly. */
 const exchangeDue = (
   kind: 'endpoint.credential-due' | 'application.access-guid-due',
   owner: { readonly tenantId: string; readonly id: string; readonly name: string },
   subjectKind: string,
   made: readonly number[],
+  now: number,
 ): readonly Condition[] =>
   made.length === 0
     ? []
@@ -38,7 +76,10 @@ const exchangeDue = (
           tenantId: owner.tenantId,
           subject: { kind: subjectKind, id: owner.id, name: owner.name },
           harmAt: Math.min(...made) + credentialDays * dayMs,
-          details: { since: toRfc3339(Math.min(...made)) },
+          details: {
+            since: toRfc3339(Math.min(...made)),
+            due: upTo(made, now - (credentialDays - notificationKinds[kind].leadDays[0]) * dayMs),
+          },
         },
       ];
 
@@ -78,22 +119,15 @@ const rotation = async (read: Repositories, now: number): Promise<readonly Condi
   });
 };
 
-const applications = async (read: Repositories): Promise<readonly Condition[]> => {
+const applications = async (read: Repositories, now: number): Promise<readonly Condition[]> => {
   const found: Condition[] = [];
   for await (const application of each((window) => read.applications.list(everyTenant, {}, window), byId, fewAtOnce)) {
     if (application.state !== 'enabled') continue;
     const guids = await read.accessGuids.list(application.id);
     const live = guids.filter(({ removedAt }) => removedAt === null).map(({ createdAt }) => createdAt);
-    found.push(...exchangeDue('application.access-guid-due', application, 'application', live));
-    const expiry = application.callers.certificates.flatMap(certificatesOf).map(({ validTo }) => Date.parse(validTo));
-    if (expiry.length > 0)
-      found.push({
-        kind: 'client-certificate.expiring',
-        tenantId: application.tenantId,
-        subject: { kind: 'application', id: application.id, name: application.name },
-        harmAt: Math.min(...expiry),
-        details: { endsAt: toRfc3339(Math.min(...expiry)) },
-      });
+    found.push(...exchangeDue('application.access-guid-due', application, 'application', live, now));
+    const ends = application.callers.certificates.flatMap(certificatesOf).map(({ validTo }) => Date.parse(validTo));
+    found.push(...expiry('client-certificate.expiring', application, 'application', ends, now));
     const newest = await read.objects.newestMasterKey(application.id);
     const key = newest === undefined ? undefined : await read.keys.stored(application.tenantId, newest);
     if (key === undefined || key.state === 'destroyed') continue;
@@ -132,12 +166,12 @@ const unreadableMasterKeys = async (read: Repositories): Promise<readonly Condit
   }
 };
 
-const endpoints = async (read: Repositories): Promise<readonly Condition[]> => {
+const endpoints = async (read: Repositories, now: number): Promise<readonly Condition[]> => {
   const found: Condition[] = [];
   for await (const endpoint of each((window) => read.endpoints.list(everyTenant, window), byId, fewAtOnce)) {
     const { id, name, tenantId, credentials, settings } = endpoint;
     const made = credentials.map(({ createdAt }) => createdAt);
-    found.push(...exchangeDue('endpoint.credential-due', endpoint, 'endpoint', made));
+    found.push(...exchangeDue('endpoint.credential-due', endpoint, 'endpoint', made, now));
     const newest = credentials.toSorted((one, other) => other.createdAt - one.createdAt)[0];
     if (credentials.length > 1 && newest?.lastUsedAt === null)
       found.push({
@@ -150,14 +184,7 @@ const endpoints = async (read: Repositories): Promise<readonly Condition[]> => {
     const ends = certificatesOf(settings.clientCertificate?.authorities ?? '').map(({ validTo }) =>
       Date.parse(validTo),
     );
-    if (ends.length > 0)
-      found.push({
-        kind: 'client-authority.expiring',
-        tenantId,
-        subject: { kind: 'endpoint', id, name },
-        harmAt: Math.min(...ends),
-        details: { endsAt: toRfc3339(Math.min(...ends)) },
-      });
+    found.push(...expiry('client-authority.expiring', endpoint, 'endpoint', ends, now));
   }
   return found;
 };
@@ -180,12 +207,12 @@ export const exchangeSources = ({
     about: 'the age of master keys and access_guids',
     kinds: ['master-key.rotation-due', 'application.access-guid-due', 'client-certificate.expiring'],
     every: 'hour',
-    look: () => applications(read),
+    look: () => applications(read, clock.now()),
   },
   {
     about: 'the age of credentials',
     kinds: ['endpoint.credential-due', 'endpoint.credential-unused', 'client-authority.expiring'],
     every: 'minute',
-    look: () => endpoints(read),
+    look: () => endpoints(read, clock.now()),
   },
 ];

@@ -14,6 +14,8 @@ import { type Failing, failingOf, readToldHealth } from '../service/told-health.
 import type { NotificationSource } from './watch.ts';
 
 const minuteMs = 60_000;
+/** Damaged records in a notification. */
+const mostNamed = 20;
 /** How long a fork of a log at a sink is told. */
 const forkMs = 7 * 86_400_000;
 const service = { kind: 'service', id: 'service', name: 'service' } as const;
@@ -98,6 +100,10 @@ const platform = async (
       harmAt: blockers.since,
       details: {
         records: blockers.records.length,
+        recordIds: blockers.records
+          .map(({ id }) => id)
+          .sort()
+          .slice(0, mostNamed),
         nodes: blockers.nodes,
         standbys: blockers.standbys,
         snapshots: blockers.snapshots,

@@ -1,5 +1,5 @@
-// Keeps the inbox: what is so now is compared with what is open. Something new is raised, something that came nearer to harm is raised again
-// (and asks for a new acknowledgement), something that is over is resolved. Each change is one event, in the same transaction, for
+// Keeps the inbox: what is so now is compared with what is open. Something new is raised, something that came nearer to harm, or has another cause, is
+// raised again (and asks for a new acknowledgement), something that is over is resolved. Each change is one event, in the same transaction, for
 // the targets to have (deliver.ts).
 //
 // A source checks one subject, and it alone decides about its kinds: what it no longer finds is closed. When it fails,
@@ -10,6 +10,7 @@ import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import {
   type Condition,
+  hasNewCause,
   type Notification,
   type NotificationKind,
   severityOf,
@@ -45,6 +46,33 @@ async function* inSteps<T>(items: Iterable<T>): AsyncGenerator<T> {
   }
 }
 
+/** Null: nothing to do. */
+const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
+  if (condition === undefined)
+    return open === undefined ? null : ({ event: 'resolved', notification: { ...open, resolvedAt: now } } as const);
+  const { kind, tenantId, subject, details } = condition;
+  const stage = stageOf(condition, now);
+  const harmAt = condition.harmAt ?? open?.harmAt ?? now;
+  const severity = severityOf(kind, stage);
+  if (open === undefined) {
+    if (stage === 0) return null;
+    const notification: Notification = {
+      ...{ id: newId(now), kind, tenantId, subject, severity, stage, harmAt, details },
+      ...{ raisedAt: now, resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null },
+    };
+    return { event: 'raised', notification } as const;
+  }
+  if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
+  const after = { ...open, tenantId, subject, severity, stage, harmAt, details };
+  const isWorse = stage > open.stage || hasNewCause(condition, open.details);
+  const { stage: formerStage, severity: formerSeverity } = open;
+  const told = { ...after, stage: formerStage, severity: formerSeverity };
+  if (!isWorse && canonicalJson({ ...told }) === canonicalJson({ ...open })) return null;
+  return isWorse
+    ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)
+    : ({ event: 'same', notification: after } as const);
+};
+
 export const createNotificationWatch = (
   {
     store,
@@ -60,31 +88,6 @@ export const createNotificationWatch = (
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
 
-  /** Null: nothing to do. */
-  const change = (open: Notification | undefined, condition: Condition | undefined, now: number) => {
-    if (condition === undefined)
-      return open === undefined ? null : ({ event: 'resolved', notification: { ...open, resolvedAt: now } } as const);
-    const { kind, tenantId, subject, details } = condition;
-    const stage = stageOf(condition, now);
-    const harmAt = condition.harmAt ?? open?.harmAt ?? now;
-    const severity = severityOf(kind, stage);
-    if (open === undefined) {
-      if (stage === 0) return null;
-      const notification: Notification = {
-        ...{ id: newId(now), kind, tenantId, subject, severity, stage, harmAt, details },
-        ...{ raisedAt: now, resolvedAt: null, acknowledgedAt: null, acknowledgedBy: null },
-      };
-      return { event: 'raised', notification } as const;
-    }
-    if (stage === 0) return { event: 'resolved', notification: { ...open, resolvedAt: now } } as const;
-    const isSame = stage <= open.stage && harmAt === open.harmAt;
-    if (isSame && canonicalJson(details) === canonicalJson(open.details)) return null;
-    const after = { ...open, subject, severity, stage, harmAt, details };
-    return stage > open.stage
-      ? ({ event: 'worse', notification: { ...after, acknowledgedAt: null, acknowledgedBy: null } } as const)
-      : ({ event: 'same', notification: after } as const);
-  };
-
   /** Changes of these conditions, and of what is open about the same subjects; null: about any. */
   const reconcile = async (
     from: Repositories,
@@ -94,7 +97,11 @@ export const createNotificationWatch = (
   ) => {
     const now = clock.now();
     const is = new Map<string, Condition>();
-    for await (const one of inSteps(found)) is.set(keyOf(one), one);
+    for await (const one of inSteps(found)) {
+      // It would hide the other one, and its acknowledgement would be of both.
+      if (is.has(keyOf(one))) throw new Error(`${one.kind} has two conditions about ${one.subject.id}`);
+      is.set(keyOf(one), one);
+    }
     const open = new Map<string, Notification>();
     for await (const one of inSteps(await from.notifications.listOpenOf(kinds, subjects))) open.set(keyOf(one), one);
     const changes: NonNullable<ReturnType<typeof change>>[] = [];

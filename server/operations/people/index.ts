@@ -1,5 +1,6 @@
 // People, put together.
 
+import { attemptRate, createOriginRates } from '../../base/origin-rates.ts';
 import type { IdentityProvider, Passkeys } from '../../ports/identity.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { AuthenticationOperations } from '../access/interface.ts';
@@ -46,15 +47,16 @@ export const createPeople = (
     users: createUsers(ports, sessions),
     sessions: sessions.operations,
     signIn: {
+      ...createOriginRates(ports.clock, attemptRate),
       byPassword: createSignInByPassword(ports, { signIn, lockout }),
-      redeem: createRedeem(ports, { sessions, signIn, lockout }),
+      redeem: createRedeem(ports, { sessions, signIn }),
       secondFactor: (caller, given, from) =>
         'passkey' in given ? passkeys.giveSecond(caller, given.passkey, from) : giveSecondFactor(caller, given, from),
       hasPasskeys: () => ports.passkeys.available(),
     },
     factors: { ...factors.operations, ...oneTimePasswords.operations, ...recoveryCodes.operations },
     passkeys: passkeys.operations,
-    openId: createOpenIdOperations(ports, attempts, sessions, signIn, lockout, claimedRoles),
+    openId: createOpenIdOperations(ports, attempts, sessions, signIn, claimedRoles),
     profile: createProfile(ports, sessions, signIn, lockout),
   };
 };

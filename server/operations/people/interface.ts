@@ -1,5 +1,6 @@
 // What the service can do with people, as fronts call it. Rules as in operations/index.ts.
 
+import type { OriginRates } from '../../base/origin-rates.ts';
 import type { Grant, Right } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
@@ -117,7 +118,7 @@ export interface PasskeyOperations {
   /** The session is complete then, and has a new value. */
   finishNew(caller: SessionCaller, name: string, answer: object, from: SignInOrigin): Promise<StartedSession>;
   /** For a caller who has not identified themselves. */
-  begin(from: SignInOrigin): Promise<object>;
+  begin(): Promise<object>;
   finish(answer: object, from: SignInOrigin): Promise<StartedSession>;
   /** As the second factor of a session. */
   beginSecond(caller: SessionCaller): Promise<object>;
@@ -127,12 +128,12 @@ export interface OpenIdOperations {
   /** The provider's name for people; null: there is none. */
   label(): string | null;
   /** `url`: where the browser goes; `binding`: for a cookie, so that the same browser comes back. */
-  begin(from: SignInOrigin): Promise<{ readonly url: string; readonly binding: string }>;
+  begin(): Promise<{ readonly url: string; readonly binding: string }>;
   /** `search`: the query with which it came back. */
   finish(search: string, binding: string | undefined, from: SignInOrigin): Promise<StartedSession>;
 }
 
-export interface SignInOperations {
+export interface SignInOperations extends OriginRates {
   /** Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says until when. */
   byPassword(name: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
   /** 'unauthenticated' for a code that is not right, or was used. */

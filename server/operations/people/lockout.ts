@@ -28,12 +28,6 @@ export interface Attempt {
   succeeded(tx: Repositories, done: boolean): Promise<void>;
 }
 
-/** A few attempts at once, then one every three seconds; a network has four times as many. */
-const buckets = {
-  address: { burst: 20, perMs: 1 / 3_000 },
-  network: { burst: 80, perMs: 4 / 3_000 },
-} as const;
-const mostOrigins = 20_000;
 const lockedWhat: Readonly<Record<LockoutKind, string>> = {
   user: 'for this user',
   address: 'from this address',
@@ -47,8 +41,6 @@ export const createLockout = ({
   usage,
   meter,
 }: Pick<Ports, 'store' | 'ring' | 'clock' | 'usage' | 'meter'>) => {
-  const filled = new Map<string, { tokens: number; at: number }>();
-
   const refuse = (until: number, what: string): never => {
     usage.refused('api', 'locked');
     meter.signIn('locked');
@@ -60,31 +52,6 @@ export const createLockout = ({
   };
 
   return {
-    /** Takes one from the buckets of the address. 'rate-limited' when one of them is empty. */
-    admit: (peer: string | null): void => {
-      const now = clock.monotonic();
-      const origins = originsOf(peer).map(([kind, origin]) => {
-        const { burst, perMs } = buckets[kind];
-        const bucket = filled.get(origin) ?? { tokens: burst, at: now };
-        bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) * perMs);
-        bucket.at = now;
-        // The latest are last, so that the first one is the one to forget.
-        filled.delete(origin);
-        filled.set(origin, bucket);
-        return bucket;
-      });
-      for (const oldest of filled.keys()) {
-        if (filled.size <= mostOrigins) break;
-        filled.delete(oldest);
-      }
-      if (origins.some(({ tokens }) => tokens < 1))
-        throw new ServiceError('rate-limited', 'too many sign-ins from this address', {
-          hint: 'try again in a few seconds',
-          retryAfterSeconds: 3,
-        });
-      for (const bucket of origins) bucket.tokens -= 1;
-    },
-
     /** Counts an attempt for a user, known or not, from an address. 'rate-limited' while either is locked. */
     begin: async (name: string, peer: string | null): Promise<Attempt> => {
       const now = clock.now();

@@ -11,7 +11,6 @@ import type { Repositories } from '../../ports/store.ts';
 import type { Attempts } from './attempts.ts';
 import { type ClaimedRoles, isOwnedOtherwise, sameGrants, setRoles } from './claimed-roles.ts';
 import type { OpenIdOperations } from './interface.ts';
-import type { Lockout } from './lockout.ts';
 import { addOpenIdUser, withdrawRoles } from './open-id-users.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
@@ -44,7 +43,6 @@ export const createOpenIdOperations = (
   attempts: Attempts,
   sessions: Sessions,
   signIn: SignIn,
-  lockout: Lockout,
   claimedRoles: ClaimedRoles,
 ): OpenIdOperations => {
   const requireProvider = (): IdentityProvider => {
@@ -59,8 +57,7 @@ export const createOpenIdOperations = (
   return {
     label: () => provider?.label ?? null,
 
-    begin: async (from) => {
-      lockout.admit(from.peer);
+    begin: async () => {
       const { url, state, data } = await requireProvider().begin(`${identity.publicUrl()}${openIdCallback}`);
       const bytes = Buffer.alloc(32);
       core.random(bytes);
@@ -73,7 +70,6 @@ export const createOpenIdOperations = (
     },
 
     finish: async (search, binding, from) => {
-      lockout.admit(from.peer);
       const returned = new URL(`${identity.publicUrl()}${openIdCallback}${search}`);
       const state = returned.searchParams.get('state') ?? '';
       const attempt = await store.write((tx) => attempts.take(tx, textOf(state)), { durable: false });

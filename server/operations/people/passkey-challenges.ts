@@ -1,5 +1,6 @@
 // Challenges of passkeys. Each is in the database until it is answered, once.
 
+import { mostHeadLevels, parseShallow } from '../../base/json-members.ts';
 import type { PasskeyQuestion } from '../../ports/identity.ts';
 import type { StoredAttempt } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -7,13 +8,19 @@ import type { Attempts } from './attempts.ts';
 
 const holdsMs = 5 * 60_000;
 
+/** No user's id has U+0000, which a database refuses. */
+const textOfHandle = (handle: string): string | null => {
+  const text = Buffer.from(handle, 'base64url').toString('utf8');
+  return text.includes('\0') ? null : text;
+};
+
 /** The challenge that an answer says it answers, and who the authenticator says it is of; checked afterwards. */
 export const readAnswer = (
   answer: object,
 ): { readonly challenge: string; readonly credentialId: string; readonly userId: string | null } | undefined => {
   try {
     const { id, response } = answer as { id?: unknown; response?: { clientDataJSON?: unknown; userHandle?: unknown } };
-    const { challenge } = JSON.parse(Buffer.from(String(response?.clientDataJSON), 'base64url').toString('utf8')) as {
+    const { challenge } = parseShallow(Buffer.from(String(response?.clientDataJSON), 'base64url'), mostHeadLevels) as {
       challenge?: unknown;
     };
     if (typeof challenge !== 'string' || typeof id !== 'string') return undefined;
@@ -21,7 +28,7 @@ export const readAnswer = (
     return {
       challenge,
       credentialId: id,
-      userId: typeof handle === 'string' ? Buffer.from(handle, 'base64url').toString('utf8') : null,
+      userId: typeof handle === 'string' ? textOfHandle(handle) : null,
     };
   } catch {
     return undefined;

@@ -51,14 +51,12 @@ export const createPasskeyOperations = (
   const operations: PasskeyOperations = {
     ...createAddPasskey(ports, challenges, sessions, factors),
 
-    begin: async (from) => {
+    begin: async () => {
       requirePasskeys(passkeys);
-      lockout.admit(from.peer);
       return keep('passkey-sign-in', null, await passkeys.ask([]));
     },
 
     finish: async (answer, from) => {
-      lockout.admit(from.peer);
       const read = readAnswer(answer);
       const asked = read !== undefined && (await take('passkey-sign-in', null, read.challenge));
       const user = asked && read.userId !== null ? await store.read.users.get(everyTenant, read.userId) : undefined;
@@ -93,7 +91,6 @@ export const createPasskeyOperations = (
   };
 
   const giveSecond = async (caller: SessionCaller, answer: object, from: SignInOrigin): Promise<StartedSession> => {
-    lockout.admit(from.peer);
     const user = await findSelf(store.read, caller);
     await factors.sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);

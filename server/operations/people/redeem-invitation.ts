@@ -5,7 +5,6 @@ import { everyTenant } from '../../domain/tenant.ts';
 import { looksLikeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { SignInOperations } from './interface.ts';
-import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
 import { type Sessions, userActor } from './sessions.ts';
 import type { SignIn, SignInPorts } from './sign-in.ts';
@@ -14,15 +13,10 @@ import { holderOf } from './start-session.ts';
 export const createRedeem =
   (
     { store, ring, clock, passwords }: Pick<SignInPorts, 'store' | 'ring' | 'clock' | 'passwords'>,
-    {
-      sessions,
-      signIn: { refuse },
-      lockout,
-    }: { readonly sessions: Sessions; readonly signIn: SignIn; readonly lockout: Lockout },
+    { sessions, signIn: { refuse } }: { readonly sessions: Sessions; readonly signIn: SignIn },
   ): SignInOperations['redeem'] =>
   async (invitation, password, from) => {
     try {
-      lockout.admit(from.peer);
       const hashes = looksLikeBearer('invitation', invitation)
         ? [ring.hashToken('invitation', invitation), ...ring.formerHashes('invitation', invitation)]
         : [];

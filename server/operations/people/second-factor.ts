@@ -39,7 +39,6 @@ export const createSecondFactor =
     given: { readonly code: Uint8Array } | { readonly recoveryCode: Uint8Array },
     from: SignInOrigin,
   ): Promise<StartedSession> => {
-    lockout.admit(from.peer);
     const user = await findSelf(store.read, caller);
     await sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);

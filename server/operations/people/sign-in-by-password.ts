@@ -22,7 +22,6 @@ export const createSignInByPassword =
   ): SignInOperations['byPassword'] =>
   async (name, password, from) => {
     try {
-      lockout.admit(from.peer);
       const folded = foldUserName(name);
       const attempt = await lockout.begin(folded, from.peer);
       const user = await store.read.users.findByName(folded);

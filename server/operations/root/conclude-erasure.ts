@@ -7,11 +7,11 @@ import { type Key, originalOf } from '../../domain/key.ts';
 import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { copiesOf, copiesOfTenant, filesLeft } from '../copies/copies-of.ts';
-import { destroyedKeys, ever } from '../keys/destruction-time.ts';
+import { destroyedKeys, endedValues, ever } from '../keys/destruction-time.ts';
 import { listUnerased } from '../tenants/purge-tenant.ts';
 import type { DamagedRecord } from './reseal-records.ts';
 
-type Reads = Pick<Repositories, 'keys' | 'tenants' | 'decisions' | 'audit' | 'outsideCopies' | 'snapshots'>;
+type Reads = Pick<Repositories, 'keys' | 'objects' | 'tenants' | 'decisions' | 'audit' | 'outsideCopies' | 'snapshots'>;
 
 const inPage = 500;
 
@@ -81,6 +81,7 @@ export const isErased = async (
 export const isRunDue = async (from: Reads): Promise<boolean> => {
   const covered = await coveredUntil(from);
   for await (const { destroyedAt } of destroyedKeys(from)) if ((destroyedAt ?? 0) >= covered) return true;
+  for await (const _value of endedValues(from, covered)) return true;
   return (await listUnerased(from, ever)).some(({ purgedAt }) => (purgedAt ?? 0) >= covered);
 };
 

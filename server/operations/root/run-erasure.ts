@@ -18,7 +18,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { RecordPosition } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { filesLeft } from '../copies/copies-of.ts';
-import { destroyedKeys, ever } from '../keys/destruction-time.ts';
+import { destroyedKeys, endedValues, ever } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
@@ -157,6 +157,7 @@ const addKeks = async (ports: RunPorts, { actor, tenantId, epochBefore }: Task):
         newest = Math.max(newest, destroyedAt ?? 0);
         if ((destroyedAt ?? 0) >= covered) keys += 1;
       }
+      for await (const { at } of endedValues(tx, covered)) newest = Math.max(newest, at);
       for (const { purgedAt } of await listPurged(tx, ever)) newest = Math.max(newest, purgedAt ?? 0);
       const startedAt = newest + 1;
       await tx.decisions.set('erasure-started', String(startedAt));
@@ -377,7 +378,14 @@ const recordErasure = async (
   counts: { readonly keys: number; readonly records: number },
 ): Promise<void> => {
   await markTenants(tx, actor, erased);
-  await recordEvent(tx, 'erasure.finished', actor, aboutService(), { rootEpoch: root.current.epoch, ...counts });
+  const values = new Set<number>();
+  for await (const { handle, at } of endedValues(tx, await coveredUntil(tx)))
+    if (at < erased.before) values.add(handle);
+  await recordEvent(tx, 'erasure.finished', actor, aboutService(), {
+    rootEpoch: root.current.epoch,
+    ...counts,
+    objects: values.size,
+  });
   await tx.decisions.set('erasure-started', null);
   await tx.decisions.set('erasure-covered', String(erased.before));
   await tx.settings.set(heldSetting, null);

@@ -65,6 +65,8 @@ export interface ServiceStatus {
     /** Destroyed keys that no run has covered, and those that wait for copies (domain/copies.ts). */
     readonly pendingKeys: number;
     readonly waitingKeys: number;
+    /** Token objects with values that were replaced or destroyed and that no run has covered. */
+    readonly pendingObjects: number;
   };
   readonly clock: DeadlineState;
   readonly store: { readonly dialect: string; readonly path: string | null };

@@ -35,7 +35,7 @@ export interface MetricsSources {
   readonly diskSpace: () => Promise<readonly DiskSpace[]>;
   readonly certificates: () => readonly ServedCertificate[];
   /** Why the next start could not serve what is in the files. */
-  readonly certificateFault: () => Promise<string | null>;
+  readonly certificateFaults: () => Promise<readonly string[]>;
   readonly auditSinks: () => Promise<readonly LogSinkState[]>;
   readonly notificationTargets: () => Promise<readonly NotificationTargetState[]>;
   readonly logState: () => LogState;
@@ -172,9 +172,9 @@ const readHealth =
   };
 
 const readCertificates =
-  ({ certificates, certificateFault }: MetricsSources): Part =>
+  ({ certificates, certificateFaults }: MetricsSources): Part =>
   async (add) => {
-    add('dke_certificate_file_failing', {}, flag((await certificateFault()) !== null));
+    add('dke_certificate_file_failing', {}, flag((await certificateFaults()).length > 0));
     const named = new Set<string>();
     for (const { names, endsAt } of certificates())
       for (const name of names) {
@@ -254,8 +254,10 @@ const readKeys =
     add('dke_key_memory_locked', {}, flag(memory.locked));
     const { state } = await erasure.state();
     for (const each of erasureStates) add('dke_erasure_state', { state: each }, flag(each === state));
-    const { pending, waiting } = await store.read.keys.erasable(await coveredUntil(store.read));
+    const covered = await coveredUntil(store.read);
+    const { pending, waiting } = await store.read.keys.erasable(covered);
     add('dke_erasure_pending_keys', {}, pending);
+    add('dke_erasure_pending_objects', {}, await store.read.objects.countEnded(covered));
     add('dke_erasure_waiting_keys', {}, waiting);
   };
 

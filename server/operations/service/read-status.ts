@@ -18,7 +18,8 @@ export const readStatus =
     'store' | 'core' | 'root' | 'directory' | 'identity' | 'deadlines' | 'erasure'
   >): StatusOperations['status'] =>
   async () => {
-    const destroyed = await store.read.keys.erasable(await coveredUntil(store.read));
+    const covered = await coveredUntil(store.read);
+    const destroyed = await store.read.keys.erasable(covered);
     const { capacity, used, keys, locked } = core.memoryStatus();
     return {
       version: identity.version,
@@ -29,6 +30,7 @@ export const readStatus =
         ...root.erasure,
         pendingKeys: destroyed.pending,
         waitingKeys: destroyed.waiting,
+        pendingObjects: await store.read.objects.countEnded(covered),
         ...(await erasure.state()),
       },
       clock: await deadlines.state(),

@@ -9,7 +9,7 @@ import { toText } from '../../domain/difference.ts';
 import type { Key } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { recordAttributes, type WholeRecord } from '../../ports/records.ts';
+import { type RecordAddress, recordAttributes, type WholeRecord } from '../../ports/records.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
 import { verifyRequests } from '../requests/request-minutes.ts';
 import { rootOf } from '../shared/tree-of-log.ts';
@@ -84,7 +84,12 @@ interface Present {
   /** Whether an object has any copy. */
   any(id: string): boolean;
   has(id: string, copy: string, version: number): boolean;
+  /** Every one of a tenant that is not purged. */
+  readonly places: ReadonlySet<string>;
 }
+
+const placeName = ({ tenantId, objectId, version, class: own }: RecordAddress): string =>
+  `${own} ${version} of ${objectId} in ${tenantId}`;
 
 const checkRecords = async (
   { store: { read }, ring }: Needs,
@@ -97,11 +102,13 @@ const checkRecords = async (
   };
   /** By object: the versions of its copies. */
   const present = new Map<string, Set<string>>();
+  const places = new Set<string>();
   let records = 0;
   for (let after = 0; ; after += page) {
     const batch = await read.whole.records(after, page);
     for (const record of batch) {
       if (record.record === null || purged.has(record.tenantId)) continue;
+      places.add(placeName(record));
       records += 1;
       const what = `${record.class} ${record.version} of ${record.objectId}`;
       if (!opens(record)) findings.push(`${what}: the record cannot be opened`);
@@ -119,7 +126,23 @@ const checkRecords = async (
     records,
     any: (id) => (present.get(id)?.size ?? 0) > 0,
     has: (id, copy, version) => present.get(id)?.has(`${copy} ${version}`) === true,
+    places,
   };
+};
+
+/** Each row that owns a secret has it, and each secret has its row: the keys have a check of their own. */
+const checkPlaces = async (
+  read: Read,
+  present: Present,
+  purged: ReadonlySet<string>,
+  findings: Findings,
+): Promise<void> => {
+  const { classes, places } = await read.whole.places();
+  const needed = new Set(places.filter(({ tenantId }) => !purged.has(tenantId)).map(placeName));
+  for (const place of needed) if (!present.places.has(place)) findings.push(`${place}: the record is missing`);
+  for (const place of present.places)
+    if (classes.some((own) => place.startsWith(`${own} `)) && !needed.has(place))
+      findings.push(`${place}: no row owns the record`);
 };
 
 const checkKey = async (
@@ -267,8 +290,9 @@ export const verifyStore = async (needs: Needs): Promise<VerificationReport> => 
     checkTenants(needs, findings),
   );
   const rows = await checked('rows', 0, () => checkRows(read, findings));
-  const nothing: Present = { records: 0, any: () => false, has: () => false };
+  const nothing: Present = { records: 0, any: () => false, has: () => false, places: new Set() };
   const present = await checked('records', nothing, () => checkRecords(needs, purged, findings));
+  await checked('owners of records', undefined, () => checkPlaces(read, present, purged, findings));
   const { keys, destroyedKeys } = await checked('keys', { keys: 0, destroyedKeys: 0 }, () =>
     checkKeys(read, present, purged, findings),
   );

@@ -60,16 +60,16 @@ const recordErased = async (
   });
 };
 
-/** Overwrites these units in one snapshot, and says so once. Answers how many are erased in it. */
+/** Overwrites what is destroyed in one snapshot, and says so once. Answers how many are erased in it. */
 export const eraseUnits = async (
   { store, ring, archive, clock, log }: ErasePorts,
   actor: Actor,
   snapshot: Snapshot,
-  units: ReadonlySet<string>,
+  which: Parameters<Ports['archive']['erase']>[1] = store.read.tenantRows.destroyedAmong,
 ): Promise<number> => {
   let total: number;
   try {
-    ({ total } = await archive.erase(snapshot.id, units, clock.now(), {
+    ({ total } = await archive.erase(snapshot.id, which, clock.now(), {
       publicKey: ring.auditPublicKey(),
       sign: (text) => ring.signAudit(text),
     }));
@@ -133,7 +133,7 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
       const since = ((await erasedUntil(store.read))?.at ?? 0) - marginMs;
       const units = new Set(await store.read.tenantRows.destroyedSince(since));
       for await (const { id } of destroyedKeys(store.read, erased.at + 1)) units.add(id);
-      for (const snapshot of held) await eraseUnits(ports, actor, snapshot, units);
+      for (const snapshot of held) await eraseUnits(ports, actor, snapshot, async () => units);
     }
   }
   await settleUnfinished(ports);

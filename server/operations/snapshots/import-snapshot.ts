@@ -11,7 +11,7 @@ import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { isOwnFile, requireTrusted } from './own-file.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
-import { ownSigners } from './verify-snapshot.ts';
+import { olderCopy, ownSigners } from './verify-snapshot.ts';
 
 type ImportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
@@ -54,7 +54,8 @@ const importedOf = (
     createdAt: Date.parse(preface.at),
     auditSize: before?.auditSize ?? 0,
     size,
-    counts: { rows, units, materials, omitted, erased: erased.length },
+    // Keys that were erased from it once are not in it again.
+    counts: { rows, units, materials, omitted, erased: Math.max(erased.length, before?.counts?.erased ?? 0) },
     recoveryKeyIds: preface.recipients.map((each) => each.recoveryKeyId),
     signer: closing.signer,
     verification: { at, depth: 'sealed', valid: true, finding: null },
@@ -111,7 +112,10 @@ export const importSnapshot =
         // Known before its file is there: keys that are destroyed here are never left in a file that no record names.
         await recordImported(ports, actor, imported, before, inspected);
         await archive.rename(arrived, id);
-        await eraseUnits(ports, actor, imported, new Set(await store.read.tenantRows.destroyedSince(-1)));
+        if ((await eraseUnits(ports, actor, imported)) < (imported.counts?.erased ?? 0)) {
+          await archive.remove(id);
+          throw olderCopy();
+        }
         return await store.write(async (tx) => {
           const erased = await findSnapshot(tx, id, ['missing', 'available']);
           const held: Snapshot = { ...erased, state: 'available' };

@@ -1,7 +1,6 @@
 // Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key is opened in the addon and sealed to
 // the recovery keys; the service keeps nothing with which it could open the file again.
 
-import { canonicalJson } from '../../base/bytes.ts';
 import { verifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -26,8 +25,8 @@ export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exc
 
 /** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
 const pageSize = 50;
-/** The unit that holds the keys under which earlier versions hashed access_guids. */
-export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
+/** Applications that the record of a snapshot names. */
+const mostNamed = 20;
 
 export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
   verifierKey(await auditOrigin(from), ring.auditPublicKey());
@@ -79,19 +78,32 @@ const carryUnit = async (
   }
 };
 
-/** Writes every row of a tenant, and the keys of those that were not changed from outside. Answers what was damaged. */
+interface Carried {
+  /** How many rows and keys were damaged. */
+  readonly omitted: number;
+  /**
+   * Applications with an access_guid that an earlier version issued and that was not used since: only this service can check it. No secret of the
+   * service leaves for it.
+   */
+  readonly rotate: ReadonlySet<string>;
+}
+
+/** Writes every row of a tenant, and the keys of those that were not changed from outside. */
 const carryTenant = async (
   ports: MakePorts,
   from: Repositories,
   writer: SnapshotWriter,
   tenantId: string,
-): Promise<number> => {
+): Promise<Carried> => {
   const { ring } = ports;
   let omitted = 0;
-  let needsHashKeys = false;
+  const applications = new Map<string, string>();
+  const rotate = new Set<string>();
   const carryRow = async (table: TenantTable, { row, integrity }: TenantRow): Promise<void> => {
     if (integrity !== 'ok') omitted += 1;
-    else if (table === 'access_guids' && row.removed_at == null) needsHashKeys ||= ring.hashNeedsKey(String(row.hash));
+    else if (table === 'tde_applications') applications.set(String(row.id), String(row.name));
+    else if (table === 'access_guids' && row.removed_at == null && ring.hashNeedsKey(String(row.hash)))
+      rotate.add(applications.get(String(row.application_id)) ?? '');
     await writer.row(table, row, integrity !== 'ok');
   };
   const versions: readonly string[] = keyTables;
@@ -120,18 +132,7 @@ const carryTenant = async (
       if (page.length < pageSize) break;
     }
   }
-  // Access_guids of earlier versions are checked with keys that serve for nothing else; without such a row, no secret of the service leaves.
-  if (needsHashKeys)
-    await writer.unit(
-      tokenHashUnit,
-      ring.tokenHashKeys().map((key, at) => ({
-        version: at + 1,
-        copies: ['token-hash'],
-        attributes: canonicalJson({ algorithm: 'generic', bits: 256 }),
-        key,
-      })),
-    );
-  return omitted;
+  return { omitted, rotate };
 };
 
 export const makeSnapshot =
@@ -167,6 +168,7 @@ export const makeSnapshot =
         await tx.snapshots.insert(begun);
         await setMaker(tx, id, fleet.run());
       });
+      const toRotate = new Set<string>();
       try {
         const made = await store.snapshot(async (from): Promise<Snapshot> => {
           const recipients = await recipientsOf(from);
@@ -175,7 +177,8 @@ export const makeSnapshot =
           try {
             const auditSize = await from.audit.size();
             const checkpoint = (await from.audit.latestCheckpoint())?.note ?? null;
-            const omitted = await carryTenant(ports, from, writer, tenant.id);
+            const { omitted, rotate } = await carryTenant(ports, from, writer, tenant.id);
+            for (const name of rotate) toRotate.add(name);
             const signer = await signerOf(ring, from);
             const { closing, size } = await writer.finish(
               { omitted, audit: { size: auditSize, checkpoint }, signer },
@@ -220,6 +223,7 @@ export const makeSnapshot =
             size: made.size,
             recoveryKeys: made.recoveryKeyIds,
             digest: closing.digest,
+            ...(toRotate.size === 0 ? {} : { rotate: [...toRotate].slice(0, mostNamed) }),
           });
         });
         return held;

@@ -2,13 +2,17 @@
 // have go. A row owns keys if it is in the tenant now, with the right authentication code; a key of no such row is left out, whatever the file
 // says of it. The value of a key's version never changes: where the tenant has another one, nothing is restored.
 
+import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
-import { type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
 import { keyOwner } from '../keys/key-records.ts';
-import { tokenHashUnit } from './make-snapshot.ts';
+import { contentOfCopy } from '../shared/sealed-content.ts';
 import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
+
+/** In files of earlier versions: the keys under which they hashed access_guids. */
+export const tokenHashUnit = '00000000-0000-0000-0000-000000000002';
 
 interface Owners {
   readonly table: TenantTable;
@@ -98,7 +102,11 @@ const recordsOf = (
     const row = rows.get(objectId);
     if (owner.attributes !== attributes || !isVersionOf(table, row, version)) throw notOfItsRow(objectId);
     // Each copy has the one value: where this one is damaged, another may still say which.
-    const kept = classes.map((each) => compare(restore, stored.get(`${objectId} ${version} ${each}`), check));
+    // The value of an object is none that never changes: with another one, its key is another one, too.
+    const isOther = table === 'tde_objects' && restore.newValues.has(objectId);
+    const kept = classes.map((each) =>
+      isOther ? 'none' : compare(restore, stored.get(`${objectId} ${version} ${each}`), check),
+    );
     if (kept.includes('other')) throw differs(String(row?.name ?? objectId), version);
     if (kept[classes.indexOf(recordClass)] !== 'same') put.push(restore.ring.seal(owner, version, recordClass, key));
   }
@@ -122,6 +130,26 @@ const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, chec
   }
 };
 
+/** Values in the copy of a tenant are those of objects with other ids. */
+const putCopiedValues = async (
+  restore: RunningRestore,
+  materials: RestoreBatch['materials'],
+  all: readonly Owners[],
+): Promise<void> => {
+  const { core, tx, newValues } = restore;
+  const objects = all.find(({ table }) => table === 'tde_objects');
+  const put: TenantRow[] = [];
+  for (const { unitId, copies, key } of materials) {
+    const to = idHere(restore, unitId);
+    const row = objects?.rows.get(to);
+    if (key === null || !copies.includes('object-content') || !newValues.has(to) || !objects?.owners.has(to)) continue;
+    if (!(row?.content instanceof Uint8Array)) throw notOfItsRow(to);
+    const content = contentOfCopy(core, key, row.content, { from: unitId, to });
+    put.push({ row: { ...row, content, content_digest: contentDigest(content) }, integrity: 'ok' });
+  }
+  await tx.tenantRows.put('tde_objects', put);
+};
+
 export const putMaterials = async (restore: RunningRestore, { materials }: RestoreBatch): Promise<void> => {
   const { ring, archive, tx, newIds, gone } = restore;
   const all = await ownersOf(restore, [...new Set(materials.map(({ unitId }) => idHere(restore, unitId)))]);
@@ -129,6 +157,12 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
   for (const { owners } of all)
     for (const record of await tx.tenantRows.recordsOf([...owners.values()]))
       stored.set(`${record.objectId} ${record.version} ${record.class}`, record);
+  if (newIds)
+    await putCopiedValues(
+      restore,
+      materials.filter(({ unitId }) => !gone.has(unitId)),
+      all,
+    );
   const put: OwnedRecord[] = [];
   for (const material of materials) {
     const { unitId, version, copies, check, key } = material;

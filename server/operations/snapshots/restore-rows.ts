@@ -7,6 +7,7 @@ import { otherWork } from '../../base/other-work.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { type TenantRows, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import { destructionTime } from '../keys/destruction-time.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { putMaterials, wipeLeftovers } from './restore-materials.ts';
@@ -190,7 +191,7 @@ export const restoreRows = async (
   items: AsyncIterable<SnapshotItem>,
   target: RestoreTarget,
 ): Promise<RestoreOutcome> => {
-  const restore = beginRestore(ports, tx, target);
+  const restore = beginRestore(ports, tx, target, await destructionTime(tx, ports.clock));
   await restoreItems(restore, items);
   await moveStrays(restore);
   if (restore.lastHandle > 0) await tx.tenantRows.reserveHandles(restore.lastHandle);

@@ -1,12 +1,21 @@
 // The rows of one table of a snapshot: which of them are put into the tenant, as what, and what happens to those that are here. What was
 // destroyed stays destroyed.
 
+import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
 import { noteActivated } from './note-activated.ts';
-import { counterOf, differIn, idHere, keyColumn, type RestoreBatch, type RunningRestore } from './running-restore.ts';
+import {
+  counterOf,
+  differIn,
+  idHere,
+  keyColumn,
+  type RestoreBatch,
+  type RunningRestore,
+  same,
+} from './running-restore.ts';
 
 /** What names one place in the world: a copy of a tenant next to it cannot have it too. */
 const notCopied: ReadonlySet<TenantTable> = new Set([
@@ -112,6 +121,34 @@ const wantedKey = (
   return wanted;
 };
 
+/** Which value the row says to have, and when an older one ended: of the row here, not of the file. */
+const withValue = ({ endsAt }: RunningRestore, wanted: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
+  const before = existing?.row;
+  const isSame = same(wanted.content, before?.content);
+  if (isSame && existing?.integrity === 'ok')
+    return {
+      ...wanted,
+      content_digest: before?.content_digest ?? null,
+      content_replaced_at: before?.content_replaced_at ?? null,
+    };
+  const replaced = existing === undefined || before?.content == null ? null : endsAt;
+  return {
+    ...wanted,
+    content_digest: wanted.content instanceof Uint8Array ? contentDigest(wanted.content) : null,
+    content_replaced_at: replaced ?? before?.content_replaced_at ?? null,
+  };
+};
+
+/**
+ * The hash of an access_guid is made again, in another form, when one of an earlier version is used: a snapshot from before then has the former one of
+ * the same value. The one here stays.
+ */
+const withHash = ({ ring }: RunningRestore, row: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
+  const hash = existing?.row.hash;
+  const isOther = ring.hashNeedsKey(String(hash)) !== ring.hashNeedsKey(String(row.hash));
+  return typeof hash === 'string' && existing?.integrity === 'ok' && isOther ? { ...row, hash } : row;
+};
+
 /** Undefined: it stays as it is. `taken`: handles that other objects have. */
 const wantedObject = async (
   restore: RunningRestore,
@@ -126,6 +163,7 @@ const wantedObject = async (
     if (isTombstone(existing)) return undefined;
     wanted = { ...row, destroyed_at: row.destroyed_at ?? destroyedAt, content: null };
   }
+  wanted = withValue(restore, wanted, existing);
   // A number is never given twice: the object keeps the one that it has here.
   if (existing !== undefined) wanted = { ...wanted, handle: existing.row.handle ?? null };
   else if (!isGiven(row.handle) || taken.has(row.handle)) {
@@ -218,8 +256,15 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
   const policy = tenantRows.policy(table);
   const taken = table === 'tde_objects' ? await takenHandlesOf(restore, here, before) : new Set<number>();
   const put: TenantRow[] = [];
-  for (const each of here) {
-    const existing = before.get(identityText(table, each.row));
+  const putRow = (row: SnapshotRow, integrity: TenantRow['integrity'], existing: TenantRow | undefined): void => {
+    put.push({ row, integrity });
+    if (table === 'tde_objects' && !(existing?.integrity === 'ok' && same(row.content, existing.row.content)))
+      restore.newValues.add(String(row.id));
+    noteActivated(restore, table, row, existing?.row);
+  };
+  for (const found of here) {
+    const existing = before.get(identityText(table, found.row));
+    const each = table === 'access_guids' ? { ...found, row: withHash(restore, found.row, existing) } : found;
     if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
       throw differsForever(table, each.row);
     let wanted: SnapshotRow | undefined = each.row;
@@ -234,8 +279,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     }
     if (existing === undefined) {
       counter.created += 1;
-      put.push({ row: wanted, integrity: each.tampered ? 'tampered' : 'ok' });
-      noteActivated(restore, table, wanted, undefined);
+      putRow(wanted, each.tampered ? 'tampered' : 'ok', undefined);
       continue;
     }
     const differs = differIn(policy, wanted, existing.row);
@@ -245,8 +289,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
       continue;
     }
     counter.changed += 1;
-    put.push({ row: wanted, integrity: 'ok' });
-    noteActivated(restore, table, wanted, existing.row);
+    putRow(wanted, 'ok', existing);
   }
   await tenantRows.put(table, put);
   if (table === 'keys') await putBindings(restore, here);

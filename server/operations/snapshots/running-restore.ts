@@ -38,7 +38,7 @@ export interface RestoreTarget {
   readonly fromTenantId: string;
 }
 
-export type RestorePorts = Pick<Ports, 'ring' | 'core' | 'archive'>;
+export type RestorePorts = Pick<Ports, 'ring' | 'core' | 'archive' | 'clock'>;
 type Material = Extract<SnapshotItem, { readonly kind: 'material' }>;
 
 /** Lines that are worked on together. */
@@ -55,7 +55,7 @@ export class Counter {
   omitted = 0;
 }
 
-export interface RunningRestore extends RestorePorts {
+export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
   readonly tx: Repositories;
   readonly target: RestoreTarget;
   /** The ids of the snapshot are another tenant's: everything gets fresh ones. */
@@ -73,15 +73,20 @@ export interface RunningRestore extends RestorePorts {
   readonly claimedCopies: Set<string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;
+  /** Token objects whose value is the snapshot's and was another one here, or none: their content key is the snapshot's. */
+  readonly newValues: Set<string>;
+  /** When what this restore ends has ended. */
+  readonly endsAt: number;
   /** Handles that were taken. */
   newHandles: number;
   lastHandle: number;
 }
 
 export const beginRestore = (
-  { ring, core, archive }: RestorePorts,
+  { ring, core, archive }: Omit<RestorePorts, 'clock'>,
   tx: Repositories,
   target: RestoreTarget,
+  endsAt: number,
 ): RunningRestore => ({
   ring,
   core,
@@ -97,6 +102,8 @@ export const beginRestore = (
   applications: new Map(),
   claimedCopies: new Set(),
   gone: new Map(),
+  newValues: new Set(),
+  endsAt,
   newHandles: 0,
   lastHandle: 0,
 });

@@ -21,6 +21,8 @@ const fileFault = (fault: string): ServiceError =>
     hint: 'replace the file with the right copy of this snapshot, or run dke snapshot delete',
   });
 
+export const olderCopy = (): ServiceError => fileFault('it is an older copy, from before keys were erased');
+
 /** The keys that sign, or signed, what this service makes. */
 export const ownSigners = (ring: Ports['ring']): readonly Buffer[] =>
   ring.auditKeys().map(({ publicKey }) => publicKey);
@@ -37,8 +39,8 @@ export const trustedFor = (
 
 /**
  * What the file says of itself, after every destroyed key is erased from it. Those of a file that was away are still in it, and those of an older
- * copy that replaced the file, for example from a backup of the folder, are in it again. How many were erased before is known for people only: what
- * the row says has no authentication code, and spares no key. Not to be called within `exclusion`.
+ * copy that replaced the file, for example from a backup of the folder, are in it again. How many were erased before is under the row's code:
+ * a file of another service that has fewer of them is an older one, with keys that were destroyed there. Not to be called within `exclusion`.
  */
 export const inspectFile = async (
   ports: Pick<VerifyPorts, 'store' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
@@ -49,13 +51,11 @@ export const inspectFile = async (
   const { id, tenantId, counts } = snapshot;
   const { closing, erased } = await archive.inspect(id, trustedFor(ring, snapshot));
   if (closing.snapshotId !== id) throw fileFault('it is the file of another snapshot');
-  const total = await exclusion.run(async () =>
-    eraseUnits(ports, actor, snapshot, new Set(await store.read.tenantRows.destroyedSince(-1))),
-  );
+  const total = await exclusion.run(() => eraseUnits(ports, actor, snapshot));
   const returned = (counts?.erased ?? 0) - erased.length;
   if (returned <= 0) return closing;
   // In a snapshot of another service, keys may be erased that are not known here.
-  if (total < (counts?.erased ?? 0)) throw fileFault('it is an older copy, from before keys were erased');
+  if (total < (counts?.erased ?? 0)) throw olderCopy();
   log.warn('the file of a snapshot was replaced by an older copy: destroyed keys were erased from it again', {
     snapshotId: id,
     keys: returned,

@@ -74,23 +74,51 @@ export const checkCaller = (application: TdeApplication, { peer, certificate }: 
     );
 };
 
-export const authenticateApplication =
-  ({
-    ring,
-    directory,
-    usage,
-    clock,
-  }: Pick<Ports, 'ring' | 'directory' | 'usage' | 'clock'>): TdeOperations['authenticate'] =>
-  async ({ accessGuid, appId, instance, requestId, peer, certificate }) => {
+type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
+
+/**
+ * An access_guid that an earlier version issued is checked with a key of the service. The first use proves its value: its row then gets the hash that
+ * needs no key, so that it is good on another service, too. No caller waits for it; what fails is done by the next use.
+ */
+const renewHashes = ({ store, ring, directory, log }: AuthenticatePorts) => {
+  const underWay = new Set<string>();
+  const renew = async (accessGuidId: string, former: string, hash: string): Promise<void> => {
+    const applicationId = await store.write(async (tx) => {
+      const row = await tx.accessGuids.findByHash(former);
+      if (row?.id !== accessGuidId || row.integrity !== 'ok') return undefined;
+      await tx.accessGuids.update({ ...row, hash });
+      return row.applicationId;
+    });
+    if (applicationId !== undefined) await directory.renew({ applications: [applicationId] });
+  };
+  return (accessGuidId: string, found: string, accessGuid: string): void => {
+    const hash = ring.hashToken('access-guid', accessGuid);
+    if (found === hash || underWay.has(accessGuidId)) return;
+    underWay.add(accessGuidId);
+    renew(accessGuidId, found, hash)
+      .catch((error: unknown) =>
+        log.warn('the hash of an access_guid of an earlier version was not renewed', { error }),
+      )
+      .finally(() => underWay.delete(accessGuidId));
+  };
+};
+
+export const authenticateApplication = (ports: AuthenticatePorts): TdeOperations['authenticate'] => {
+  const { ring, directory, usage, clock } = ports;
+  const renewHash = renewHashes(ports);
+  return async ({ accessGuid, appId, instance, requestId, peer, certificate }) => {
     const isOne = looksLikeBearer('access-guid', accessGuid) && appIdPattern.test(appId);
-    const first = <T>(look: (hash: string) => T | undefined): T | undefined => {
+    const first = <T>(
+      look: (hash: string) => T | undefined,
+    ): { readonly at: string; readonly value: T } | undefined => {
       if (!isOne) return undefined;
-      const found = look(ring.hashToken('access-guid', accessGuid));
-      if (found !== undefined) return found;
-      // One of an earlier version; or it came here with a snapshot, and is kept under the key of the service that issued it.
+      const own = ring.hashToken('access-guid', accessGuid);
+      const found = look(own);
+      if (found !== undefined) return { at: own, value: found };
+      // One of an earlier version; or it came here with a snapshot of one, under the key of the service that issued it.
       for (const hash of ring.formerHashes('access-guid', accessGuid)) {
         const answer = look(hash);
-        if (answer !== undefined) return answer;
+        if (answer !== undefined) return { at: hash, value: answer };
       }
       return undefined;
     };
@@ -98,7 +126,7 @@ export const authenticateApplication =
     if (found === undefined) {
       const former = first((hash) => directory.formerApplication(hash));
       if (former !== undefined) {
-        usage.refused('tde', 'removed', { application: former, requestId });
+        usage.refused('tde', 'removed', { application: former.value, requestId });
         throw new ServiceError('unauthenticated', 'the access token was removed', {
           hint: 'put the new access_guid into server_url and access_token of pkcs11.toml',
           reason: 'removed',
@@ -110,7 +138,7 @@ export const authenticateApplication =
         reason: 'unknown',
       });
     }
-    const { application, accessGuidId } = found;
+    const { application, accessGuidId } = found.value;
     const stopped = directory.stopOf(application.tenantId);
     if (stopped !== null) {
       usage.refused('tde', `tenant ${stopped}`, { application, requestId });
@@ -135,6 +163,7 @@ export const authenticateApplication =
       if (error instanceof ServiceError) usage.refused('tde', error.reason ?? error.code, { application, requestId });
       throw error;
     }
+    renewHash(accessGuidId, found.at, accessGuid);
     await usage.seen(
       {
         application,
@@ -158,3 +187,4 @@ export const authenticateApplication =
       instance,
     };
   };
+};

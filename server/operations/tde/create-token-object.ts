@@ -66,7 +66,13 @@ const requireOpenVault = async (tx: Repositories, group: TdeGroup): Promise<void
 };
 
 /** What does not depend on how the object came to be. */
-const fixed = { wrappedSensitive: false, destroyedAt: null, state: 'active', integrity: 'ok' } as const;
+const fixed = {
+  wrappedSensitive: false,
+  destroyedAt: null,
+  contentReplacedAt: null,
+  state: 'active',
+  integrity: 'ok',
+} as const;
 
 const objectOf = (
   { application }: TdeCaller,

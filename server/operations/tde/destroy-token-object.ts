@@ -6,6 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 import { type DestroyedBy, destroyKey } from '../keys/destroy-master-key.ts';
+import { destructionTime } from '../keys/destruction-time.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
 import { findVisible, instanceDetails, recordDenial, requireOwner } from './visibility.ts';
@@ -22,9 +23,9 @@ export const destroyValueIn = async (
   tx: Repositories,
   caller: TdeCaller,
   { id, tenantId, handle, class: objectClass, label }: StoredObject,
-  now: number,
+  clock: Ports['clock'],
 ): Promise<void> => {
-  await tx.objects.destroy(handle, now);
+  await tx.objects.destroy(handle, await destructionTime(tx, clock));
   await tx.records.wipe({ tenantId, objectId: id, version: 1, class: 'object-content' });
   await recordEvent(tx, 'object.destroyed', caller.actor, about('object', { id, tenantId }), {
     class: objectClass,
@@ -38,7 +39,7 @@ export const destroyTokenObject = (
   ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,
 ): TdeOperations['destroyObject'] => {
   const destroy = destroyKey(ports);
-  const { store, directory, clock } = ports;
+  const { store, directory, clock, erasure } = ports;
   return async (caller, handle) => {
     const loaded = await findVisible(ports, caller, handle, 'destroy');
     await requireOwner(ports, caller, loaded, 'destroy');
@@ -61,8 +62,9 @@ export const destroyTokenObject = (
       const before = await tx.objects.get(handle);
       if (before === undefined || before.destroyedAt !== null)
         throw new ServiceError('key-destroyed', 'the object is destroyed');
-      await destroyValueIn(tx, caller, object, clock.now());
+      await destroyValueIn(tx, caller, object, clock);
     });
     await directory.renew({ objects: [handle] });
+    erasure.schedule();
   };
 };

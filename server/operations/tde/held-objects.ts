@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { LoadedObject } from '../../ports/directory.ts';
 import type { TdeCaller, TdeOperations } from './interface.ts';
-import { contentRecord, openContent } from './object-content.ts';
+import { readContent } from './object-content.ts';
 import { type UsePorts, usesAdmitted } from './token-key-pipeline.ts';
 import { isVisible } from './visibility.ts';
 
@@ -14,7 +14,7 @@ import { isVisible } from './visibility.ts';
 const stepLength = 128;
 
 export const heldObjects = (ports: UsePorts): Pick<TdeOperations, 'refresh' | 'readValues'> => {
-  const { store, ring, directory } = ports;
+  const { directory } = ports;
 
   const visible = async (caller: TdeCaller, handle: number): Promise<LoadedObject | undefined> => {
     const loaded = await directory.object(handle);
@@ -49,13 +49,12 @@ export const heldObjects = (ports: UsePorts): Pick<TdeOperations, 'refresh' | 'r
         const length = object?.content?.length ?? 0;
         if (object?.class !== 'data' || object.version === undefined || length === 0 || length > left) return [];
         left -= length;
-        const record = await contentRecord(store.read, object);
-        if (record !== undefined && !ring.knows(record)) await ring.refresh(store.read);
         try {
-          return [{ handle, version: object.version, value: openContent(ports, object, record) }];
+          const { value, version = object.version } = await readContent(ports, object);
+          return [{ handle, version, value }];
         } catch (error) {
-          // One that was changed outside of DKE keeps no other from its reader.
-          if (error instanceof ServiceError && error.code === 'key-tampered') return [];
+          // One that was changed outside of DKE, or is gone by now, keeps no other from its reader.
+          if (error instanceof ServiceError && ['key-tampered', 'key-destroyed'].includes(error.code)) return [];
           throw error;
         }
       });

@@ -6,7 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { SealTo, TdeOperations } from './interface.ts';
 import { handleBytes } from './make-token-key.ts';
-import { contentRecord, openContent } from './object-content.ts';
+import { readContent } from './object-content.ts';
 import { admittedUses, type TokenKeyUseRow, tokenKeyUse, type UsePorts } from './token-key-pipeline.ts';
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
@@ -48,7 +48,7 @@ const exportRow = ({
 export const readTokenObjects = (
   ports: ReadPorts,
 ): Pick<TdeOperations, 'info' | 'findObjects' | 'getObject' | 'readValue'> => {
-  const { store, ring, directory, identity } = ports;
+  const { ring, directory, identity } = ports;
   const exportKey = tokenKeyUse(ports, exportRow(ports));
   return {
     info: async ({ application }) => ({
@@ -81,11 +81,7 @@ export const readTokenObjects = (
     getObject: async (caller, handle) => show(caller, (await findVisible(ports, caller, handle, 'get')).object),
     readValue: async (caller, handle, to) => {
       const { object, key } = await findVisible(ports, caller, handle, 'export');
-      if (key === undefined) {
-        const record = await contentRecord(store.read, object);
-        if (record !== undefined && !ring.knows(record)) await ring.refresh(store.read);
-        return openContent(ports, object, record);
-      }
+      if (key === undefined) return (await readContent(ports, object)).value;
       if (object.sensitive || !object.extractable) {
         await recordDenial(ports, caller, object, 'export', 'sensitive or not extractable');
         throw new ServiceError('forbidden', 'the value of a sensitive or unextractable key is not shown');

@@ -7,6 +7,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { KeyUsage } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import { destructionTime } from '../keys/destruction-time.ts';
 import { requireFreeLabel, requireReadable } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -31,9 +32,11 @@ const checkChange = (
 };
 
 export const updateTokenObject =
-  (ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock'>): TdeOperations['updateObject'] =>
+  (
+    ports: Pick<Ports, 'store' | 'core' | 'ring' | 'directory' | 'usage' | 'clock' | 'erasure'>,
+  ): TdeOperations['updateObject'] =>
   async (caller, handle, { seen, ...change }, value) => {
-    const { directory } = ports;
+    const { directory, erasure } = ports;
     const loaded = await findVisible(ports, caller, handle, 'update');
     await requireOwner(ports, caller, loaded, 'update');
     if (!loaded.object.modifiable) throw new ServiceError('forbidden', 'the object is not modifiable');
@@ -60,7 +63,12 @@ export const updateTokenObject =
           sensitive: change.sensitive ?? before.sensitive,
           extractable: change.extractable ?? before.extractable,
           rules: change.wrapWithTrusted === true ? { ...before.rules, wrapWithTrusted: true } : before.rules,
-          content: value === undefined ? before.content : await replaceContent(ports, tx, before, value),
+          ...(value === undefined
+            ? {}
+            : {
+                content: await replaceContent(ports, tx, before, value),
+                contentReplacedAt: await destructionTime(tx, ports.clock),
+              }),
         };
         if (before.wrappedSensitive && next.usages.includes('decrypt'))
           throw new ServiceError('forbidden', 'a key that has wrapped sensitive keys does not decrypt');
@@ -86,5 +94,6 @@ export const updateTokenObject =
       'changed',
     );
     await directory.renew({ objects: [handle], keys: [after.id] });
+    if (value !== undefined) erasure.schedule();
     return show(caller, after);
   };

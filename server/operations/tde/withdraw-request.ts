@@ -12,7 +12,7 @@ import { withdrawOnce } from './once.ts';
 export const withdrawRequest = (
   ports: Pick<Ports, 'store' | 'directory' | 'clock' | 'erasure' | 'usage'>,
 ): TdeOperations['withdraw'] => {
-  const { store, directory, clock, usage } = ports;
+  const { store, directory, clock, erasure, usage } = ports;
   const destroyKey = destroyKeyIn(ports);
   return async (caller, key) => {
     await usage.flush(false);
@@ -31,8 +31,11 @@ export const withdrawRequest = (
         for (const object of created) {
           const { id, tenantId, handle } = object;
           if ((await tx.keys.get(tenantId, id)) === undefined) {
-            await destroyValueIn(tx, caller, object, clock.now());
-            afterCommit.push(() => directory.renew({ objects: [handle] }));
+            await destroyValueIn(tx, caller, object, clock);
+            afterCommit.push(async () => {
+              await directory.renew({ objects: [handle] });
+              erasure.schedule();
+            });
           } else {
             const destroyed = await destroyKey(
               tx,

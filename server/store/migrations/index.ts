@@ -6,6 +6,7 @@ import { rulesOfKeys } from './0003-rules-of-keys.ts';
 import { decisionRows } from './0004-decisions.ts';
 import { codedRequests } from './0005-coded-requests.ts';
 import { outsideCopies } from './0006-outside-copies.ts';
+import { valuesUnderTheCode } from './0007-values-under-the-code.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
@@ -17,4 +18,5 @@ export const migrations: readonly SchemaMigration[] = [
   decisionRows,
   codedRequests,
   outsideCopies,
+  valuesUnderTheCode,
 ];

@@ -46,6 +46,8 @@ export const asConnectionError = (error: unknown): unknown => {
 const kinds: Readonly<Record<string, ErrorKind>> = {
   // Connection exceptions.
   '08': 'away',
+  // A character that no text has: U+0000.
+  '22021': 'text',
   // Integrity constraints.
   '23': 'constraint',
   // Read-only: a standby.

@@ -3,7 +3,7 @@
 
 import type { SchemaList } from '../compare-schema.ts';
 
-const tables = `(select oid, relname::text as name, relkind, relrowsecurity from pg_class
+const tables = `(select oid, relname::text as name, relkind, relpersistence, relrowsecurity from pg_class
   where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p', 'v', 'm', 'f'))`;
 const notOfExtension = (catalog: string, row: string): string =>
   `not exists (select from pg_depend where classid = '${catalog}'::regclass and objid = ${row}.oid and deptype = 'e')`;
@@ -18,25 +18,33 @@ export const postgresSchema: SchemaList = {
     bytes: 'bytea',
     sequence: 'bigint',
   },
+  keysAreNotNull: true,
   sequence: (table, column) => `nextval('${table}_${column}_seq'::regclass)`,
   list: `
     with t as ${tables},
-    columns as (select t.name, t.relkind, t.oid, a.attname::text as own, a.attnum, a.attgenerated, a.attidentity,
-        format_type(a.atttypid, a.atttypmod) || coalesce((select ' ' || collname from pg_collation c
-          where c.oid = a.attcollation and collname <> 'default'), '') as type
+    columns as (select t.name, t.relkind, t.oid, a.attname::text as own, a.attnum, a.attgenerated, a.attidentity, a.attnotnull,
+        format_type(a.atttypid, a.atttypmod) || coalesce((select ' ' || case when collnamespace = 'pg_catalog'::regnamespace then '' else 'own ' end || collname
+          from pg_collation c where c.oid = a.attcollation and c.oid <> 'pg_catalog."default"'::regcollation), '') as type
       from t join pg_attribute a on a.attrelid = t.oid where a.attnum > 0 and not a.attisdropped)
-    select name as place, 'column ' || name || '.' || own || ' ' || type || case when attgenerated = '' and attidentity = '' then '' else ' generated' end as line
+    select name as place, 'column ' || name || '.' || own || ' ' || type || case when attgenerated = '' and attidentity = '' then '' else ' generated' end ||
+        case when attnotnull then ' not null' else '' end as line
       from columns where relkind = 'r'
     union all select c.name, 'default ' || c.name || '.' || c.own || ' ' || pg_get_expr(d.adbin, d.adrelid)
       from columns c join pg_attrdef d on d.adrelid = c.oid and d.adnum = c.attnum
-    union all select t.name, case when k.contype = 'f' and array_length(k.conkey, 1) = 1
-          then 'reference ' || t.name || '.' || (select own from columns c where c.oid = t.oid and c.attnum = k.conkey[1]) || ' to ' ||
-            k.confrelid::regclass || case when k.confdeltype = 'a' and k.confupdtype = 'a' then '' else ' with actions' end
+    union all select t.name, 'table ' || t.name || ' loses its rows in a crash' from t where t.relkind = 'r' and t.relpersistence <> 'p'
+    union all select t.name, case when k.contype = 'f'
+          then 'reference ' || t.name || '.' || regexp_replace(pg_get_constraintdef(k.oid), '^FOREIGN KEY \\((.*?)\\) REFERENCES (.*)$', '\\1 to \\2')
           else 'constraint ' || t.name || '.' || k.conname end
       from t join pg_constraint k on k.conrelid = t.oid where k.contype not in ('p', 'u', 'n')
-    union all select t.name, 'index ' || t.name || '.' || i.indexrelid::regclass
-      from t join pg_index i on i.indrelid = t.oid where not exists (select from pg_constraint k where k.conindid = i.indexrelid and k.contype <> 'f')
-    union all select t.name, 'trigger ' || t.name || '.' || g.tgname from t join pg_trigger g on g.tgrelid = t.oid where not g.tgisinternal
+    union all select t.name, case k.contype when 'p' then 'primary key ' || t.name when 'u' then 'unique ' || t.name else 'index ' || t.name || '.' || x.relname end ||
+        case when i.indisunique and k.oid is null then ' unique ' else ' ' end ||
+        regexp_replace(regexp_replace(pg_get_indexdef(i.indexrelid), '^.*? USING btree ', ''), ' WITH \\([^)]*\\)', '') ||
+        case when k.condeferrable then ' deferrable' else '' end || case when i.indisvalid and i.indisready and i.indislive then '' else ' invalid' end
+      from t join pg_index i on i.indrelid = t.oid join pg_class x on x.oid = i.indexrelid
+        left join pg_constraint k on k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')
+    union all select t.name, 'trigger ' || t.name || '.' || case when g.tgisinternal then 'of a reference' else g.tgname end from t join pg_trigger g on g.tgrelid = t.oid
+      where not (g.tgisinternal and g.tgenabled = 'O' and exists (select from pg_proc p
+        where p.oid = g.tgfoid and p.pronamespace = 'pg_catalog'::regnamespace and p.proname like 'RI\\_FKey\\_%'))
     union all select t.name, 'rule ' || t.name || '.' || r.rulename from t join pg_rewrite r on r.ev_class = t.oid where r.rulename <> '_RETURN'
     union all select t.name, 'policy ' || t.name || '.' || p.polname from t join pg_policy p on p.polrelid = t.oid
     union all select t.name, 'row security of ' || t.name from t where t.relrowsecurity

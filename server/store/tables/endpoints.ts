@@ -54,6 +54,7 @@ export const endpointsTables = {
     snapshots: { marks: ['last_used_at'], fixed: ['access_key_id', 'endpoint_id', 'created_at'] },
     records: {
       classes: ['endpoint-secret'],
+      each: { tenant: 'endpoint_id' },
       attributes: ({ access_key_id: id }) => recordAttributes.credential(String(id)),
     },
     purge: 'by a step',

@@ -74,6 +74,7 @@ export const keysTables = {
     },
     records: {
       classes: ['vault-copy', 'sealed-copy'],
+      each: null,
       attributes: ({ algorithm, bits, kind }) =>
         recordAttributes.key({ algorithm: String(algorithm), bits: Number(bits), kind: String(kind) }),
     },

@@ -47,7 +47,7 @@ export const peopleTables = {
     indexes: [{ name: 'user_factors_by_user', columns: ['user_id', 'id'] }],
     code: ['id', 'user_id', 'kind', 'name', 'data', 'confirmed_at', 'created_at', 'counter'],
     codeSinceVersions: ['counter'],
-    records: { classes: ['second-factor'] },
+    records: { classes: ['second-factor'], each: { tenant: 'the service', where: `"kind" = 'totp'` } },
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',

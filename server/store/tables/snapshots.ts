@@ -35,6 +35,8 @@ export const snapshotsTables = {
       deleted_at: long({ null: true }),
       purged_at: long({ null: true }),
       failure: text({ null: true }),
+      // How many keys are erased from the file; what `counts` says of it is of earlier versions.
+      erased: integer({ null: true }),
       row_mac: rowMac,
       row_version: rowVersion,
     },
@@ -54,8 +56,10 @@ export const snapshotsTables = {
       'state',
       'deleted_at',
       'purged_at',
+      'erased',
     ],
     codeSinceVersions: ['state', 'deleted_at', 'purged_at'],
+    codeSinceLayout: { erased: 3 },
     beside: {
       size: 'what is known of the file, which is signed',
       counts: 'what is known of the file, which is signed',
@@ -119,7 +123,7 @@ export const snapshotsTables = {
       expires_at: long(),
     },
     unauthenticated: 'bound into the record of its key',
-    records: { classes: ['snapshot-opening'] },
+    records: { classes: ['snapshot-opening'], each: { tenant: 'the service' } },
     snapshots: { without: 'of their ten minutes' },
     purge: { kept: 'for ten minutes' },
   }),

@@ -85,10 +85,12 @@ interface Common<C extends Columns> {
     | 'of no tenant';
   /**
    * Classes of the key records that its rows own: no other table's rows lead to them. `attributes`: what they bind of a row that a snapshot
-   * carries; others are opened by their own operations only.
+   * carries; others are opened by their own operations only. `each`: these rows have one record of each class, and others have none; null: what
+   * a row has depends on other rows too. `tenant`: the column that says whose they are, or refers to a row that does.
    */
   readonly records?: {
     readonly classes: readonly RecordClass[];
+    readonly each: { readonly tenant: ColumnOf<C> | 'the service'; readonly where?: string } | null;
     readonly attributes?: (row: { readonly [column: string]: unknown }) => string;
   };
   /** `dke store migrate` does not copy it: it is about the servers that share one database. */
@@ -111,6 +113,10 @@ export const policyTable = <const C extends Columns & CodeColumns, const P exten
     readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
     /** Under the code of rows that carry a version only. */
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
+    /** Columns that came later, by the layout that has them first: a row of an earlier layout has none of them, so they are null there. */
+    readonly codeSinceLayout?: { readonly [Name in ColumnOf<C>]?: 3 };
+    /** Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there: a row of an earlier version, or no value. */
+    readonly digests?: { readonly [Name in ColumnOf<C>]?: ColumnOf<C> };
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };
   },
 ): typeof table & { readonly code: readonly ColumnOf<C>[]; readonly purge: P } => {

@@ -1,6 +1,7 @@
 // PKCS#11 objects of token keys, and requests of database hosts that were carried out.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import { contentDigest } from '../../base/content-digest.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import { recordAttributes } from '../../ports/records.ts';
@@ -39,6 +40,10 @@ export const tokenObjectsTables = {
       content: bytes({ null: true }),
       // JSON. Null: none.
       rules: text({ null: true }),
+      // SHA-256 of the content, hexadecimal.
+      content_digest: text({ null: true }),
+      // When the object had another content for the last time.
+      content_replaced_at: long({ null: true }),
       row_mac: rowMac,
       row_version: rowVersion,
     },
@@ -50,11 +55,27 @@ export const tokenObjectsTables = {
       { name: 'tde_objects_by_application', columns: ['application_id', 'handle'] },
       // A snapshot reads the rows of a tenant in the order of their ids.
       { name: 'tde_objects_of_tenant', columns: ['tenant_id', 'id'] },
+      {
+        name: 'tde_objects_by_destruction',
+        columns: ['destroyed_at', 'handle'],
+        where: '"destroyed_at" is not null',
+      },
+      {
+        name: 'tde_objects_by_replacement',
+        columns: ['content_replaced_at', 'handle'],
+        where: '"content_replaced_at" is not null',
+      },
     ],
     codeWhenSet: { rules: /^\{/ },
-    beside: { content: 'a record that authenticates itself' },
+    codeSinceLayout: { content_digest: 3, content_replaced_at: 3 },
+    beside: { content: 'its digest is under the code, and it authenticates itself' },
+    digests: { content: 'content_digest' },
     snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
-    records: { classes: ['object-content'], attributes: () => recordAttributes.content },
+    records: {
+      classes: ['object-content'],
+      each: { tenant: 'tenant_id', where: '"content" is not null and "destroyed_at" is null' },
+      attributes: () => recordAttributes.content,
+    },
     purge: 'by a step',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
@@ -89,6 +110,7 @@ const members = membersOf<StoredObject>()(
   'private',
   'wrapped_sensitive',
   'content',
+  'content_digest',
   'rules',
 );
 
@@ -105,10 +127,16 @@ export const objectRow = (object: StoredObject) => ({
   private: flag(object.private),
   wrapped_sensitive: flag(object.wrappedSensitive),
   content: object.content,
+  content_digest: object.content === null ? null : contentDigest(object.content),
   rules: object.rules === null ? null : canonicalJson(object.rules),
 });
 
-export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: Integrity): StoredObject => ({
+/** `row`: without its content where that was not read. */
+export const toObject = (
+  { content, ...row }: Omit<Row<'tde_objects'>, 'content'> & Partial<Pick<Row<'tde_objects'>, 'content'>>,
+  state: KeyState,
+  integrity: Integrity,
+): StoredObject => ({
   ...members.fromRow(row),
   usages: parseUsages(row.usages),
   sensitive: row.sensitive === 1,
@@ -120,7 +148,7 @@ export const toObject = (row: Row<'tde_objects'>, state: KeyState, integrity: In
   local: row.local === 1,
   private: row.private === 1,
   wrappedSensitive: row.wrapped_sensitive === 1,
-  content: bytesOf(row.content),
+  content: bytesOf(content ?? null),
   rules: row.rules === null ? null : JSON.parse(row.rules),
   version: Number(row.row_version),
   state,

@@ -4,6 +4,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
 import { ServiceError } from '../../../server/base/errors.ts';
+import { attemptRate, createOriginRates } from '../../../server/base/origin-rates.ts';
 import type { Grant } from '../../../server/domain/access.ts';
 import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
@@ -46,6 +47,8 @@ export interface FrontUnderTest {
   readonly request: (path: string, init?: RequestInit) => Promise<Response>;
   /** Times each operation was called, by name. */
   readonly calls: ReadonlyMap<string, number>;
+  /** Limits that have refused. */
+  readonly refusals: readonly string[];
   /** Milliseconds by which the clock is moved ahead. */
   advance(milliseconds: number): void;
   revoke(): void;
@@ -102,6 +105,7 @@ export const openFront = (
   grants: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
 ): FrontUnderTest => {
   const calls = new Map<string, number>();
+  const refusals: string[] = [];
   let time = Date.UTC(2026, 0, 1);
   let revoked = false;
   let current: Vault | undefined;
@@ -166,6 +170,12 @@ export const openFront = (
         if (id === null) throw new ServiceError('unauthenticated', 'the token is invalid, expired or revoked');
         return { actor: { kind: 'administrator', id, name: 'the tester', requestId, peer }, grants };
       },
+      signIn: new Proxy<Record<string, unknown>>(
+        { ...createOriginRates({ monotonic: () => time }, attemptRate) },
+        {
+          get: (own, name: string) => own[name] ?? ((...values: unknown[]) => call(`signIn.${name}`, ...values)),
+        },
+      ),
       sessions: createSessionsOfTest(grants, () => revoked),
     } as Record<string, unknown>,
     {
@@ -186,6 +196,7 @@ export const openFront = (
     log: silentLog,
     document: () => JSON.stringify(describeApi('0.0.0')),
     peerOf: () => null,
+    refused: (limit) => refusals.push(limit),
     afterSent: () => undefined,
   });
   return {
@@ -195,6 +206,7 @@ export const openFront = (
       return front.request(url, head, { incoming: incomingOf(new Request(url, init)) });
     },
     calls,
+    refusals,
     advance: (milliseconds) => {
       time += milliseconds;
     },

@@ -5,6 +5,7 @@ import { connect, createServer as createServer2, type Http2ServerRequest } from 
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { admitCaller } from '../../../server/fronts/shared/admission.ts';
 import { leaveUnread, piecesOf, readBody } from '../../../server/fronts/shared/read-body.ts';
 
 /** The answer of a service that calls `read` when all buffered data of a body have arrived. The body arrives in pieces, without a length. */
@@ -38,11 +39,12 @@ const answerTo = async (body: Buffer, read: (incoming: IncomingMessage) => Promi
   }
 };
 
+const admitted = admitCaller({ id: 'caller' });
 const megabyte = Buffer.alloc(1 << 20, 0x61);
 
 test('one that is over the limit is refused at the first piece too many, and the connection ends', async () => {
   const refused = (incoming: IncomingMessage) =>
-    readBody(incoming, 20_000).then(
+    readBody(incoming, 20_000, admitted).then(
       () => 'taken',
       (error: { code: string }) => error.code,
     );
@@ -51,7 +53,8 @@ test('one that is over the limit is refused at the first piece too many, and the
 
 test('one that is taken piece by piece may be left', async () => {
   const first = async (incoming: IncomingMessage) => {
-    for await (const piece of piecesOf(incoming)) return String(piece.length > 0 && piece.length < megabyte.length);
+    for await (const piece of piecesOf(incoming, admitted))
+      return String(piece.length > 0 && piece.length < megabyte.length);
     return 'none';
   };
   expect(await answerTo(megabyte, first)).toEqual({ text: 'true', connection: 'close' });
@@ -59,7 +62,7 @@ test('one that is taken piece by piece may be left', async () => {
 
 test('a body within the limit is read completely, in one piece or in many', async () => {
   for (const body of [Buffer.alloc(0), Buffer.from('a'), megabyte]) {
-    const length = (incoming: IncomingMessage) => readBody(incoming, megabyte.length).then(String);
+    const length = (incoming: IncomingMessage) => readBody(incoming, megabyte.length, admitted).then(String);
     const { text, connection } = await answerTo(body, length);
     expect(text).toBe(body.toString());
     expect(connection).toBe('keep-alive');
@@ -72,10 +75,12 @@ test('pieces are wiped when they have been copied, and when they are refused', a
     wiped.push(bytes.length);
     bytes.fill(0);
   };
-  await answerTo(megabyte, (incoming) => readBody(incoming, megabyte.length, wipe).then((whole) => `${whole.length}`));
+  await answerTo(megabyte, (incoming) =>
+    readBody(incoming, megabyte.length, admitted, wipe).then((whole) => `${whole.length}`),
+  );
   expect(wiped.reduce((sum, length) => sum + length, 0)).toBe(megabyte.length);
   wiped.length = 0;
-  await answerTo(megabyte, (incoming) => readBody(incoming, 100_000, wipe).then(String, String));
+  await answerTo(megabyte, (incoming) => readBody(incoming, 100_000, admitted, wipe).then(String, String));
   expect(wiped.reduce((sum, length) => sum + length, 0)).toBeGreaterThan(100_000);
 });
 
@@ -94,7 +99,7 @@ const gone: readonly Gone[] = [
 ];
 
 const read = (incoming: IncomingMessage): Promise<string> =>
-  readBody(incoming, megabyte.length).then(String, ({ code, message }) => `${code}: ${message}`);
+  readBody(incoming, megabyte.length, admitted).then(String, ({ code, message }) => `${code}: ${message}`);
 
 /** Reads after the sender has disconnected or, for 'while', disconnects it after the start of the read and before its first data. */
 const readWhenGone = async (incoming: IncomingMessage, { when }: Gone, leave: () => void): Promise<string> => {

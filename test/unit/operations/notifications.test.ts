@@ -30,7 +30,9 @@ import { createSources } from '../../../server/operations/notifications/sources.
 import { createNotificationWatch } from '../../../server/operations/notifications/watch.ts';
 import { rememberOpened } from '../../../server/operations/snapshots/opened.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
+import type { ErasureState } from '../../../server/ports/erasure.ts';
 import type { LogState } from '../../../server/ports/log.ts';
+import type { LogSinkState } from '../../../server/ports/log-sink.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
@@ -90,7 +92,7 @@ const watchOf = (over: Store = store) =>
   createNotificationWatch({ store: over, clock, deadlines, log, fleet }, [
     {
       about: 'certificates',
-      kinds: ['tls.certificate-expiring'],
+      kinds: ['tls.certificate-expiring', 'erasure.blocked'],
       every: 'minute',
       look: () => (broken ? Promise.reject(new Error('away')) : Promise.resolve(found)),
     },
@@ -165,6 +167,60 @@ describe('a notification', () => {
     await watch.check();
     expect(await open()).toEqual([]);
     expect(await since()).toEqual(['raised 1', 'worse 2', 'worse 4', 'resolved 4']);
+  });
+
+  test('tells what is so now, and asks again for someone to take it when it has another cause', async () => {
+    const blocked = (details: object): Condition => ({
+      kind: 'erasure.blocked',
+      tenantId: serviceTenantId,
+      subject: { kind: 'service', id: 'service', name: 'service' },
+      harmAt: time,
+      details: { records: 0, recordIds: [], nodes: [], standbys: [], snapshots: [], ...details },
+    });
+    const tell = async (details: object): Promise<string | null | undefined> => {
+      found = [blocked(details)];
+      await watch.check();
+      const [one] = await open();
+      expect(one?.details).toEqual(found[0]?.details);
+      return one?.acknowledgedBy;
+    };
+    const take = async (): Promise<void> => {
+      const [one] = await open();
+      if (one !== undefined)
+        await store.write((tx) => tx.notifications.update({ ...one, acknowledgedAt: time, acknowledgedBy: 'anna' }));
+    };
+    await tell({ nodes: ['one', 'two'] });
+    await take();
+    expect(await tell({ nodes: ['two'] })).toBe('anna');
+    expect(await tell({ nodes: ['two'], standbys: ['west'] })).toBeNull();
+    await take();
+    expect(await tell({ standbys: ['west'] })).toBe('anna');
+    expect(await tell({ standbys: ['east'] })).toBeNull();
+    await take();
+    expect(await tell({ standbys: ['east'], records: 1, recordIds: ['a'] })).toBeNull();
+    await take();
+    expect(await tell({ records: 1, recordIds: ['b'] })).toBeNull();
+    await take();
+    expect(await tell({ records: 0 })).toBe('anna');
+    found = [];
+    await watch.check();
+    expect(await since()).toEqual(['raised 1', ...Array(4).fill('worse 1'), 'resolved 1']);
+  });
+
+  test('has the name that its subject has now', async () => {
+    found = [ending('d.example', time + dayMs)];
+    await watch.check();
+    found = found.map((each) => ({ ...each, subject: { ...each.subject, name: 'another name' } }));
+    await watch.check();
+    expect((await open()).map(({ subject }) => subject.name)).toEqual(['another name']);
+    expect(await since()).toEqual(['raised 3']);
+  });
+
+  test('is never about two things: one would be hidden, so that the source says so', async () => {
+    found = [ending('e.example', time + dayMs), ending('e.example', time + 2 * dayMs)];
+    await watch.check();
+    expect(complaints.at(-1)).toContain('certificates could not be checked');
+    expect(await open()).toEqual([]);
   });
 
   test('stays open while its state is unknown, and the others are checked', async () => {
@@ -258,10 +314,12 @@ describe('what is checked', () => {
   let nodes: readonly Partial<FleetNode>[] = [];
   let logFailure: LogState['failure'] = null;
   let isAway = false;
+  let erasureState: ErasureState = { state: 'idle', blockers: null, failure: null };
+  let sinks: readonly LogSinkState[] = [];
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
-  let certificateFault = async (): Promise<string | null> => null;
+  let certificateFaults = async (): Promise<readonly string[]> => [];
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
   const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
@@ -270,7 +328,7 @@ describe('what is checked', () => {
         store,
         clock,
         deadlines,
-        erasure: { schedule: () => undefined, state: async () => ({ state: 'idle', blockers: null, failure: null }) },
+        erasure: { schedule: () => undefined, state: async () => erasureState },
         core: { memoryStatus: () => ({ capacity: 1, used: 0, keys: 0, locked }) },
         directory: { requestLog: () => ({ queued: 0, dropped }) },
         ring: {
@@ -278,12 +336,13 @@ describe('what is checked', () => {
           refreshHashKey: () => Promise.resolve(false),
           hashKey: (name: string) => hashKeys[name],
         },
+        root: { current: { epoch: 1 } },
         fleet: { nodes: () => Promise.resolve(nodes) },
       } as unknown as Parameters<typeof createSources>[0],
       {
         certificates: () => certificates,
-        certificateFault: () => certificateFault(),
-        forwarding: { state: () => Promise.resolve([]) },
+        certificateFaults: () => certificateFaults(),
+        forwarding: { state: () => Promise.resolve(sinks) },
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
@@ -482,7 +541,7 @@ describe('what is checked', () => {
     const [own, other] = places.map(open);
     own?.make();
     other?.make();
-    certificateFault = async () => (await own?.fault([])) ?? null;
+    certificateFaults = async () => (await own?.faults([])) ?? [];
     const [file, copy] = [join(places[0], 'tls.crt'), join(places[0], 'copy')];
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(await named()).toEqual([]);
@@ -516,7 +575,7 @@ describe('what is checked', () => {
       log,
       createDisks(folder),
     );
-    certificateFault = () => served.fault([]);
+    certificateFaults = () => served.faults([]);
     const named = async () => (await look('tls.file-unusable')).map(({ subject }) => subject.name);
     expect(served.taken(served.read())).toEqual([]);
     expect(await named()).toEqual([]);
@@ -670,6 +729,68 @@ describe('what is checked', () => {
     ]);
     expect(new Set(failing.map(({ subject: { id } }) => id)).size).toBe(2);
     expect(node).toMatchObject({ subject: { kind: 'node', id: 'n2', name: 'two' }, harmAt: time - 5000 });
+  });
+
+  test('each of several causes is told: damaged records, certificates of callers, credentials, files', async () => {
+    const blockers = {
+      ...{ since: time, nodes: ['one'], standbys: ['west'], snapshots: ['s'] },
+      records: Array.from({ length: 25 }, (_, at) => ({
+        ...({
+          kind: 'key',
+          id: `k${String(at).padStart(2, '0')}`,
+          name: null,
+          version: 1,
+          copy: 'vault-copy',
+        } as const),
+      })),
+    };
+    erasureState = { state: 'blocked', blockers, failure: null };
+    const [blocked] = await look('erasure.blocked');
+    expect(blocked?.details).toMatchObject({ records: 25, nodes: ['one'], standbys: ['west'], snapshots: ['s'] });
+    expect(blocked?.details.recordIds).toHaveLength(20);
+    erasureState = { state: 'idle', blockers: null, failure: null };
+    certificateFaults = async () => ['one is missing', 'two expired'];
+    expect(await look('tls.file-unusable')).toMatchObject([
+      { subject: { name: 'one is missing; two expired' }, details: { faults: ['one is missing', 'two expired'] } },
+    ]);
+    certificateFaults = async () => [];
+    const pair = { names: ['keys.example'], beginsAt: time - 300 * dayMs };
+    const served = sources([
+      { ...pair, endsAt: time + dayMs },
+      { ...pair, endsAt: time + 9 * dayMs },
+    ]);
+    expect((await look('tls.certificate-expiring', served)).map(({ subject: { id } }) => id)).toEqual([
+      'keys.example',
+      'keys.example (2)',
+    ]);
+  });
+
+  test('every check, node and sink is a subject of its own: each condition of the platform has its own key', async () => {
+    const failing = { since: time - 3_600_000, message: 'away' };
+    sinks = ['a', 'b'].map((name) => ({
+      ...{ name, type: 'file', target: `/${name}`, log: 'audit', endpoints: [], forwarded: 0, lag: 1, lost: 1 },
+      ...{ lostAt: time, fork: { record: 1, at: time }, deliveredAt: null, failure: failing },
+    }));
+    checks = (['store', 'root-key', 'clock'] as const).map((name) => ({
+      name,
+      healthy: false,
+      detail: 'no',
+      durationMs: 1,
+    }));
+    nodes = ['n1', 'n2'].map((id) => ({ id, name: 'same name', state: 'offline', heartbeatAt: time }));
+    const keys: string[] = [];
+    for (const source of sources())
+      keys.push(...(await source.look()).map(({ kind, subject }) => `${kind} ${subject.id}`));
+    expect(new Set(keys).size).toBe(keys.length);
+    for (const [kind, count] of [
+      ['health.failing', 3],
+      ['node.offline', 2],
+      ['audit.sink-behind', 2],
+      ['audit.sink-forked', 2],
+      ['requests.sink-lost', 2],
+    ] as const)
+      expect([kind, keys.filter((key) => key.startsWith(kind)).length]).toEqual([kind, count]);
+    [sinks, checks, nodes] = [[], [], []];
   });
 
   test('each kind is checked by one source', () => {

@@ -241,12 +241,14 @@ describe('lockout', () => {
   test('an address has only so many attempts at once', async () => {
     const from = originOf();
     const codes: string[] = [];
-    for (let attempt = 0; attempt < 25; attempt += 1)
-      codes.push(await codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), from)));
+    const { signIn } = opened.operations;
+    const redeem = async (by: ReturnType<typeof originOf>) => {
+      signIn.admit(by.peer);
+      return signIn.redeem('dkei_wrong', bytesOf('x'), by);
+    };
+    for (let attempt = 0; attempt < 25; attempt += 1) codes.push(await codeOf(redeem(from)));
     expect(codes.filter((code) => code === 'rate-limited').length).toBeGreaterThan(2);
-    expect(await codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), originOf()))).toBe(
-      'unauthenticated',
-    );
+    expect(await codeOf(redeem(originOf()))).toBe('unauthenticated');
   });
   test('a completed sign-in subtracts itself alone: a lock that another attempt set stays, of the user and of the address', async () => {
     const { store, ports, remove } = await openLockoutStore({});
@@ -267,8 +269,14 @@ describe('lockout', () => {
     await remove();
   });
   test('an IPv6 network has more attempts than one address, and not as many as it has addresses', async () => {
+    const { signIn } = opened.operations;
     const attempt = (peer: string) =>
-      codeOf(opened.operations.signIn.redeem('dkei_wrong', bytesOf('x'), originOf({ peer })));
+      codeOf(
+        (async () => {
+          signIn.admit(peer);
+          return signIn.redeem('dkei_wrong', bytesOf('x'), originOf({ peer }));
+        })(),
+      );
     const codes: string[] = [];
     for (let subnet = 0; subnet < 100; subnet += 1) codes.push(await attempt(`2001:db8:7:${subnet.toString(16)}::1`));
     expect(codes.slice(0, 80)).toEqual(Array.from({ length: 80 }, () => 'unauthenticated'));
@@ -506,11 +514,10 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
     const attempts = createAttempts(opening);
     const claimedRoles = createClaimedRoles(attempts);
     const sessions = createSessions(opening as never, undefined as never, claimedRoles);
-    const lockout = createLockout(opening);
     const { createSignIn } = await import('../../../server/operations/people/sign-in.ts');
     const signIn = createSignIn(opening, sessions);
-    const openId = createOpenIdOperations(opening, attempts, sessions, signIn, lockout, claimedRoles);
-    const { binding } = await openId.begin(originOf());
+    const openId = createOpenIdOperations(opening, attempts, sessions, signIn, claimedRoles);
+    const { binding } = await openId.begin();
     expect(await codeOf(openId.finish('?state=state&code=code', binding, originOf()))).toBe('unauthenticated');
     expect(await store.read.users.get(everyTenant, user.id)).toMatchObject({ state: 'disabled', grants });
     await remove();

@@ -200,7 +200,7 @@ describe('erasing', () => {
     const { id, units } = await make(300);
     const [gone = '', kept = ''] = [units[150], units[151]];
     const before = readFileSync(pathOf(id));
-    const { found } = await archive.erase(id, new Set([gone, newId()]), 1_234, signer);
+    const { found } = await archive.erase(id, async () => new Set([gone, newId()]), 1_234, signer);
     expect(found).toEqual([gone]);
     const after = readFileSync(pathOf(id));
     expect(after).toHaveLength(before.length);
@@ -217,33 +217,33 @@ describe('erasing', () => {
     expect(materials.filter(({ unitId }) => unitId === kept).every(({ key }) => key !== null)).toBe(true);
     expect(materials.filter(({ key }) => key === null)).toHaveLength(2);
     // A repeat changes nothing.
-    expect(await archive.erase(id, new Set([gone]), 9_999, signer)).toEqual({ found: [gone], total: 1 });
-    expect(await archive.erase(id, new Set([newId()]), 9_999, signer)).toEqual({ found: [], total: 1 });
+    expect(await archive.erase(id, async () => new Set([gone]), 9_999, signer)).toEqual({ found: [gone], total: 1 });
+    expect(await archive.erase(id, async () => new Set([newId()]), 9_999, signer)).toEqual({ found: [], total: 1 });
     expect(readFileSync(pathOf(id)).equals(after)).toBe(true);
   });
 
   test('one that is signed by no trusted key is damage, not an erasure', async () => {
     const { id, units } = await make(2);
-    await archive.erase(id, new Set(units.slice(0, 1)), 1_234, makeSigner());
+    await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, makeSigner());
     expect(await inspection(id)).toBe('key-tampered');
   });
 
   test('one that was cut off in the middle is damage until it is done again', async () => {
     const { id, units } = await make(2);
     const before = readFileSync(pathOf(id));
-    await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
+    await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, signer);
     const after = readFileSync(pathOf(id));
     const at = [...after.keys()].find((place) => after[place] !== before[place]) ?? 0;
     writeFileSync(pathOf(id), Buffer.concat([after.subarray(0, at + 40), before.subarray(at + 40)]));
     expect(await inspection(id)).toBe('key-tampered');
-    await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
+    await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, signer);
     expect(await inspection(id)).toBe('none');
   });
 
   test('one that stops inside its mark is done again too', async () => {
     const { id, units } = await make(2);
     const before = readFileSync(pathOf(id));
-    await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
+    await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, signer);
     const after = readFileSync(pathOf(id));
     const at = [...after.keys()].find((place) => after[place] !== before[place]) ?? 0;
     // All of the mark, half of the signature, and zeros behind: it looks like an erasure.
@@ -251,7 +251,7 @@ describe('erasing', () => {
     half.fill(0, at + 60, at + 171);
     writeFileSync(pathOf(id), half);
     expect(await inspection(id)).toBe('key-tampered');
-    await archive.erase(id, new Set(units.slice(0, 1)), 1_234, signer);
+    await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, signer);
     expect(await inspection(id)).toBe('none');
   });
 });

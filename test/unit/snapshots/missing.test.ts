@@ -1,6 +1,6 @@
 // The file of a snapshot is missing while a key is destroyed: the key does not count as unrecoverable, and it is removed from the file before
 // anything else is done with the file.
-import { copyFileSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import {
@@ -176,5 +176,58 @@ describe('a file that is replaced by an older copy of itself', () => {
     const { snapshots } = opened.operations;
     await expect(snapshots.export(administrator, snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
     await expect(hand.answer(snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
+  });
+});
+
+describe('the file of another service, in which a key was erased that is not known here', () => {
+  let other: OpenedService;
+  afterEach(() => other?.remove());
+  async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
+    yield file;
+  }
+  /** Both states of the file: with the key, and without it, as it is imported. */
+  const begin = async (): Promise<{ readonly older: Buffer; readonly verifier: string }> => {
+    const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
+    other = await openTestService({ toml });
+    const maker = await handOf(other);
+    const { caller } = await registerCaller(other, 'erp');
+    const { handle, id } = await other.operations.tde.generateKey(caller, masterKey('pages'));
+    [keyId, snapshotId] = [id, await maker.make((await other.operations.tenants.default()).id)];
+    const made = join(other.config.snapshots.directory, `${snapshotId}.dkesnap`);
+    const older = readFileSync(made);
+    await other.operations.tde.destroyObject(caller, handle);
+    const isErased = async () => (await checksOf(other, snapshotId, maker.recovery)).get(`${keyId} 1`) === 'erased';
+    await expect.poll(isErased).toBe(true);
+    const verifier = (await other.operations.audit.log()).verifierKey;
+    opened = await openTestService({
+      toml: `${toml}[snapshots]\ntrusted_signers = ["${verifier}"]\nrestore_second_person = false\n`,
+    });
+    hand = await handOf(opened, maker.recovery);
+    const file = readFileSync(made);
+    expect(await opened.operations.snapshots.import(administrator, pieces(file), verifier)).toMatchObject({
+      counts: { erased: 1 },
+    });
+    return { older, verifier };
+  };
+  test('is not used when an older copy replaces it, whatever the counts of its row say', async () => {
+    const { older } = await begin();
+    writeFileSync(path(), older);
+    const [row] = await queryStored(opened.folder, 'select counts from snapshots where id = ?', snapshotId);
+    const counts = JSON.stringify({ ...(JSON.parse(String(row?.counts)) as object), erased: 0 });
+    await queryStored(opened.folder, 'update snapshots set counts = ? where id = ?', counts, snapshotId);
+    const { snapshots } = opened.operations;
+    await expect(snapshots.export(administrator, snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
+    await expect(hand.answer(snapshotId)).rejects.toMatchObject({ code: 'key-tampered' });
+    expect((await snapshots.verify(administrator, snapshotId, null)).verification).toMatchObject({ valid: false });
+  });
+  test('is not imported again in an older state', async () => {
+    const { older, verifier } = await begin();
+    const { snapshots } = opened.operations;
+    renameSync(path(), away());
+    await expect(snapshots.import(administrator, pieces(older), verifier)).rejects.toMatchObject({
+      code: 'key-tampered',
+    });
+    const newer = readFileSync(away());
+    expect(await snapshots.import(administrator, pieces(newer), verifier)).toMatchObject({ state: 'available' });
   });
 });

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
-import { tokenHashUnit } from '../../../server/operations/snapshots/make-snapshot.ts';
+import { tokenHashUnit } from '../../../server/operations/snapshots/restore-materials.ts';
 import { recordClasses } from '../../../server/ports/records.ts';
 import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
 import { checkOf } from '../../../server/snapshots/writer.ts';

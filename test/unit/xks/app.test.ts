@@ -150,6 +150,17 @@ describe('GetHealthStatus', () => {
       body: { xksProxyFleetSize: 1 },
     });
   });
+  test('unsigned probes of an address have a rate, also those whose body is nonsense', async () => {
+    const statuses = new Set<number>();
+    for (let at = 0; at < 20_000 && !statuses.has(429); at += 16)
+      for (const { status } of await Promise.all(
+        Array.from({ length: 16 }, () => send('POST', `${base}/health`, {}, '[')),
+      ))
+        statuses.add(status);
+    expect([...statuses].sort()).toEqual([400, 429]);
+    // Signed ones are not concerned.
+    expect((await post(`${base}/health`, {})).status).toBe(200);
+  });
   test('an Authorization header that is there must verify', async () => {
     const answer = await send('POST', `${base}/health`, { authorization: 'AWS4-HMAC-SHA256 nonsense' }, '{}');
     expect(answer).toMatchObject({ status: 401, body: { errorName: 'AuthenticationFailedException' } });

@@ -44,14 +44,16 @@ export const sessionHandlers = ({ signIn, sessions, passkeys, openId, access }: 
       return answer(await signIn.byPassword(user, password, from));
     },
     methods: () => Promise.resolve({ openId: openId.label(), passkeys: signIn.hasPasskeys() }),
-    beginPasskey: async ({ from }) => ({ options: jsonOf(await passkeys.begin(from)) }),
+    beginPasskey: async () => ({ options: jsonOf(await passkeys.begin()) }),
     passkey: async ({ body, from }) => answer(await passkeys.finish(body.answer, from)),
-    beginOpenId: async ({ from }) => {
-      const { url, binding } = await openId.begin(from);
+    beginOpenId: async () => {
+      const { url, binding } = await openId.begin();
       return new BoundAnswer({ url }, binding);
     },
     finishOpenId: async ({ search, binding, from }) => {
       try {
+        // The browser is led back with the reason.
+        signIn.admit(from.peer);
         return new SessionChange(undefined, (await openId.finish(search, binding, from)).value, '/');
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;

@@ -60,6 +60,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session',
     needs: 'sign-in',
+    attempt: true,
     summary: 'Sign in',
     description:
       'With a user name and password, or with a token. Sets the session cookie (__Host-, HttpOnly, Secure, SameSite=Strict). ' +
@@ -98,6 +99,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/passkey/options',
     needs: 'sign-in',
+    attempt: true,
     summary: 'Start a sign-in with a passkey',
     answer: passkeyQuestion,
   },
@@ -105,6 +107,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/passkey',
     needs: 'sign-in',
+    attempt: true,
     summary: 'Sign in with a passkey',
     description: 'The authenticator has verified its user, so no other factor is required.',
     body: z.strictObject({ answer: passkeyAnswer }).openapi('PasskeySignIn'),
@@ -115,6 +118,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/openid',
     needs: 'sign-in',
+    attempt: true,
     summary: 'Start a sign-in with the OpenID provider',
     description: 'Sets a cookie that identifies the browser when it returns.',
     answer: z
@@ -144,6 +148,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/second-factor',
     needs: 'signed-in',
+    attempt: true,
     unfinished: ['second-factor'],
     summary: 'Verify the second factor',
     description: 'Send a one-time code, a recovery code, or the answer of a passkey. The session gets a new cookie.',
@@ -167,6 +172,7 @@ export const sessionRoutes = {
     method: 'post',
     path: '/api/session/invitation',
     needs: 'sign-in',
+    attempt: true,
     summary: 'Accept an invitation',
     description: 'Sets the password and signs the person in.',
     body: z.strictObject({ invitation: z.string().min(1).max(128), password: passwordText }).openapi('InvitationUse'),

@@ -33,6 +33,9 @@ export const statusSchema = z
       waitingKeys: z.int().openapi({
         description: 'Destroyed keys that are not unrecoverable because of copies that the service knows.',
       }),
+      pendingObjects: z.int().openapi({
+        description: 'Token objects whose replaced or destroyed values the next erasure run covers.',
+      }),
       state: z.enum(['idle', 'waiting', 'running', 'blocked', 'failed']).openapi({
         description:
           'blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',

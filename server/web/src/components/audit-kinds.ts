@@ -122,6 +122,7 @@ export const auditKindNames: Readonly<Record<AuditKind, string>> = {
   'user.changed': 'User changed',
   'user.enabled': 'User enabled',
   'user.disabled': 'User disabled',
+  'user.cleared': 'Name and address of a deleted user removed',
   'user.deleted': 'User deleted',
   'user.locked': 'User locked',
   'user.unlocked': 'User unlocked',

@@ -18,6 +18,11 @@ const checkNames: Readonly<Record<Status['health']['checks'][number]['name'], st
 };
 
 const formatKeys = (count: number): string => (count === 1 ? '1 key' : `${count} keys`);
+const waitingText = ({ pendingKeys, pendingObjects }: Status['erasure']): string =>
+  [
+    ...(pendingKeys === 0 ? [] : [formatKeys(pendingKeys)]),
+    ...(pendingObjects === 0 ? [] : [pendingObjects === 1 ? '1 value' : `${pendingObjects} values`]),
+  ].join(', ') || 'nothing';
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
 
 const Warnings = ({ status }: { status: Status }): ReactNode => (
@@ -121,7 +126,7 @@ export const HealthView = ({ status }: { status: Status }) => (
           'Key memory',
           `${mebibytes(status.memory.used)} of ${mebibytes(status.memory.capacity)}, ${formatKeys(status.memory.keys)}`,
         ],
-        ['Waiting for erasure', status.erasure.pendingKeys === 0 ? 'nothing' : formatKeys(status.erasure.pendingKeys)],
+        ['Waiting for erasure', waitingText(status.erasure)],
       ]}
     />
   </div>
