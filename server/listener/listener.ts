@@ -168,15 +168,16 @@ const createHttp1Handlers = (
    */
   const beginAfter = (before: ServerResponse, incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { socket } = incoming;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    waiting.set(socket, count);
-    if (count > mostWaiting) {
-      socket.destroy();
-      return;
-    }
+    const count = waiting.get(socket) ?? 0;
+    // What is behind too many is not answered: the last answer ends the connection.
+    if (count > mostWaiting) return;
+    waiting.set(socket, count + 1);
+    if (count === mostWaiting) socket.pause();
     before.once('close', () => {
-      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
-      if (!socket.destroyed && !connections.isEnding(socket)) begin(incoming, outgoing);
+      if (count === mostWaiting) connections.end(socket);
+      if (socket.destroyed || connections.isEnding(socket)) return;
+      if ((waiting.get(socket) ?? 0) <= mostWaiting) waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      begin(incoming, outgoing);
     });
   };
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse): void => {

@@ -229,7 +229,7 @@ const hang = (path: string): (() => void) => {
   };
 };
 const change = (on: AttackedSite, name: string): Promise<unknown> => on.site.api.send('POST', '/api/vaults', { name });
-/** What auditors may read, with answers that are not looked at. */
+/** What auditors may read; only the status of an answer counts. */
 const read = async (on: AttackedSite, path: string): Promise<number> =>
   ask(await openTls(on, '127.0.0.5'), `GET ${path} HTTP/1.1`, [`Authorization: Bearer ${on.auditor}`]);
 const withReceiver =
