@@ -46,6 +46,7 @@ export const openData = async (
     lifecycle,
     onFatal,
     events,
+    disks,
   });
   const certificates = openCertificates(config, core.raw, log, disks);
   const root = await openServiceRoot(

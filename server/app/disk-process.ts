@@ -6,16 +6,16 @@ import { StartError } from '../base/start-error.ts';
 import { diskTasks } from './disk-tasks.ts';
 import type { DiskAnswer, DiskQuestion } from './disks.ts';
 
-const faultOf = (error: unknown): Extract<DiskAnswer, { readonly message: string }> => {
+const faultOf = (id: number, error: unknown): DiskAnswer => {
   const { message, code } = error as NodeJS.ErrnoException;
-  return { message, code, startClass: error instanceof StartError ? error.class : undefined };
+  return { id, message, code, startClass: error instanceof StartError ? error.class : undefined };
 };
 
-const carryOut = async ({ task, given }: DiskQuestion): Promise<DiskAnswer> => {
+const carryOut = async ({ id, task, given }: DiskQuestion): Promise<DiskAnswer> => {
   try {
-    return { value: await (diskTasks[task] as (...all: readonly unknown[]) => Promise<unknown>)(...given) };
+    return { id, value: await (diskTasks[task] as (...all: readonly unknown[]) => Promise<unknown>)(...given) };
   } catch (error) {
-    return faultOf(error);
+    return faultOf(id, error);
   }
 };
 

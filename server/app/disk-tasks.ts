@@ -1,7 +1,8 @@
 // What is done with files outside the data directory while the service runs, one row a task: here, or in the process of their disk (disks.ts).
 
 import { rootCertificates } from 'node:tls';
-import { localDisk } from '../base/durable-files.ts';
+import { fileTasks } from '../base/disk-files.ts';
+import { wholeFiles } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import type { LogSink } from '../ports/log-sink.ts';
 import { type FileSink, type FileSinkOptions, openFileSink } from '../sinks/file.ts';
@@ -15,7 +16,8 @@ type CertificateTask = readonly [
 ];
 
 export const diskTasks = {
-  ...localDisk,
+  ...wholeFiles,
+  ...fileTasks,
   append: (options: FileSinkOptions, ...given: Parameters<LogSink['send']>): ReturnType<LogSink['send']> =>
     openFileSink(options).send(...given),
   setAside: (options: FileSinkOptions, ...given: Parameters<FileSink['setAside']>): ReturnType<FileSink['setAside']> =>

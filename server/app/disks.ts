@@ -8,17 +8,21 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { openBy } from '../base/disk-files.ts';
 import { StartError, type StartErrorClass } from '../base/start-error.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import { type DiskTasks, diskTasks } from './disk-tasks.ts';
 
 export interface DiskQuestion {
+  /** A late answer of a process that was given up answers nothing. */
+  readonly id: number;
   readonly task: keyof DiskTasks;
   readonly given: readonly unknown[];
 }
-export type DiskAnswer =
+export type DiskAnswer = { readonly id: number } & (
   | { readonly value: unknown }
-  | { readonly message: string; readonly code: string | undefined; readonly startClass: StartErrorClass | undefined };
+  | { readonly message: string; readonly code: string | undefined; readonly startClass: StartErrorClass | undefined }
+);
 
 export interface Disks {
   /** `path`: on which disk. */
@@ -42,7 +46,6 @@ const program = ['disk-process.ts', 'disk-process.js']
   .find((path) => existsSync(path));
 
 interface Waiting {
-  readonly question: DiskQuestion;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
   timer: NodeJS.Timeout | undefined;
@@ -53,23 +56,36 @@ const errorOf = ({ message, code, startClass }: Exclude<DiskAnswer, { readonly v
     ? Object.assign(new Error(message), code === undefined ? {} : { code })
     : new StartError(startClass, message);
 
+type StartProcess = () => ChildProcess;
+const startDiskProcess: StartProcess = () => {
+  if (program === undefined) throw new Error('the program for disks is not installed');
+  return fork(program, [], {
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execArgv: ['--disable-sigusr1'],
+  });
+};
+
 /** The process of one disk. `place`: for people. */
-const createDisk = (place: string, limitMs: number) => {
+const createDisk = (place: string, limitMs: number, startProcess: StartProcess) => {
   let child: ChildProcess | undefined;
   /** It was killed, and is still there: the disk has not answered it. */
   let isHanging = false;
   let isClosed = false;
   let hurries = false;
-  /** In the order in which they are answered. */
-  const waiting: Waiting[] = [];
+  /** By the numbers of their questions. */
+  const waiting = new Map<number, Waiting>();
+  let asked = 0;
 
-  const settle = (each: Waiting | undefined, work: (own: Waiting) => void): void => {
+  const settle = (id: number, work: (own: Waiting) => void): void => {
+    const each = waiting.get(id);
     if (each === undefined) return;
+    waiting.delete(id);
     clearTimeout(each.timer);
     work(each);
   };
   const rejectAll = (message: string): void => {
-    for (const each of waiting.splice(0)) settle(each, ({ reject }) => reject(new Error(message)));
+    for (const id of [...waiting.keys()]) settle(id, ({ reject }) => reject(new Error(message)));
   };
   const kill = (message: string): void => {
     isHanging = child !== undefined;
@@ -81,16 +97,9 @@ const createDisk = (place: string, limitMs: number) => {
     kill(`${place} did not answer within ${(hurries ? hurriedMs : limitMs) / 1000} s`);
   };
   const start = (): ChildProcess => {
-    if (program === undefined) throw new Error('the program for disks is not installed');
-    const made = fork(program, [], {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      execArgv: ['--disable-sigusr1'],
-    });
+    const made = startProcess();
     made.on('message', (answer: DiskAnswer) =>
-      settle(waiting.shift(), ({ resolve, reject }) =>
-        'value' in answer ? resolve(answer.value) : reject(errorOf(answer)),
-      ),
+      settle(answer.id, ({ resolve, reject }) => ('value' in answer ? resolve(answer.value) : reject(errorOf(answer)))),
     );
     const gone = (): void => {
       if (child !== made) return;
@@ -107,22 +116,25 @@ const createDisk = (place: string, limitMs: number) => {
   };
 
   return {
-    ask: (question: DiskQuestion): Promise<unknown> =>
+    ask: (question: Omit<DiskQuestion, 'id'>): Promise<unknown> =>
       new Promise((resolve, reject) => {
         const refuse = (message: string): void => reject(new Error(message));
         if (isClosed) return refuse('the service is stopping');
         if (isHanging) return refuse(`${place} does not answer`);
-        if (waiting.length >= mostWaiting) return refuse(`too much waits for ${place}`);
+        if (waiting.size >= mostWaiting) return refuse(`too much waits for ${place}`);
         child ??= start();
         const timer = setTimeout(late, hurries ? hurriedMs : limitMs);
-        waiting.push({ question, resolve, reject, timer });
-        child.send(question, (error) => {
-          if (error !== null) kill(`the process for ${place} has ended`);
+        asked += 1;
+        const id = asked;
+        waiting.set(id, { resolve, reject, timer });
+        // It may be told late, of a process that was given up: then it is about nothing that waits.
+        child.send({ id, ...question }, (error) => {
+          if (error !== null) settle(id, (own) => own.reject(new Error(`the process for ${place} has ended`)));
         });
       }),
     hurry: (): void => {
       hurries = true;
-      for (const each of waiting) {
+      for (const each of waiting.values()) {
         clearTimeout(each.timer);
         each.timer = setTimeout(late, hurriedMs);
       }
@@ -133,10 +145,9 @@ const createDisk = (place: string, limitMs: number) => {
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       });
-      const last = waiting.at(-1);
       const done = new Promise<void>((resolve) => {
-        if (last === undefined) resolve();
-        else child?.on('message', () => (waiting.length === 0 ? resolve() : undefined));
+        if (waiting.size === 0) resolve();
+        else child?.on('message', () => (waiting.size === 0 ? resolve() : undefined));
       });
       await Promise.race([done, late]);
       clearTimeout(timer);
@@ -155,7 +166,11 @@ const deviceOf = (path: string): string => {
 };
 
 /** `limitMs`: of a call. Disks are told apart when a path is first used, at the start. */
-export const createDisks = (dataDirectory: string, limitMs = deadlineMs): Disks => {
+export const createDisks = (
+  dataDirectory: string,
+  limitMs = deadlineMs,
+  startProcess: StartProcess = startDiskProcess,
+): Disks => {
   const folders = new Map<string, ReturnType<typeof createDisk> | 'here'>();
   const byDevice = new Map<string, ReturnType<typeof createDisk>>();
   const diskOf = (path: string): ReturnType<typeof createDisk> | 'here' => {
@@ -165,7 +180,7 @@ export const createDisks = (dataDirectory: string, limitMs = deadlineMs): Disks 
       if (!relative(dataDirectory, folder).startsWith('..')) disk = 'here';
       else {
         const device = deviceOf(path);
-        disk = byDevice.get(device) ?? createDisk(folder, limitMs);
+        disk = byDevice.get(device) ?? createDisk(folder, limitMs, startProcess);
         byDevice.set(device, disk);
       }
       folders.set(folder, disk);
@@ -186,6 +201,9 @@ export const createDisks = (dataDirectory: string, limitMs = deadlineMs): Disks 
       exists: (path) => ask(path, 'exists', path),
       rename: (from, to) => ask(from, 'rename', from, to),
       remove: (path) => ask(path, 'remove', path),
+      open: (path, flag) => openBy((task, ...given) => ask(path, task, ...given) as never, path, flag),
+      list: (folder) => ask(join(folder, 'any'), 'list', folder),
+      space: (folder) => ask(join(folder, 'any'), 'space', folder),
     },
     hurry: () => {
       for (const disk of byDevice.values()) disk.hurry();

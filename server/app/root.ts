@@ -96,16 +96,21 @@ const keptAnchor = (path: string, { files }: RootOptions['disks'], log: Log): Ro
 };
 
 /** The root of a service that runs: its disk is asked before it is waited for. */
-const onItsDisk = (root: RootProvider, path: string, disks: RootOptions['disks'], log: Log): RootProvider =>
-  Object.create(root, {
+const onItsDisk = (root: RootProvider, path: string, disks: RootOptions['disks'], log: Log): RootProvider => {
+  const reach = async (): Promise<void> => {
+    await disks.files.exists(path);
+  };
+  return Object.create(root, {
     anchor: { value: keptAnchor(path, disks, log) },
+    reach: { value: reach },
     check: {
       value: async (): Promise<void> => {
-        await disks.files.exists(path);
+        await reach();
         await root.check();
       },
     },
   }) as RootProvider;
+};
 
 /** `isFirstStart`: no key is sealed yet, so a root key is made where there is none. */
 export const openServiceRoot = async (options: RootOptions, isFirstStart: boolean): Promise<OpenedRoot> => {

@@ -58,7 +58,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const nodes = await createNodes({ ring, root: data.root.root, clock, log, core: core.core, events }, storage, {
     ...options,
     name: config.node.name,
-    sources: auditSources(config),
+    sources: auditSources(config, disks.files),
     postgresql: config.postgresql,
   });
   const { fleet, quarantine } = nodes;

@@ -6,6 +6,7 @@ import { maskUrl } from '../base/redaction.ts';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { AuditSinkSource, LogSink } from '../ports/log-sink.ts';
 import type { NotificationTarget } from '../ports/notification-target.ts';
 import { openEmail } from '../sinks/email.ts';
@@ -61,13 +62,15 @@ export const openSink = (sink: AuditSinkConfig, version: string, { ask, files: {
   return sink.type === 'syslog' ? openSyslogSink({ ...sink, read }) : openHttpsSink({ ...sink, version, read });
 };
 
-const sourceOf = (sink: AuditSinkConfig): AuditSinkSource => {
+const sourceOf = (sink: AuditSinkConfig, disk: ForeignDisk): AuditSinkSource => {
   const { name, type } = sink;
   if (type === 'file')
-    return { name, type, target: sink.path, read: (log, after) => readFileSink(sink.path, log, after) };
+    return { name, type, target: sink.path, read: (log, after) => readFileSink(sink.path, log, after, disk) };
   return { name, type, target: type === 'syslog' ? `${sink.host}:${sink.port}` : maskUrl(sink.url), read: undefined };
 };
 
 /** What the sinks of the audit log still have, for a database that lacks records. */
-export const auditSources = ({ auditSinks }: Pick<Config, 'auditSinks'>): readonly AuditSinkSource[] =>
-  auditSinks.filter(({ log }) => log === 'audit').map(sourceOf);
+export const auditSources = (
+  { auditSinks }: Pick<Config, 'auditSinks'>,
+  disk: ForeignDisk,
+): readonly AuditSinkSource[] => auditSinks.filter(({ log }) => log === 'audit').map((sink) => sourceOf(sink, disk));

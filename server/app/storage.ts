@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:f
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
+import { localDisk } from '../base/disk-files.ts';
 import { replaceFile } from '../base/durable-files.ts';
 import type { Emitter } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
@@ -11,6 +12,7 @@ import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';
 import type { Changes } from '../domain/changes.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { Log } from '../ports/log.ts';
 import type { NodeState } from '../ports/node-state.ts';
@@ -20,6 +22,7 @@ import { openNodeState } from '../store/node-state.ts';
 import type { PostgresOptions } from '../store/postgres/engine.ts';
 import { lockDirectory } from '../store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from '../store/store.ts';
+import type { Disks } from './disks.ts';
 import { lockInstance } from './instance-lock.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { isRestoreCutOff } from './restore-journal.ts';
@@ -83,27 +86,35 @@ export const readNodeId = (path: string, make: () => string): string => {
   return id;
 };
 
-/** A file that cannot be read now is as it was. */
-const lastGood = (first: string, read: () => string): (() => string) => {
+/**
+ * What was read last, and read again for the next time: TLS wants it at once, and its disk may hang. A file that cannot be
+ * read is as it was.
+ */
+const lastGood = (first: string, read: () => Promise<string>): (() => string) => {
   let known = first;
   return () => {
-    try {
-      known = read();
-    } catch {
-      // The next connection trusts the same authorities as the one before.
-    }
+    read().then(
+      (now) => {
+        known = now;
+      },
+      () => undefined,
+    );
     return known;
   };
 };
 
-export const readPostgresql = ({ passwordFile, ca, ...place }: NonNullable<Config['postgresql']>): PostgresOptions => {
+export const readPostgresql = (
+  { passwordFile, ca, ...place }: NonNullable<Config['postgresql']>,
+  disk: Pick<ForeignDisk, 'read'> = localDisk,
+): PostgresOptions => {
+  const read = async (path: string): Promise<string> => (await disk.read(path)).toString('utf8');
   if (passwordFile !== undefined) checkFile(passwordFile, 'secret');
   if (ca !== undefined) checkFile(ca, 'public');
   return {
     ...place,
     // Read at every connection, so that it can be changed while the service runs. The protocol's client takes text.
-    password: passwordFile === undefined ? undefined : () => readFileSync(passwordFile, 'utf8').trim(),
-    ca: ca === undefined ? undefined : lastGood(readPem(ca), () => readPem(ca)),
+    password: passwordFile === undefined ? undefined : async () => (await read(passwordFile)).trim(),
+    ca: ca === undefined ? undefined : lastGood(readPem(ca), () => read(ca)),
   };
 };
 
@@ -175,6 +186,7 @@ export interface StorageOptions {
   readonly lifecycle: Lifecycle;
   readonly onFatal: (error: StartError) => void;
   readonly events: Emitter<StorageEvents>;
+  readonly disks: Pick<Disks, 'files'>;
 }
 
 export interface StorageEvents {
@@ -190,7 +202,7 @@ export const openDirectory = ({ dataDirectory }: Config, lifecycle: Lifecycle): 
 };
 
 export const openStorage = async (options: StorageOptions): Promise<Storage> => {
-  const { config, ring, clock, log, lifecycle, onFatal, events } = options;
+  const { config, ring, clock, log, lifecycle, onFatal, events, disks } = options;
   const { dataDirectory, postgresql } = config;
   const databasePath = join(dataDirectory, 'dke.db');
   checkRootFolder(config.root.path);
@@ -205,7 +217,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   const store =
     postgresql === undefined
       ? await openStore({ path: databasePath, ...surroundings })
-      : await openPostgresStore({ postgres: readPostgresql(postgresql), ...surroundings });
+      : await openPostgresStore({ postgres: readPostgresql(postgresql, disks.files), ...surroundings });
   if (postgresql === undefined) chmodSync(databasePath, 0o600);
   lifecycle.opened('the database', () => store.close());
   const state = openNodeState(dataDirectory, log, options.acceptDatabase);

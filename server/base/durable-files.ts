@@ -24,10 +24,6 @@ export const syncFolder = (folder: string): void => {
     closeSync(fd);
   }
 };
-const syncFolderSoon = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
-};
 const foldersOf = (from: string, to: string): readonly string[] => [...new Set([dirname(to), dirname(from)])];
 
 /** Writes a file through to the disk; its name is durable once its folder is synced. Mode 600, if none is given. `flag`: 'w', or 'wx' for a new one. */
@@ -51,10 +47,14 @@ export const putInPlace = (draft: string, path: string): void => {
   renameSync(draft, path);
   for (const folder of foldersOf(draft, path)) syncFolder(folder);
 };
+
 /** The same off the main thread. */
 export const putInPlaceSoon = async (draft: string, path: string): Promise<void> => {
   await rename(draft, path);
-  for (const folder of foldersOf(draft, path)) await syncFolderSoon(folder);
+  for (const folder of foldersOf(draft, path)) {
+    const handle = await open(folder, 'r');
+    await handle.sync().finally(() => handle.close());
+  }
 };
 
 /** Replaces a file as a whole: after a crash it is the old one or the new one. */
@@ -86,8 +86,8 @@ export const writeWhole = async (
   }
 };
 
-/** What is done with files while the service runs, on whatever disk they are (ports/foreign-disk.ts). Here it is done at once. */
-export const localDisk = {
+/** What is done with whole files while the service runs, on whatever disk they are (ports/foreign-disk.ts). Here it is done at once. */
+export const wholeFiles = {
   read: async (path: string): Promise<Buffer> => readFileSync(path),
   replace: async (path: string, content: string): Promise<void> => replaceFile(path, content),
   exists: async (path: string): Promise<boolean> => existsSync(path),

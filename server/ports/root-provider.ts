@@ -52,6 +52,8 @@ export interface RootProvider {
    * process may have ended because its sync failed; then what can be read may be only in the cache.
    */
   settle(): void;
+  /** Rejects while its disk does not answer: asked before each of the calls that wait for it. */
+  reach(): Promise<void>;
   /** Overwrites the older root key permanently and releases it. Does nothing when there is no previous one. */
   erasePrevious(): void;
   /**

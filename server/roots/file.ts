@@ -77,6 +77,7 @@ export const openFileRoot = (core: RootCore, path: string, create: boolean): Roo
       if (seen.current.epoch !== current.epoch)
         throw new CoreError('format', `the root key file ${path} was replaced while the service was running`);
     },
+    reach: () => Promise.resolve(),
     release: () => {
       core.release(current.key);
       if (previous !== undefined) core.release(previous.key);

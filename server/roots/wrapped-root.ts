@@ -164,6 +164,7 @@ export const wrappedRoot = (core: WrappingCore, opened: OpenWrapped): RootProvid
       if (slots[0]?.epoch !== current.epoch || seen.file !== own.file || seen.unlockEpoch !== own.unlockEpoch)
         throw new CoreError('format', `the root key file ${path} was replaced while the service was running`);
     },
+    reach: () => Promise.resolve(),
     release: () => {
       core.release(state.current.key);
       if (state.previous !== undefined) core.release(state.previous.key);

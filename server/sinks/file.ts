@@ -10,7 +10,6 @@
 import {
   closeSync,
   constants,
-  createReadStream,
   existsSync,
   fstatSync,
   fsyncSync,
@@ -23,11 +22,12 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { canonicalJson } from '../base/bytes.ts';
 import { parseCheckpoint } from '../base/checkpoint.ts';
+import { localDisk } from '../base/disk-files.ts';
 import { putInPlace, syncFolder } from '../base/durable-files.ts';
 import { leafHash } from '../base/merkle-tree.ts';
+import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { KnownRecord, LogFork, LogItem, LogSink } from '../ports/log-sink.ts';
 
 export interface FileSinkOptions {
@@ -107,21 +107,53 @@ const nothing: Content = { log: undefined, record: 0, checkpoint: 0, last: undef
 
 const hashOf = (line: string): string => leafHash(Buffer.from(line, 'utf8')).toString('hex');
 
-/** The rotated files, the oldest first. */
-const rotatedFiles = (path: string): readonly string[] =>
-  readdirSync(dirname(path))
+/** The rotated files of this file's folder, the oldest first. */
+const rotatedFiles = (path: string, names = readdirSync(dirname(path))): readonly string[] =>
+  names
     .filter((file) => file.startsWith(`${basename(path)}.`) && /^\d{12,}$/.test(file.slice(basename(path).length + 1)))
     .sort();
 
+const pieceBytes = 1 << 18;
+/** The lines of a file; one that is longer than any of a record ends it. */
+async function* linesOf(disk: ForeignDisk, path: string): AsyncGenerator<string> {
+  const file = await disk.open(path, 'r');
+  try {
+    let rest = Buffer.alloc(0);
+    for (let at = 0; ; ) {
+      const piece = await file.read(at, pieceBytes);
+      if (piece.length === 0) break;
+      at += piece.length;
+      rest = Buffer.concat([rest, piece]);
+      const whole = rest.lastIndexOf(0x0a) + 1;
+      if (whole > 0)
+        yield* rest
+          .subarray(0, whole - 1)
+          .toString('utf8')
+          .split('\n');
+      rest = rest.subarray(whole);
+      if (rest.length > tailBytes) return;
+    }
+    if (rest.length > 0) yield rest.toString('utf8');
+  } finally {
+    await file.close();
+  }
+}
+
 /** What the files of a sink have of a log behind a record. A line that was cut off ends it. */
-export async function* readFileSink(path: string, log: string, after: number): AsyncGenerator<string> {
+export async function* readFileSink(
+  path: string,
+  log: string,
+  after: number,
+  disk: ForeignDisk = localDisk,
+): AsyncGenerator<string> {
   const folder = dirname(path);
-  if (!existsSync(folder)) return;
-  const files = [...rotatedFiles(path).filter((file) => Number(file.slice(-12)) > after), basename(path)];
+  if (!(await disk.exists(folder))) return;
+  const names = [...(await disk.list(folder))];
+  const files = [...rotatedFiles(path, names).filter((file) => Number(file.slice(-12)) > after), basename(path)];
   for (const file of files) {
-    if (!existsSync(join(folder, file))) continue;
+    if (!names.includes(file)) continue;
     let isOfLog: boolean | undefined;
-    for await (const line of createInterface({ input: createReadStream(join(folder, file)) })) {
+    for await (const line of linesOf(disk, join(folder, file))) {
       const value = parseLine(line);
       isOfLog ??= value.log === log;
       if (!isOfLog) break;

@@ -2,9 +2,8 @@
 // has `.part` until it is whole and durable.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
-import { open, statfs, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { localDisk, putInPlaceSoon, writeWhole } from '../base/durable-files.ts';
+import { localDisk } from '../base/disk-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -52,13 +51,14 @@ const prepareFolder = (directory: string): void => {
 };
 
 const eraseUnits = async (
+  disk: ForeignDisk,
   path: string,
   id: string,
   which: Parameters<SnapshotArchive['erase']>[1],
   at: number,
   { publicKey, sign }: Parameters<SnapshotArchive['erase']>[3],
 ): ReturnType<SnapshotArchive['erase']> => {
-  const file = await openSnapshot(path, 'r+');
+  const file = await openSnapshot(path, 'r+', disk);
   const found: string[] = [];
   let total = 0;
   try {
@@ -77,7 +77,7 @@ const eraseUnits = async (
             isSigned(erasureText(id, unitId, before.at), before.signature, publicKey);
           if (!done) {
             const over = packErased(at, publicKey, sign(erasureText(id, unitId, at)));
-            await writeWhole(file.handle, over, place + slotFixed);
+            await file.handle.put(over, place + slotFixed);
           }
         }
         place += slotLength;
@@ -96,9 +96,9 @@ const leastFree = { bytes: 1024 ** 3, part: 0.05 };
 const betweenLooks = 16 * 1024 ** 2;
 
 /** Throws 'unavailable' when there is no room for more. */
-const requireRoom = async (folder: string): Promise<void> => {
-  const { bavail, blocks, bsize } = await statfs(folder);
-  if (bavail * bsize >= Math.min(leastFree.bytes, blocks * bsize * leastFree.part)) return;
+const requireRoom = async (disk: ForeignDisk, folder: string): Promise<void> => {
+  const { free, size } = await disk.space(folder);
+  if (free >= Math.min(leastFree.bytes, size * leastFree.part)) return;
   throw new ServiceError('unavailable', `the disk of ${folder}, the folder of snapshots, is almost full`, {
     hint: 'free some space, and import the snapshot again',
   });
@@ -124,40 +124,43 @@ async function* requireSnapshot(body: AsyncIterable<Uint8Array>): AsyncGenerator
     throw new ServiceError('validation', 'this is not a snapshot', { reason: 'snapshot-damaged' });
 }
 
-const receiveFile = async (path: string, body: Parameters<SnapshotArchive['receive']>[1]): Promise<void> => {
+const receiveFile = async (
+  disk: ForeignDisk,
+  path: string,
+  body: Parameters<SnapshotArchive['receive']>[1],
+): Promise<void> => {
   const draft = `${path}.part`;
-  const file = await open(draft, 'wx', 0o600);
+  const file = await disk.open(draft, 'wx');
   try {
     let size = 0;
     let lookedAt = Number.NEGATIVE_INFINITY;
     for await (const piece of requireSnapshot(body)) {
       if (size - lookedAt >= betweenLooks) {
-        await requireRoom(dirname(path));
+        await requireRoom(disk, dirname(path));
         lookedAt = size;
       }
+      if (size + piece.length > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
+      await file.put(piece, size);
       size += piece.length;
-      if (size > mostBytes) throw new ServiceError('payload-too-large', 'the snapshot is too large');
-      await file.appendFile(piece);
     }
     await file.sync();
-    await putInPlaceSoon(draft, path);
+    await disk.rename(draft, path);
   } catch (error) {
-    await unlink(draft).catch(() => undefined);
+    await disk.remove(draft).catch(() => undefined);
     throw error;
   } finally {
-    await file.close();
+    await file.close().catch(() => undefined);
   }
 };
 
-async function* contentOf(path: string): AsyncGenerator<Buffer> {
-  const { handle } = await openSnapshot(path);
+async function* contentOf(disk: ForeignDisk, path: string): AsyncGenerator<Buffer> {
+  const { handle } = await openSnapshot(path, 'r', disk);
   try {
     for (let at = 0; ; ) {
-      const piece = Buffer.alloc(pieceBytes);
-      const { bytesRead } = await handle.read(piece, 0, pieceBytes, at);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield piece.subarray(0, bytesRead);
+      const piece = await handle.read(at, pieceBytes);
+      if (piece.length === 0) return;
+      at += piece.length;
+      yield piece;
     }
   } finally {
     await handle.close();
@@ -186,7 +189,7 @@ export const openArchive = (core: SnapshotCore, directory: string, disk: Foreign
     setMark: (mark) => disk.replace(markPath, `${mark}\n`),
     begin: async (preface, recipients) => {
       try {
-        return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients);
+        return await beginSnapshot(core, pathOf(preface.snapshotId), preface, recipients, disk);
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
         if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error;
@@ -196,25 +199,25 @@ export const openArchive = (core: SnapshotCore, directory: string, disk: Foreign
         });
       }
     },
-    inspect: (id, trusted) => inspectSnapshot(pathOf(id), trusted),
+    inspect: (id, trusted) => inspectSnapshot(pathOf(id), trusted, disk),
     preface: async (id) => {
-      const { preface, handle } = await openSnapshot(pathOf(id));
+      const { preface, handle } = await openSnapshot(pathOf(id), 'r', disk);
       await handle.close();
       return preface;
     },
     async *items(id, key, trusted, digest) {
-      const { closing } = await inspectSnapshot(pathOf(id), trusted);
+      const { closing } = await inspectSnapshot(pathOf(id), trusted, disk);
       if (closing.snapshotId !== id) throw damaged('it is the file of another snapshot');
       if (digest !== undefined && closing.digest !== digest) throw damaged('it was replaced in the meantime');
-      yield* readItems(core, pathOf(id), key);
+      yield* readItems(core, pathOf(id), key, disk);
     },
     checkOf: (key) => checkOf(core, key),
-    erase: (id, which, at, signer) => eraseUnits(pathOf(id), id, which, at, signer),
+    erase: (id, which, at, signer) => eraseUnits(disk, pathOf(id), id, which, at, signer),
     // The database may have been changed: a value that is not an id has no file.
     has: async (id) => isId(id) && (await disk.exists(pathOf(id))),
     rename: async (from, to) => disk.rename(pathOf(from), pathOf(to)),
     remove: async (id) => disk.remove(pathOf(id)),
-    receive: (id, body) => receiveFile(pathOf(id), body),
-    content: async (id) => contentOf(pathOf(id)),
+    receive: (id, body) => receiveFile(disk, pathOf(id), body),
+    content: async (id) => contentOf(disk, pathOf(id)),
   };
 };

@@ -2,12 +2,13 @@
 // With it: every row and every key. Whatever does not fit is one error that says where.
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
 import { type Core, CoreError, type KekRef, type KeyRef } from '../../addon/core.ts';
 import { parseBase64 } from '../base/bytes.ts';
 import { parseVerifierKey } from '../base/checkpoint.ts';
+import { localDisk } from '../base/disk-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
+import type { DiskFile, ForeignDisk } from '../ports/foreign-disk.ts';
 import type {
   ErasedUnit,
   SnapshotClosing,
@@ -65,31 +66,32 @@ export interface SnapshotFile {
   readonly preface: SnapshotPreface;
   readonly prefaceBytes: Buffer;
   segments(): AsyncGenerator<Segment, { readonly closing: SnapshotClosing; readonly signature: Buffer }>;
-  readonly handle: FileHandle;
+  readonly handle: DiskFile;
   readonly size: number;
 }
 
 /** Opens a file and reads its preface. The caller closes the handle. */
-export const openSnapshot = async (path: string, mode: 'r' | 'r+' = 'r'): Promise<SnapshotFile> => {
-  let handle: FileHandle;
+export const openSnapshot = async (
+  path: string,
+  mode: 'r' | 'r+' = 'r',
+  disk: Pick<ForeignDisk, 'open'> = localDisk,
+): Promise<SnapshotFile> => {
+  let handle: DiskFile;
   try {
-    handle = await open(path, mode);
+    handle = await disk.open(path, mode);
   } catch (error) {
-    const { code = 'unknown' } = error as NodeJS.ErrnoException;
+    const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT')
       throw new ServiceError('not-found', `the snapshot's file ${path} is missing`, { cause: error });
-    throw new ServiceError('unavailable', `the snapshot's file ${path} cannot be opened (${code})`, { cause: error });
+    throw new ServiceError('unavailable', `the snapshot's file ${path} cannot be opened (${code ?? message})`, {
+      cause: error,
+    });
   }
   try {
-    const { size } = await handle.stat();
+    const size = await handle.size();
     const read = async (at: number, length: number): Promise<Buffer> => {
-      const bytes = Buffer.alloc(length);
-      let done = 0;
-      while (done < length) {
-        const { bytesRead } = await handle.read(bytes, done, length - done, at + done);
-        if (bytesRead === 0) throw damaged('it is cut short');
-        done += bytesRead;
-      }
+      const bytes = await handle.read(at, length);
+      if (bytes.length < length) throw damaged('it is cut short');
       return bytes;
     };
     const prefaceLength = readHead(await read(0, Math.min(headLength, size)));
@@ -136,13 +138,16 @@ export const openSnapshot = async (path: string, mode: 'r' | 'r+' = 'r'): Promis
 };
 
 /** Reads everything that can be read without a key. */
-export const inspectSnapshot = async (path: string, trusted: TrustedSigners): Promise<SnapshotInspection> => {
-  const file = await openSnapshot(path);
+export const inspectSnapshot = async (
+  path: string,
+  trusted: TrustedSigners,
+  disk: Pick<ForeignDisk, 'open'> = localDisk,
+): Promise<SnapshotInspection> => {
+  const file = await openSnapshot(path, 'r', disk);
   try {
     const { preface, prefaceBytes, size } = file;
     const digest = createHash('sha256');
-    const head = Buffer.alloc(headLength);
-    await file.handle.read(head, 0, headLength, 0);
+    const head = await file.handle.read(0, headLength);
     digest.update(head).update(prefaceBytes);
     const erased: ErasedUnit[] = [];
     let segments = 0;
@@ -225,8 +230,13 @@ interface Line {
 }
 
 /** Opens everything. `inspectSnapshot` comes first: this trusts the outer structure, and checks every seal. */
-export async function* readItems(core: ReadCore, path: string, key: KeyRef): AsyncGenerator<SnapshotItem> {
-  const file = await openSnapshot(path);
+export async function* readItems(
+  core: ReadCore,
+  path: string,
+  key: KeyRef,
+  disk: Pick<ForeignDisk, 'open'> = localDisk,
+): AsyncGenerator<SnapshotItem> {
+  const file = await openSnapshot(path, 'r', disk);
   const { snapshotId, tenantId } = file.preface;
   let keys: ReturnType<typeof deriveKeys> | undefined;
   try {

@@ -2,13 +2,12 @@
 // that seal it are created here and released at the end; from then on only a recovery key opens it.
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, unlink } from 'node:fs/promises';
 import type { Core, KekRef, KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';
-import { putInPlaceSoon } from '../base/durable-files.ts';
 import { idBytes } from '../base/ids.ts';
 import { type RecoveryPublicKey, sealingContext } from '../base/recovery-key.ts';
+import type { DiskFile, ForeignDisk } from '../ports/foreign-disk.ts';
 import type { SnapshotClosing, SnapshotPreface, SnapshotRow, SnapshotWriter } from '../ports/snapshot-archive.ts';
 import {
   closingText,
@@ -141,10 +140,10 @@ const packSlot = (unitId: string, sealed: Buffer): Buffer => {
 };
 
 /** The whole file under its name, durably. */
-const publish = async (file: FileHandle, draft: string, path: string): Promise<void> => {
+const publish = async (disk: ForeignDisk, file: DiskFile, draft: string, path: string): Promise<void> => {
   await file.sync();
   await file.close();
-  await putInPlaceSoon(draft, path);
+  await disk.rename(draft, path);
 };
 
 export const beginSnapshot = async (
@@ -152,13 +151,14 @@ export const beginSnapshot = async (
   path: string,
   named: Omit<SnapshotPreface, 'recipients'>,
   recoveryKeys: readonly RecoveryPublicKey[],
+  disk: ForeignDisk,
 ): Promise<SnapshotWriter> => {
   const { snapshotId, tenantId } = named;
   const { head, keys } = sealHead(core, named, recoveryKeys);
   const draft = `${path}.part`;
   const digest = createHash('sha256');
   const rows: Record<string, number> = {};
-  let file: FileHandle | undefined;
+  let file: DiskFile | undefined;
   let size = 0;
   let segments = 0;
   let lines = 0;
@@ -173,7 +173,7 @@ export const beginSnapshot = async (
     core.release(keys.units);
   };
   const write = async (bytes: Uint8Array): Promise<void> => {
-    await file?.appendFile(bytes);
+    await file?.put(bytes, size);
     size += bytes.length;
   };
   const add = (text: string): void => {
@@ -201,14 +201,14 @@ export const beginSnapshot = async (
   };
 
   try {
-    file = await open(draft, 'wx', 0o600);
+    file = await disk.open(draft, 'wx');
     digest.update(head);
     await write(head);
   } catch (error) {
     end();
     await file?.close().catch(() => undefined);
     // Not a file that was there before it.
-    if (file !== undefined) await unlink(draft).catch(() => undefined);
+    if (file !== undefined) await disk.remove(draft).catch(() => undefined);
     throw error;
   }
   const opened = file;
@@ -250,14 +250,14 @@ export const beginSnapshot = async (
         rows,
       };
       await write(packClosing(closing, sign(closingText(closing))));
-      await publish(opened, draft, path);
+      await publish(disk, opened, draft, path);
       end();
       return { closing, size };
     },
     abandon: async () => {
       end();
       await opened.close().catch(() => undefined);
-      await unlink(draft).catch(() => undefined);
+      await disk.remove(draft).catch(() => undefined);
     },
   };
 };

@@ -39,6 +39,7 @@ const crashTests: Readonly<Record<string, string>> = {
   'server/app/restore-backup.ts': 'test/unit/operations/service-backup.test.ts',
   'server/app/restore-journal.ts': 'test/unit/operations/service-backup.test.ts',
   'server/app/storage.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/base/disk-files.ts': 'test/scenario/struck-server.test.ts',
   'server/cli/files.ts': 'test/unit/base/crash-writes.test.ts',
   'server/cli/own-file.ts': 'test/unit/base/crash-writes.test.ts',
   // A token that was not written is printed; a start that is cut off there makes another one.
@@ -49,7 +50,6 @@ const crashTests: Readonly<Record<string, string>> = {
   'server/sinks/file.ts': 'test/unit/base/crash-writes.test.ts',
   'server/snapshots/archive.ts': 'test/scenario/struck-server.test.ts',
   'server/snapshots/backup-file.ts': 'test/unit/operations/service-backup.test.ts',
-  'server/snapshots/writer.ts': 'test/scenario/struck-server.test.ts',
   'server/store/node-state.ts': 'test/unit/store/node-state-crash.test.ts',
   'server/store/sqlite/engine.ts': 'test/scenario/struck-server.test.ts',
   'server/store/sqlite/own-file.ts': 'test/unit/base/crash-writes.test.ts',

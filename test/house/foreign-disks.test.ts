@@ -16,8 +16,7 @@ const others: Readonly<Record<string, string>> = {
   'server/app/restore-backup.ts': 'an offline command',
   'server/app/restore-journal.ts': 'an offline command',
   'server/app/sinks.ts': 'at the start: whether the folder of a sink is there',
-  'server/app/storage.ts':
-    'at the start: the data directory; for each connection to the database: its password and its authorities',
+  'server/app/storage.ts': 'at the start: the data directory, the password of the database and its authorities',
   'server/app/tls-files.ts': 'at the start, and in the process of the disk',
   'server/app/observation.ts': 'at the start: the authorities of the receiver',
   'server/base/durable-files.ts': 'what others call; in the process of the disk while the service runs',
@@ -48,6 +47,29 @@ const others: Readonly<Record<string, string>> = {
 };
 /** Of the data directory, of the command, and of programs of their own. */
 const elsewhere = /^server\/(store|cli|web|diagnostics|cloud-simulator|client|bundle|packages)\//;
+
+/** Asynchronous calls wait in one of four threads of the process: four files of a disk that hangs end all others. */
+const threads: Readonly<Record<string, string>> = {
+  'server/base/disk-files.ts': 'in the process of the disk, in commands, and in the data directory',
+  'server/base/durable-files.ts': 'in commands, and in the data directory',
+  'server/app/restore-backup.ts': 'an offline command',
+  'server/log-file.ts': 'the log, with one write at a time',
+  'server/native/disk-space.ts': 'one place at a time: at most one thread waits',
+  'server/packages/directory.ts': 'installed files',
+  'server/snapshots/backup-file.ts': 'commands',
+};
+
+test('the threads of the process wait for no foreign disk either', () => {
+  const found = files(['server'], '.ts').filter(
+    (path) =>
+      !elsewhere.test(path.replace('server/packages/', 'server/own/')) &&
+      /from 'node:fs\/promises'|\bcreate(?:Read|Write)Stream\b[^;]*from 'node:fs'|\bpromises\b[^;]*from 'node:fs'/.test(
+        withoutComments(read(path)),
+      ),
+  );
+  expect(found.filter((path) => threads[path] === undefined)).toEqual([]);
+  expect(Object.keys(threads).filter((path) => !found.includes(path))).toEqual([]);
+});
 
 test('files outside the data directory are not waited for by those who serve', () => {
   const found = files(['server'], '.ts').filter(

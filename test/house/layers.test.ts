@@ -46,10 +46,16 @@ const layers: readonly Layer[] = [
   // Files that survive a power failure: for every adapter and process that keeps some.
   // A rule of commands and pages alike.
   { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
-  { name: 'durable-files', path: /^server\/base\/durable-files\.ts$/, may: [], packages: /^node:(fs|path)/ },
+  {
+    name: 'durable-files',
+    path: /^server\/base\/(durable|disk)-files\.ts$/,
+    may: [],
+    types: ['ports'],
+    packages: /^node:(fs|path)/,
+  },
   {
     name: 'base',
-    path: /^server\/base\/(?!durable-files|passphrase)/,
+    path: /^server\/base\/(?!durable-files|disk-files|passphrase)/,
     may: ['labels'],
     packages: /^node:(buffer|crypto|dns|net|util)$/,
   },

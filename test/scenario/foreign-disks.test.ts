@@ -1,11 +1,14 @@
 // Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits until something is at its other end.
-import { execFileSync } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
+import { EventEmitter } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { createDisks, type Disks } from '../../server/app/disks.ts';
+import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { makeRecoveryKey } from '../support/snapshot-files.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
 
@@ -56,6 +59,54 @@ test('a call to a disk that hangs ends, those after it are refused, and the disk
   await expect(gone).rejects.toMatchObject({ code: 'ENOENT' });
 });
 
+test('a file is read and written piece by piece, and ends with the process of its disk', async () => {
+  const path = place('pieces');
+  disks = createDisks(place('data'), 20_000);
+  const file = await disks.files.open(path, 'wx');
+  const whole = Buffer.alloc(20 * 1024 ** 2, 7);
+  for (let at = 0; at < whole.length; at += 1 << 20) await file.put(whole.subarray(at, at + (1 << 20)), at);
+  await file.sync();
+  await file.close();
+  const again = await disks.files.open(path, 'r');
+  expect([await again.size(), (await again.read(whole.length - 10, 100)).length]).toEqual([whole.length, 10]);
+  await again.close();
+  expect(readFileSync(path).equals(whole)).toBe(true);
+  await expect(disks.files.open(path, 'wx')).rejects.toMatchObject({ code: 'EEXIST' });
+  expect(await disks.files.list(folder)).toContain('pieces');
+  expect((await disks.files.space(folder)).size).toBeGreaterThan(0);
+  await expect(file.read(0, 1)).rejects.toThrow('the file is not open');
+});
+
+test('what a process that was given up says late is not taken for another answer', async () => {
+  const made: (EventEmitter & { sent: { id: number }[]; told: ((error: Error | null) => void)[] })[] = [];
+  const startProcess = (): ChildProcess => {
+    const child = Object.assign(new EventEmitter(), {
+      sent: [] as { id: number }[],
+      told: [] as ((error: Error | null) => void)[],
+      send: (question: { id: number }, told: (error: Error | null) => void) => {
+        child.sent.push(question);
+        child.told.push(told);
+      },
+      kill: () => true,
+      unref: () => undefined,
+      channel: null,
+    });
+    made.push(child);
+    return child as unknown as ChildProcess;
+  };
+  disks = createDisks(place('data'), 60_000, startProcess);
+  const first = disks.files.exists(place('one'));
+  const [old] = made;
+  old?.emit('exit');
+  await expect(first).rejects.toThrow('has ended');
+  const second = disks.files.exists(place('two'));
+  const [, own] = made;
+  old?.emit('message', { id: old.sent[0]?.id, value: true });
+  old?.told[0]?.(new Error('late'));
+  own?.emit('message', { id: own.sent[0]?.id, value: false });
+  expect(await second).toBe(false);
+});
+
 test('files of the data directory are used here', async () => {
   mkdirSync(place('own'));
   writeFileSync(place('own/file'), 'here');
@@ -97,6 +148,27 @@ test('a service uses keys, answers and stops while each disk around it hangs, an
   for (let at = 0; at < 20; at += 1) expect(await encryptOnce()).toBe(200);
   expect((await here.api.send('GET', '/health')).status).toBe(200);
   for (const path of [mark, sink]) repair(path);
+  // More than the process has threads for files.
+  const { publicKey } = makeRecoveryKey();
+  await here.api.call('POST', '/api/recovery-keys', { name: 'safe', publicKey: formatRecoveryKey(publicKey) });
+  await expect.poll(async () => (await here.api.send('POST', '/api/snapshots', {})).status).toBeLessThan(300);
+  const { items } = await here.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
+  const id = items[0]?.id ?? '';
+  const file = place(`snapshots/${id}.dkesnap`);
+  await expect.poll(() => existsSync(file)).toBe(true);
+  hang(file);
+  const contents = await Promise.all(
+    Array.from({ length: 6 }, () => here.api.send('GET', `/api/snapshots/${id}/file`)),
+  );
+  // A caller has four at a time.
+  const statuses = contents.map(({ status }) => status);
+  expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(3);
+  expect(statuses.filter((status) => status !== 503 && status !== 429)).toEqual([]);
+  expect(await encryptOnce()).toBe(200);
+  // The data directory is used in those threads, and the root key is on the same disk as the snapshots.
+  expect((await here.api.send('GET', '/health/live')).status).toBe(200);
+  await here.api.call('POST', '/api/vaults', { name: 'meanwhile' });
+  repair(file);
   await here.api.call('POST', '/api/vaults', { name: 'after' });
   await expect.poll(() => readFileSync(sink, 'utf8')).toContain('"after"');
   expect((await here.api.send('GET', '/api/audit/export')).status).toBe(200);

@@ -140,7 +140,10 @@ const beginErasing = async (
     const due = (await isRunDue(store.read)) || asked === 'root';
     if (!due && asked === undefined) return undefined;
     if (due) await spread.begin();
-  } else if (root.previous !== undefined) root.settle();
+  } else if (root.previous !== undefined) {
+    await root.reach();
+    root.settle();
+  }
   return root.previous !== undefined || leftOver;
 };
 

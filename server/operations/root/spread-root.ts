@@ -90,7 +90,8 @@ const createOwnRoot = ({ core, root, fleet, events }: Pick<SpreadPorts, 'core' |
     isProved: (node: SeenNode): boolean => isProofOf(core, keyOf(node.rootEpoch), node.id, ofKeys(node), node.proof),
     open: (parcel: RootParcel): KekRef | undefined =>
       openParcel(core, { id: fleet.id, key: own, current: root.current }, parcel),
-    eraseOldRoot: (): void => {
+    eraseOldRoot: async (): Promise<void> => {
+      await root.reach();
       const isRotated = root.previous !== undefined;
       root.erasePrevious();
       if (isRotated) events.emit('rootRotated', { rootEpoch: root.current.epoch });
@@ -154,7 +155,7 @@ const createFleetSpread = (
   const reportOther = createOtherRootReport(log);
   const tell = (): Promise<void> => link.tellRoot({ id: fleet.id, ...nodeKeys() });
   const endOldRoot = async (): Promise<void> => {
-    own.eraseOldRoot();
+    await own.eraseOldRoot();
     await tell();
   };
   /** As the node that has the duty: a late one changes nothing, and goes no further. */
@@ -171,6 +172,7 @@ const createFleetSpread = (
       return;
     }
     try {
+      await root.reach();
       root.addEpoch({ epoch: run.epoch, key });
     } finally {
       core.release(key);
@@ -216,6 +218,7 @@ const createFleetSpread = (
       const known = await link.rootRun();
       if (mayLeadRun(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
       if (!isSameRun(known, next)) await setRootRun(undefined, next);
+      await root.reach();
       // It may have stood still since, and another node may have started a run in the meantime, after a failover that has lost this one.
       if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
@@ -258,6 +261,14 @@ export const createRootSpread = (ports: SpreadPorts): RootSpread => {
   const own = createOwnRoot(ports);
   const { nodeKeys, eraseOldRoot } = own;
   if (store.link === undefined)
-    return { nodeKeys, ...lone, begin: async () => root.addEpoch(), endOldRoot: async () => eraseOldRoot() };
+    return {
+      nodeKeys,
+      ...lone,
+      begin: async () => {
+        await root.reach();
+        root.addEpoch();
+      },
+      endOldRoot: eraseOldRoot,
+    };
   return createFleetSpread(ports, store.link, own);
 };

@@ -41,7 +41,7 @@ export interface PostgresOptions {
   readonly user: string;
   readonly database: string;
   /** Reads the password at every connection; undefined: none is needed. */
-  readonly password: (() => string) | undefined;
+  readonly password: (() => Promise<string>) | undefined;
   /** Reads the PEM at every connection; undefined: no TLS, for a socket or a host that is trusted with everything. */
   readonly ca: (() => string) | undefined;
   /** Connections that read. */
