@@ -14,7 +14,7 @@ import { writeDurably } from './base/durable-files.ts';
 import { ignoreForeignSignals } from './base/foreign-signals.ts';
 import { createLimitRefusals, type LimitRefusals } from './base/limit-refusals.ts';
 import { redact } from './base/redaction.ts';
-import { StartError } from './base/start-error.ts';
+import { StartError, toldError } from './base/start-error.ts';
 import { checkFile } from './config/check-file.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
@@ -350,10 +350,7 @@ export const runServer = async (options: {
     options.complain(reason.message);
     return endWith(reason.exitCode);
   } catch (error) {
-    const known =
-      error instanceof StartError
-        ? error
-        : new StartError('internal', error instanceof Error ? (error.stack ?? error.message) : 'unknown fault');
+    const known = toldError(error);
     options.complain(redact(known.message));
     return endWith(known.exitCode);
   }

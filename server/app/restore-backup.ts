@@ -10,6 +10,7 @@ import type { Core, KeyRef } from '../../addon/core.ts';
 import { systemClock } from '../base/clock.ts';
 import { putInPlace, replaceFile, writeDurably } from '../base/durable-files.ts';
 import { newId } from '../base/ids.ts';
+import { printable } from '../base/printable.ts';
 import { StartError } from '../base/start-error.ts';
 import { type Config, defaultConfig, loadConfig, parseConfig } from '../config/config.ts';
 import { createKeyRing } from '../native/key-ring.ts';
@@ -232,10 +233,6 @@ export interface RestoredService {
   readonly findings: readonly string[];
 }
 
-/** Where a text is not one of ours: what a terminal would obey is shown as its number. */
-const printable = (line: string): string =>
-  line.replaceAll(/[\p{Cc}\p{Cf}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
-
 /** Lines of the first text that the second does not have (-), and of the second that the first does not have (+), in the order of the texts. */
 export const differingLines = (ours: string, theirs: string): readonly string[] => {
   const [one, other] = [ours, theirs].map((text) => text.split('\n').map((line) => line.trimEnd()));
@@ -375,25 +372,31 @@ const putBack = async (
     differs(differingLines(readFileSync(config.source, 'utf8'), configuration));
   const { state, evidence } = inspectDatabase(draft);
   if (state !== 'good') throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
+  let restoredEpochs: readonly number[] = [];
   if (rootBackup !== undefined)
-    await restoreRoot(rootOptions, rootBackup, systemClock.now(), (epochs) =>
-      Promise.resolve(requireEpochs(epochs, preface.rootEpochs)),
-    );
+    await restoreRoot(rootOptions, rootBackup, systemClock.now(), (epochs) => {
+      restoredEpochs = epochs;
+      return Promise.resolve(requireEpochs(epochs, preface.rootEpochs));
+    });
   const anchor = anchorBeside(declared.path);
   // One that is there knows more than the backup.
   if (checkpoint !== undefined && anchor.read() === undefined) anchor.write(checkpoint);
   if (node !== undefined) writeDurably(join(dataDirectory, 'node'), node);
   const root = await openRootFile(config, ask);
-  const report = await verifyDatabase(rootOptions.core, draft, root, (store) =>
-    store.write((tx) => tx.decisions.set(restoredSetting, JSON.stringify({ at: preface.at, size: preface.records }))),
-  ).finally(() => root.release());
+  // What the database says, which was opened: the preface of a backup that is not authentic says what its writer likes.
+  let held = { records: 0, rootEpochs: [] as readonly number[] };
+  const report = await verifyDatabase(rootOptions.core, draft, root, async (store) => {
+    const records = await store.read.audit.size();
+    held = { records, rootEpochs: (await store.read.keks.list()).map(({ rootEpoch }) => rootEpoch) };
+    await store.write((tx) => tx.decisions.set(restoredSetting, JSON.stringify({ at: preface.at, size: records })));
+  }).finally(() => root.release());
   for (const file of [...filesOf(draft).slice(1), `${draft}.committed`]) rmSync(file, { force: true });
   // The backup is in no backup of itself: the service has to know of both files.
   const at = Date.parse(preface.at);
-  addReceipt(receiptPath(dataDirectory), { id: preface.backupId, at, until: at, ...madeOf(preface) });
+  addReceipt(receiptPath(dataDirectory), { id: preface.backupId, at, until: at, ...madeOf(held) });
   if (rootBackup !== undefined) {
     const now = systemClock.now();
-    const { state, rootEpoch, oldestRootEpoch } = madeOf(preface);
+    const { state, rootEpoch, oldestRootEpoch } = madeOf({ ...held, rootEpochs: restoredEpochs });
     addReceipt(backupReceiptPath(declared.path), { id: newId(now), at: now, state, rootEpoch, oldestRootEpoch });
   }
   if (write !== undefined && configPath !== undefined) {

@@ -24,3 +24,43 @@ export class StartError extends Error {
     return exitCodes[this.class];
   }
 }
+
+/** What the system calls a failure, in the words of an operator. */
+const faults: Readonly<Record<string, readonly [StartErrorClass, string]>> = {
+  EACCES: ['permission', 'permission denied: run it as the user whose file this is'],
+  EPERM: ['permission', 'not permitted: run it as the user whose file this is'],
+  EROFS: ['permission', 'the file system is read-only'],
+  ENOSPC: ['permission', 'the disk is full: make space, then run it again'],
+  EDQUOT: ['permission', 'the disk quota is used up: make space, then run it again'],
+  EIO: ['permission', 'the disk failed'],
+  EMFILE: ['permission', 'too many open files: raise LimitNOFILE or ulimit -n'],
+  ENFILE: ['permission', 'too many open files on this host'],
+  ENOENT: ['config', 'it does not exist'],
+  EISDIR: ['config', 'it is a directory, and a file is needed'],
+  ENOTDIR: ['config', 'a part of the path is not a directory'],
+  ENAMETOOLONG: ['config', 'the name is too long'],
+  ELOOP: ['config', 'a symbolic link leads back to itself'],
+};
+
+/**
+ * Any error as one that is told, in one line without a stack. What the system says of a file has the class of its reason;
+ * anything else is a fault of ours, and DKE_DEBUG=1 shows where.
+ */
+export const toldError = (error: unknown): StartError => {
+  if (error instanceof StartError) return error;
+  const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
+  const { code = '', path, message, stack } = failure;
+  const fault = faults[code];
+  if (fault !== undefined) {
+    const [errorClass, why] = fault;
+    return new StartError(errorClass, `${path ?? 'standard output'}: ${why} (${code})`, { cause: error });
+  }
+  const line = message.split('\n')[0] ?? '';
+  return new StartError(
+    'internal',
+    process.env.DKE_DEBUG === '1'
+      ? (stack ?? line)
+      : `unexpected: ${line}; report it with what DKE_DEBUG=1 in the environment shows`,
+    { cause: error },
+  );
+};

@@ -99,6 +99,7 @@ export const addAudit = (program: Command): void => {
         'LAST RECORD': 'forwarded',
         BEHIND: 'lag',
         LOST: 'lost',
+        'FORK AT': (row) => row.fork?.record,
         DELIVERED: 'deliveredAt',
         'FAILING SINCE': (row) => row.failure?.since,
         WHY: (row) => row.failure?.message,

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';
 import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { redact } from '../base/redaction.ts';
-import { StartError } from '../base/start-error.ts';
+import { toldError } from '../base/start-error.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { type OutputFormat, printError } from './output.ts';
 import { makeProgramFor } from './program.ts';
@@ -26,8 +26,8 @@ const readVersion = (): string => {
 
 const asCommandError = (error: unknown): CommandError => {
   if (error instanceof CommandError) return error;
-  if (error instanceof StartError) return new CommandError(error.class, error.message);
-  return new CommandError('internal', redact(error instanceof Error ? (error.stack ?? error.message) : String(error)));
+  const told = toldError(error);
+  return new CommandError(told.class, redact(told.message));
 };
 
 /** An older Node has no node:sqlite, among others, and would fail with a stack trace. */
@@ -51,11 +51,22 @@ const overrideExit = (command: typeof program): void => {
 };
 overrideExit(program);
 
+const sayWhy = (error: unknown): void => {
+  clearProgress();
+  const known = asCommandError(error);
+  printError(known, program.opts<{ output: OutputFormat }>().output, (text) => {
+    process.stderr.write(text);
+  });
+  exitWith(known.exitClass);
+};
+
 // The reader of a pipe may close it before the end of a list: that is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code !== 'EPIPE') sayWhy(error);
   process.exit();
 });
+// Where even that cannot be written, the exit code says it.
+process.stderr.on('error', () => process.exit());
 
 const nameOf = (command: Command): string =>
   command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
@@ -65,14 +76,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) exitWith(error.exitCode === 0 ? 'ok' : 'config');
-  else {
-    clearProgress();
-    const known = asCommandError(error);
-    printError(known, program.opts<{ output: OutputFormat }>().output, (text) => {
-      process.stderr.write(text);
-    });
-    exitWith(known.exitClass);
-  }
+  else sayWhy(error);
 } finally {
   stopProgress();
 }

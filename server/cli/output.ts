@@ -4,6 +4,7 @@
 import { createInterface } from 'node:readline/promises';
 import { styleText } from 'node:util';
 import { csvLine } from '../base/csv.ts';
+import { printable } from '../base/printable.ts';
 import { CommandError } from './exit-codes.ts';
 import { clearProgress, withoutProgress } from './progress.ts';
 import { yamlOf } from './yaml.ts';
@@ -39,11 +40,6 @@ const shown = (value: unknown): string => {
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** What a terminal would act on is shown as an escape: names come from other people. */
-const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
 
 /** Members of members under both names, `memory.used`; of a list of things each on a line of its own. */
 const membersOf = (value: object): readonly (readonly [string, unknown])[] =>
@@ -149,9 +145,13 @@ export const printError = (error: CommandError, format: OutputFormat, complain: 
     return;
   }
   const more = [hint, requestId === undefined ? undefined : `request ${requestId}`];
-  complain(
-    `${paint(process.stderr, 'red', 'dke:')} ${message}\n${more.map((line) => (line === undefined ? '' : `  ${line}\n`)).join('')}`,
-  );
+  const lines = more.map((line) => (line === undefined ? '' : `  ${printable(line, '\n')}\n`));
+  complain(`${paint(process.stderr, 'red', 'dke:')} ${printable(message, '\n')}\n${lines.join('')}`);
+};
+
+/** Ctrl-C at a question is an answer. */
+const stopAtQuestion = (): never => {
+  throw new CommandError('refused', 'stopped at the question: nothing was changed');
 };
 
 /** Continues only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
@@ -159,8 +159,10 @@ export const confirm = async (what: string, name: string, given: string | undefi
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {
     const terminal = createInterface({ input: process.stdin, output: process.stderr });
-    answer = await withoutProgress(() => terminal.question(`${what}\nType ${name} to continue: `));
-    terminal.close();
+    const question = `${printable(what, '\n')}\nType ${printable(name)} to continue: `;
+    answer = await withoutProgress(() => terminal.question(question).catch(stopAtQuestion)).finally(() =>
+      terminal.close(),
+    );
   }
   if (answer === name) return;
   throw new CommandError('config', answer === undefined ? what : `that is not ${name}: nothing was changed`, {

@@ -3,9 +3,10 @@
 // it, or when nothing was received or sent on it for longer than any connection may be silent, when its peer does not read, and with the listener.
 //
 // Who can choose it: every peer that reaches the port. What proves it: a request that was authenticated (base/connection-proof.ts); until then a
-// connection is a stranger's. How many: `most`, of which strangers have three quarters, an address or its /64 an eighth, a /48 a quarter, and a
-// caller a quarter. At a limit, the connection that has been idle longest gives way to the new one, among those that the limit is about: a stranger
-// competes with strangers, and with its own address first; of strangers, the network that has the most gives way. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
+// connection is a stranger's. How many: `most`, and a sixteenth of it that is being ended; of `most`, strangers have three quarters, callers together seven
+// eighths, an address or its /64 an eighth, a /48 a quarter, and a caller a quarter. At a limit, the connection that has been idle longest gives way to the
+// new one, among those that the limit is about: a stranger competes with strangers, and with its own address first; of strangers, the network that has the
+// most gives way, and of callers, the caller. What a new connection costs does not grow with their number. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
 // does not take. Behind a balancer that tells no addresses, all strangers are one.
 
 import type { Server } from 'node:https';
@@ -18,7 +19,33 @@ import { originsOf } from '../base/origins.ts';
 interface Group {
   readonly name: string;
   readonly open: Set<Open>;
+  /** Among which others it is the largest one or not. */
+  readonly ranks: readonly Ranking[];
 }
+
+/** Which group has the most: groups by their sizes, each of which changes by one. */
+interface Ranking {
+  moved(group: Group, before: number): void;
+  largest(): Group | undefined;
+}
+const createRanking = (): Ranking => {
+  const bySize = new Map<number, Set<Group>>();
+  let most = 0;
+  return {
+    moved: (group, before) => {
+      const size = group.open.size;
+      bySize.get(before)?.delete(group);
+      if (bySize.get(before)?.size === 0) bySize.delete(before);
+      if (size > 0) {
+        const same = bySize.get(size) ?? new Set();
+        bySize.set(size, same.add(group));
+      }
+      most = Math.max(most, size);
+      while (most > 0 && !bySize.has(most)) most -= 1;
+    },
+    largest: () => bySize.get(most)?.values().next().value,
+  };
+};
 
 interface Open {
   readonly socket: Socket;
@@ -68,8 +95,6 @@ const sweepMs = 5_000;
 /** How long a peer may leave what was sent to it, and how much it has to take in that time. */
 const unreadMs = 60_000;
 const leastTaken = 65_536;
-/** A connection of a caller that was used within this time does not give way. */
-const usedMs = 10_000;
 const lingerMs = 1_000;
 /** Of a small `most`: everybody has room for the connections of a browser. */
 const fewest = 16;
@@ -86,34 +111,47 @@ const waitingBytes = (socket: Socket): number =>
 
 const limitsOf = (most: number) => ({
   strangers: Math.ceil((most * 3) / 4),
+  callers: Math.ceil((most * 7) / 8),
+  leaving: Math.ceil(most / 16),
   address: Math.max(fewest, Math.ceil(most / 8)),
   network: Math.max(fewest, Math.ceil(most / 4)),
   caller: Math.max(fewest, Math.ceil(most / 4)),
 });
 
 /** Who has which places. */
-const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number) => {
+const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   const limits = limitsOf(most);
   const groups = new Map<string, Group>();
-  const strangers: Group = { name: 'strangers', open: new Set() };
-  const callers: Group = { name: 'callers', open: new Set() };
+  const strangers: Group = { name: 'strangers', open: new Set(), ranks: [] };
+  const callers: Group = { name: 'callers', open: new Set(), ranks: [] };
+  /** Of the origins of strangers that are in no larger one, and of callers. */
+  const ofOrigins = createRanking();
+  const ofCallers = createRanking();
+  /** They have been told to end. */
+  let leaving = 0;
   const count = (): number => strangers.open.size + callers.open.size;
 
-  const groupOf = (name: string): Group => {
+  const groupOf = (name: string, ranks: readonly Ranking[] = []): Group => {
     let group = groups.get(name);
     if (group === undefined) {
-      group = { name, open: new Set() };
+      group = { name, open: new Set(), ranks };
       groups.set(name, group);
     }
     return group;
   };
   const enter = (each: Open, into: readonly Group[]): void => {
     each.groups = into;
-    for (const { open } of into) open.add(each);
+    for (const group of into) {
+      const before = group.open.size;
+      group.open.add(each);
+      for (const rank of group.ranks) rank.moved(group, before);
+    }
   };
   const leave = (each: Open): void => {
     for (const group of each.groups) {
+      const before = group.open.size;
       group.open.delete(each);
+      for (const rank of group.ranks) rank.moved(group, before);
       if (group.open.size === 0) groups.delete(group.name);
     }
     each.groups = [];
@@ -123,12 +161,17 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
     each.isLeaving = true;
     refused(limit, each.address);
     const { socket, end } = each;
-    if (end === undefined) {
+    // Only so many are ended in their own way, which takes them a moment.
+    if (end === undefined || leaving >= limits.leaving) {
       socket.destroy();
       return;
     }
+    leaving += 1;
     const timer = setTimeout(() => socket.destroy(), lingerMs);
-    socket.once('close', () => clearTimeout(timer));
+    socket.once('close', () => {
+      leaving -= 1;
+      clearTimeout(timer);
+    });
     end();
   };
   const oldest = ({ open }: Group): Open | undefined => open.values().next().value;
@@ -136,24 +179,12 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
     const first = group.open.size < limit ? undefined : oldest(group);
     if (first !== undefined) giveWay(first, name);
   };
-  /** Of the network that has the most, and in it of the address: one customer has many of IPv6. */
-  const oldestStranger = (): Open | undefined => {
-    let largest: { readonly first: Open; readonly network: number; readonly address: number } | undefined;
-    for (const group of groups.values()) {
-      const first = group.name.startsWith('address ') ? oldest(group) : undefined;
-      if (first === undefined) continue;
-      const [network, address] = [first.groups.at(-1)?.open.size ?? 0, group.open.size];
-      const more = network - (largest?.network ?? 0) || address - (largest?.address ?? 0);
-      if (more > 0) largest = { first, network, address };
-    }
-    return largest === undefined ? oldest(strangers) : largest.first;
-  };
-  /** Undefined: everything is in use. */
-  const givesWayToAnyone = (): Open | undefined => {
-    const stranger = oldestStranger();
-    if (stranger !== undefined) return stranger;
-    const caller = oldest(callers);
-    return caller !== undefined && now() - caller.movedAt >= usedMs ? caller : undefined;
+  /** Of the network that has the most. */
+  const oldestStranger = (): Open | undefined => oldest(ofOrigins.largest() ?? strangers);
+  /** Of the caller who has the most. */
+  const oldestCaller = (): Open | undefined => {
+    const largest = ofCallers.largest();
+    return oldest(largest === undefined || largest.open.size === 1 ? callers : largest);
   };
 
   return {
@@ -161,7 +192,7 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
     /** False: there is no place. */
     admit: (each: Open): boolean => {
       if (strangers.open.size >= limits.strangers || count() >= most) {
-        const first = strangers.open.size >= limits.strangers ? oldestStranger() : givesWayToAnyone();
+        const first = oldestStranger();
         if (first === undefined) {
           refused('connections', each.address);
           return false;
@@ -173,17 +204,24 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
     },
     /** From now on the limits of its address are about it. */
     settle: (each: Open): void => {
-      const origins = originsOf(each.address).map(([kind, text]) => ({ kind, group: groupOf(`${kind} ${text}`) }));
-      for (const { kind, group } of origins) makeRoom(group, limits[kind], `connections-of-${kind}`);
+      const origins = originsOf(each.address).map(([kind, text], at, all) => ({
+        kind,
+        find: () => groupOf(`${kind} ${text}`, at === all.length - 1 ? [ofOrigins] : []),
+      }));
+      for (const { kind, find } of origins) makeRoom(find(), limits[kind], `connections-of-${kind}`);
       // It may have been the last one of its group until now.
-      enter(each, [strangers, ...origins.map(({ group: { name } }) => groupOf(name))]);
+      enter(each, [strangers, ...origins.map(({ find }) => find())]);
     },
     prove: (each: Open, caller: string): void => {
       if (each.isLeaving || each.caller !== undefined) return;
       leave(each);
       each.caller = caller;
-      makeRoom(groupOf(`caller ${caller}`), limits.caller, 'connections-of-caller');
-      enter(each, [callers, groupOf(`caller ${caller}`)]);
+      const own = (): Group => groupOf(`caller ${caller}`, [ofCallers]);
+      makeRoom(own(), limits.caller, 'connections-of-caller');
+      // A caller who has few finds a place, also while others use theirs.
+      const first = callers.open.size < limits.callers ? undefined : oldestCaller();
+      if (first !== undefined) giveWay(first, 'connections-of-caller');
+      enter(each, [callers, own()]);
     },
     /** It was used: it is the last one to give way. */
     toTheBack: (each: Open): void => {
@@ -195,7 +233,7 @@ const createPlaces = ({ most, refused }: RawConnectionOptions, now: () => number
 export const watchRawConnections = (server: Server, options: RawConnectionOptions): RawConnections => {
   const { silentMs, refused, isBalancer, now = () => performance.now() } = options;
   const open = new Map<Socket, Open>();
-  const places = createPlaces(options, now);
+  const places = createPlaces(options);
   const begin = server.listeners('connection') as ((socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {

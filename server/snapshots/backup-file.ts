@@ -124,6 +124,12 @@ export const writeBackup = async (
       return { recoveryKeyId: id, sealedKey: toBase64(core.hpkeSealKey(publicKey, info, aad, own)) };
     });
     const preface = Buffer.from(canonicalJson({ ...named, recipients }));
+    if (preface.length > mostPreface)
+      throw new ServiceError(
+        'conflict',
+        `a backup cannot be encrypted to ${recoveryKeys.length} recovery keys: their list is longer than ${mostPreface} bytes`,
+        { hint: 'remove recovery keys that nothing needs (dke recovery-key remove), then create the backup again' },
+      );
     const head = Buffer.alloc(headLength);
     magic.copy(head);
     head.writeUInt32BE(format, 8);

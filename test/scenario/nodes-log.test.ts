@@ -1,5 +1,7 @@
 // The audit log as each node knows it, on PostgreSQL: a writer of the database who rewrites a record before its first checkpoint does not get it signed, by the
 // node that wrote it or by one that has only read it, also when nodes are killed in the meantime.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { quarantineCodeOf } from '../support/server-process.ts';
@@ -63,4 +65,35 @@ test('a record that was rewritten while no node ran is found by the next start o
       differences: [{ expectedIn: expect.stringContaining('position') }],
     });
   }
+});
+
+test('so is one that came with no change, from the next heartbeat on', async () => {
+  fleet = await startFleet(['one', 'two']);
+  const [one, two] = [fleet.member('one'), fleet.member('two')];
+  await untilActive(fleet, one, ['one', 'two']);
+  const size = (): number => Number(fleet.postgres.run('dke', 'select size from audit_head'));
+  await untilShown(fleet, one);
+  const before = size();
+  expect((await one.api.send('GET', '/api/keys/export')).status).toBe(200);
+  await expect.poll(size).toBeGreaterThan(before);
+  /** What the file says, of which one place may be older. */
+  const kept = ({ server }: FleetMember): number =>
+    Math.max(
+      ...[...readFileSync(join(server.dataDirectory, 'position'), 'latin1').matchAll(/"records":(\d+)/g)].map((found) =>
+        Number(found[1]),
+      ),
+    );
+  const newest = size();
+  for (const member of [one, two]) await expect.poll(() => kept(member)).toBeGreaterThanOrEqual(newest);
+  await one.stop('SIGKILL');
+  await two.stop('SIGKILL');
+  // Unless something was recorded since.
+  expect(size()).toBe(newest);
+  rewriteNewest();
+  await one.start();
+  expect(await finding(one)).toMatchObject({
+    ...{ quarantined: true, finding: 'changed' },
+    // A checkpoint may have been made in the meantime.
+    differences: [{ expectedIn: expect.stringMatching(/position|root\.key\.checkpoint/) }],
+  });
 });

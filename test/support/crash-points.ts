@@ -1,11 +1,12 @@
 // What is on the disk at each write of a folder's files, as a power failure would leave it: copies of the folder, made around the functions of the system
-// that write, also of modules that are loaded already. For one piece of work at a time.
+// that write, also of modules that are loaded already, and around the commits of the embedded database. For one piece of work at a time.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs, { readdirSync, readFileSync, readlinkSync, statSync, truncateSync } from 'node:fs';
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { join, relative } from 'node:path';
+import { StatementSync } from 'node:sqlite';
 
 /** What is in a folder: names and contents. */
 const contentOf = (folder: string): string => {
@@ -48,10 +49,18 @@ export const crashPoints = async <T>(
   };
   const { renameSync, rmSync, fsyncSync, writeFileSync } = fs;
   const real = { renameSync, rmSync, fsyncSync, writeFileSync };
+  const statements = { run: StatementSync.prototype.run, all: StatementSync.prototype.all };
+  /** A commit of the embedded database: everything of it, or nothing. */
+  const aroundCommit = (name: keyof typeof statements) =>
+    function (this: StatementSync, ...values: never[]): unknown {
+      const call = (): unknown => (statements[name] as (...given: never[]) => unknown).apply(this, values);
+      return this.sourceSQL === 'commit' ? around(call)() : call();
+    };
   const realPromises = { open: promises.open, rename: promises.rename };
   const restore = (): void => {
     Object.assign(fs, real);
     Object.assign(promises, realPromises);
+    Object.assign(StatementSync.prototype, statements);
     syncBuiltinESMExports();
   };
   try {
@@ -78,6 +87,7 @@ export const crashPoints = async <T>(
         return handle;
       },
     });
+    Object.assign(StatementSync.prototype, { run: aroundCommit('run'), all: aroundCommit('all') });
     syncBuiltinESMExports();
     const answer = await work();
     restore();

@@ -133,6 +133,7 @@ const sizes = {
   'console rows': [1_000, 100_000, 'rows of a list in the console'],
   'concurrent pairs': [20, 1, 'each Nth pair of operations that meet, on each store'],
   'console states': [9, 1, 'each Nth page is shown empty, dark, while loading, out of reach and denied'],
+  'cut-off writes': [3, 1, 'each Nth write at which an operation of a service is cut off'],
   'erasure rounds': [10, 100, 'rounds of generate, create, destroy'],
   'fleet histories': [1, 100, 'random histories of nodes with faults and failovers'],
   'frame fuzz': [10_000, 100_000, 'damaged frames to the frame server'],

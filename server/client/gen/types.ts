@@ -984,6 +984,8 @@ export type AuditSink = {
   /** Records that it never receives: the retention of the request log removed them before the sink received them. */
   readonly lost: number;
   readonly lostAt: string | null;
+  /** Another history of the same log was found at the sink: the number of the first record that differs, and when. */
+  readonly fork: { readonly record: number; readonly at: string } | null;
   /** Last delivery since the service started. */
   readonly deliveredAt: string | null;
   readonly failure: { readonly since: string; readonly message: string } | null;

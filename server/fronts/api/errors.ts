@@ -1,7 +1,7 @@
 // What each of the service's errors is called in the console's API: status and title of the problem document.
 
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
-import { answerProblem, type FieldFault } from '../shared/problem.ts';
+import { answerProblem, type FieldFault, retryAfterOf } from '../shared/problem.ts';
 
 interface ProblemRow {
   readonly status: number;
@@ -31,9 +31,6 @@ export const problemRows = {
   unavailable: { status: 503, title: 'The service is not ready' },
   internal: { status: 500, title: 'Internal error' },
 } as const satisfies Record<ServiceErrorCode, ProblemRow>;
-
-/** Of a limit that does not say when it ends. */
-const usualPauseSeconds = 5;
 
 /** An answer is not much longer than the request that it refuses. */
 const mostFaults = 50;
@@ -80,7 +77,7 @@ export const answerError = (error: unknown, requestId: string, report: (error: u
   if (error.code === 'internal') report(error);
   const row = problemRows[error.code];
   const headers: Record<string, string> = error instanceof HttpRefusal ? { ...error.headers } : {};
-  const retryAfter = error.retryAfterSeconds ?? (error.code === 'rate-limited' ? usualPauseSeconds : undefined);
+  const retryAfter = retryAfterOf(error);
   if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   if (error.code === 'unauthenticated') headers['www-authenticate'] = 'Bearer realm="dke"';
   return answerProblem(

@@ -384,7 +384,7 @@ export const representCheckpoint = ({ size, at, note }: StoredCheckpoint): audit
   note,
 });
 
-export const representSink = ({ deliveredAt, failure, lostAt, fork: _, ...sink }: LogSinkState): audit.AuditSink => ({
+export const representSink = ({ deliveredAt, failure, lostAt, fork, ...sink }: LogSinkState): audit.AuditSink => ({
   name: sink.name,
   type: sink.type,
   target: sink.target,
@@ -394,6 +394,7 @@ export const representSink = ({ deliveredAt, failure, lostAt, fork: _, ...sink }
   lag: sink.lag,
   lost: sink.lost,
   lostAt: momentOrNull(lostAt),
+  fork: fork === null ? null : { record: fork.record, at: moment(fork.at) },
   deliveredAt: momentOrNull(deliveredAt),
   failure: failure === null ? null : { since: moment(failure.since), message: failure.message },
 });

@@ -1,7 +1,22 @@
 // Problem documents, RFC 9457: how every JSON front says that a request failed. Contains no wording of its own: a front gives
 // status and title for each error code.
 
-import type { ServiceErrorCode } from '../../base/errors.ts';
+import type { ServiceError, ServiceErrorCode } from '../../base/errors.ts';
+
+/** What passes on its own: a limit, a database or a node that is away. */
+const usualPauses: Partial<Record<ServiceErrorCode, number>> = {
+  'rate-limited': 5,
+  unavailable: 1,
+  'dependency-timeout': 1,
+};
+
+/** After how many seconds it is worth to ask again; undefined: it may have been done, or asking again changes nothing. */
+export const retryAfterOf = ({
+  code,
+  reason,
+  retryAfterSeconds,
+}: Pick<ServiceError, 'code' | 'reason' | 'retryAfterSeconds'>): number | undefined =>
+  retryAfterSeconds ?? (reason === 'unconfirmed' ? undefined : usualPauses[code]);
 
 export const problemType = 'application/problem+json';
 

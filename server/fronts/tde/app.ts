@@ -37,6 +37,7 @@ import { mostValueBytes, packHeldAnswers, packValues, unpackHandles, unpackHeld 
 import { admitCaller } from '../shared/admission.ts';
 import type { RawFront } from '../shared/dispatch.ts';
 import { createOutbox, endInPieces, isLongAnswer } from '../shared/outbox.ts';
+import { retryAfterOf } from '../shared/problem.ts';
 import { readBody } from '../shared/read-body.ts';
 import { asServiceError, toProblem } from './errors.ts';
 import {
@@ -220,7 +221,7 @@ export interface TdeTrace {
   /** The id of the application, once it is known. */
   caller: string | null;
   route: TdeRoute | 'unknown';
-  /** Headers that name the nodes that have not confirmed the change. */
+  /** Headers that name the nodes that have not confirmed the change, or say when to ask again. */
   pending: ReturnType<typeof pendingHeaders>;
 }
 
@@ -404,6 +405,8 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     else log.debug('a TDE request was refused', { requestId: id, code: known.code });
     if (known.code === 'rate-limited') refused?.('tde-requests', incoming.socket.remoteAddress ?? null);
     const { status, body } = toProblem(known, id);
+    const retryAfter = retryAfterOf(known);
+    if (retryAfter !== undefined) trace.pending = [...trace.pending, ['Retry-After', String(retryAfter)]];
     send(incoming, outgoing, id, trace, status, 'application/problem+json', Buffer.from(JSON.stringify(body)), false);
   };
 

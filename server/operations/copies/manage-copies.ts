@@ -34,6 +34,10 @@ export const manageCopies = ({
   confirmDestroyed: async (actor: TenantActor, id, andOlder) => {
     const confirmed = await store.write(async (tx) => {
       const named = await find(tx, actor.reach, id);
+      if (named.integrity !== 'ok')
+        throw new ServiceError('key-tampered', `the row of the copy ${id} was changed from outside`, {
+          hint: 'dke verify names every such row; compare the database with a backup (docs/faults.md)',
+        });
       if (named.destroyedAt !== null) throw new ServiceError('conflict', 'this copy is already confirmed as destroyed');
       const all: OutsideCopy[] = [named];
       const { kind, tenantId } = named;
@@ -45,6 +49,11 @@ export const manageCopies = ({
           if (copy.id !== id && copy.at <= named.at && copy.tenantId === tenantId) all.push(copy);
       const after: OutsideCopy[] = [];
       for (const copy of all) {
+        // It is answered as it is: its row says that it was changed, and nothing is concluded from it.
+        if (copy.integrity !== 'ok') {
+          after.push(copy);
+          continue;
+        }
         const destroyed: OutsideCopy = { ...copy, destroyedAt: clock.now() };
         await tx.outsideCopies.update(destroyed);
         await recordEvent(tx, 'copy.destroyed', actor, about('copy', copy), {

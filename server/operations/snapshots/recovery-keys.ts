@@ -30,6 +30,9 @@ export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Pr
   });
 };
 
+/** The head of a snapshot, and of a backup of the service, has room for the content key sealed to so many (64 KiB; about 170 bytes each). */
+export const mostRecoveryKeys = 256;
+
 export const recoveryKeys = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   /** `schedule`: snapshots are made by the clock. */
@@ -50,6 +53,10 @@ export const recoveryKeys = (
       const before = await tx.recoveryKeys.get(parsed.id);
       if (before !== undefined && before.removedAt === null && before.integrity === 'ok')
         throw new ServiceError('conflict', `this recovery key is already registered as ${before.name}`);
+      if ((await tx.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null).length >= mostRecoveryKeys)
+        throw new ServiceError('conflict', `${mostRecoveryKeys} recovery keys are registered, which is the limit`, {
+          hint: 'remove one that is not needed (dke recovery-key remove), then register this one',
+        });
       const key: RecoveryKey = {
         id: parsed.id,
         name: input.name,

@@ -62,7 +62,7 @@ export const snapshotsTables = {
     codeSinceLayout: { erased: 3 },
     beside: {
       size: 'what is known of the file, which is signed',
-      counts: 'what is known of the file, which is signed',
+      counts: 'what is known of the file, which is signed; how many keys are erased from it has a column of its own',
       verification: 'what is known of the file, which is signed',
       verified_at: 'what is known of the file, which is signed',
       failure: 'what is known of the file, which is signed',

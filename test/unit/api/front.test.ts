@@ -556,6 +556,23 @@ describe('exports and long requests', () => {
     expect((await request('/api/requests/export', withToken())).status).toBe(429);
   });
 
+  test('what passes on its own says when to ask again, and what may have been done does not', async () => {
+    for (const [error, after] of [
+      [new ServiceError('unavailable', 'the store is away'), '1'],
+      [new ServiceError('dependency-timeout', 'late'), '1'],
+      [new ServiceError('unavailable', 'late', { retryAfterSeconds: 7 }), '7'],
+      [new ServiceError('unavailable', 'not confirmed', { reason: 'unconfirmed' }), null],
+      [new ServiceError('conflict', 'taken'), null],
+    ] as const) {
+      const { request } = openFront({
+        'requests.export': () => {
+          throw error;
+        },
+      });
+      expect((await request('/api/requests/export', withToken())).headers.get('retry-after')).toBe(after);
+    }
+  });
+
   test('that fail take no place', async () => {
     const { request } = openFront({
       'requests.export': () => {

@@ -28,8 +28,14 @@ describe('for people', () => {
 
   test('what a terminal would act on is shown as an escape', () => {
     const page = { items: [{ name: 'a\u001b[2Jb\u009bc\u007f' }], next: null };
-    expect(written('text', (output) => output.list(page, { NAME: 'name' }))).toBe('NAME\na\\x1b[2Jb\\x9bc\\x7f\n');
-    expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\x0ay\n');
+    expect(written('text', (output) => output.list(page, { NAME: 'name' }))).toBe(
+      'NAME\na\\u{1b}[2Jb\\u{9b}c\\u{7f}\n',
+    );
+    // A text that is read backwards, and one that looks like another.
+    expect(written('text', (output) => output.record({ name: 'a\u202eb\u200dc\u2028' }))).toBe(
+      'name  a\\u{202e}b\\u{200d}c\\u{2028}\n',
+    );
+    expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\u{a}y\n');
   });
 
   test('nested members are shown under both names; a missing value is a dash', () => {
@@ -55,7 +61,9 @@ mixed          1, {}
 `,
     );
     // A name that would clear the screen, however deep it is.
-    expect(written('text', (output) => output.record({ each: [{ name: '\u001b[2J' }] }))).toBe('each  name \\x1b[2J\n');
+    expect(written('text', (output) => output.record({ each: [{ name: '\u001b[2J' }] }))).toBe(
+      'each  name \\u{1b}[2J\n',
+    );
   });
 
   test('an empty list says so; a page that is not the last says how to get the next one', () => {

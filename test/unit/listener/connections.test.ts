@@ -103,22 +103,52 @@ describe('places of connections', () => {
     expect(known.socket.closed).toBe(false);
   });
 
-  test('of callers, one has a quarter; those in use do not give way to strangers', async () => {
-    const { open, openTls, later, raw, refused } = await serve(16);
+  test('callers leave an eighth to others, and do not give way to strangers', async () => {
+    const { open, openTls, refused } = await serve(16);
     const callers = [];
-    for (let at = 0; at < 16; at++) {
+    for (let at = 0; at < 14; at++) {
       const each = await openTls(`127.0.0.${at + 1}`);
       each.own?.prove(`caller ${at}`);
       callers.push(each);
     }
-    await isGone(await open('127.0.0.50'));
+    const [first, ...later] = await many(2, () => open('127.0.0.50'));
+    const stranger = await open('127.0.0.51');
+    await isGone(first as Socket);
     expect(refused).toEqual(['connections 127.0.0.50']);
-    // Idle, they do, the longest idle one first.
+    expect([stranger, ...later, ...callers.map(({ socket }) => socket)].map(({ closed }) => closed)).toEqual(
+      Array(16).fill(false),
+    );
+  });
+
+  test('four callers do not hold all places: of who has the most, the longest idle one gives way to another caller', async () => {
+    const { openTls, raw, refused } = await serve(64);
+    const busy = [];
+    for (let at = 0; at < 56; at++) {
+      const each = await openTls(`127.0.0.${at + 1}`);
+      each.own?.prove(`caller ${at % 4}`);
+      busy.push(each);
+    }
     raw.sweep();
-    later(60_000);
-    const stranger = await open('127.0.0.50');
-    await isGone(callers[0]?.socket as Socket);
-    expect([stranger.closed, ...callers.slice(1).map(({ socket }) => socket.closed)]).toEqual(Array(16).fill(false));
+    const fifth = await openTls('127.0.0.99');
+    fifth.own?.prove('caller 5');
+    await isGone(busy[0]?.socket as Socket);
+    expect(refused).toEqual(['connections-of-caller 127.0.0.1']);
+    expect(busy.slice(1).filter(({ socket }) => socket.closed)).toEqual([]);
+    expect(fifth.socket.closed).toBe(false);
+  });
+
+  test('only a few are ended in their own way at a time, so that they hold few places more', async () => {
+    const { openTls } = await serve(16);
+    const told: number[] = [];
+    const open = [];
+    for (let at = 0; at < 15; at++) {
+      const each = await openTls(`127.0.0.${at + 1}`);
+      // It does not end.
+      each.own?.endWith(() => told.push(at));
+      open.push(each);
+    }
+    await isGone(open[1]?.socket as Socket);
+    expect(told).toEqual([0]);
   });
 
   test('when strangers have all their places, the network with the most gives way, not who has a few from one address', async () => {

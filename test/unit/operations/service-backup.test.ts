@@ -16,7 +16,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
-import { createBackup } from '../../../server/app/create-backup.ts';
+import { createBackup, readBackupReceipts } from '../../../server/app/create-backup.ts';
 import { backUpRootKey, verifyOffline } from '../../../server/app/offline.ts';
 import { differingLines, restoreBackup, verifyBackup } from '../../../server/app/restore-backup.ts';
 import { parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
@@ -88,6 +88,7 @@ const forge = async (
   name: string,
   change: (stored: DatabaseSync) => void | Promise<void>,
   configuration: string,
+  head: Partial<Awaited<ReturnType<typeof readBackupHead>>['preface']> = {},
 ): Promise<string> => {
   const { preface } = await readBackupHead(backup);
   const copy = at(`${name}.db`);
@@ -102,7 +103,7 @@ const forge = async (
   await writeBackup(
     core,
     at(name),
-    named,
+    { ...named, ...head },
     [{ id: recovery.id, publicKey: recovery.publicKey }],
     [
       { name: 'configuration', from: Buffer.from(configuration) },
@@ -244,6 +245,22 @@ describe.runIf(onDisk)('of a service that is stopped', () => {
     // Of its configuration nothing is applied, and a terminal obeys none of it.
     expect(readFileSync(join(machine, 'dke.toml'), 'utf8')).toBe(toml);
     expect(differences).toEqual([['+ [snapshots]', '+ restore_second_person = false', '+ # \\u{1b}[2J']]);
+  });
+
+  test('BW: the receipts of a restore say what the database has, not what the head of a forged backup says', async () => {
+    const head = { records: 1, rootEpochs: [99] };
+    const forged = await forge('forged head', () => undefined, toml, head);
+    const machine = newMachine();
+    cpSync(at('stopped', 'dke-data', 'root.key'), join(machine, 'root.key'));
+    writeFileSync(join(machine, 'dke.toml'), `${toml}[root]\npath = "root.key"\n`);
+    await restoreBackup(forged, {
+      ...{ ...openingOf(undefined), rootBackup: undefined, differs: () => undefined, applyConfiguration: false },
+      ...{ configPath: join(machine, 'dke.toml'), workingDirectory: machine },
+    });
+    const { preface } = await readBackupHead(backup);
+    const receipt = readBackupReceipts(join(machine, 'dke-data')).at(-1);
+    expect(receipt?.records).toBeGreaterThanOrEqual(preface.records);
+    expect([receipt?.oldestRootEpoch, receipt?.rootEpoch]).toEqual([preface.rootEpochs[0], preface.rootEpochs.at(-1)]);
   });
 
   test('the configuration of a backup is applied only where that was asked for', async () => {

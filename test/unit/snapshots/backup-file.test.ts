@@ -1,6 +1,6 @@
 // The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
-import { appendFileSync, copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -17,6 +17,7 @@ import {
 } from '../../../server/base/recovery-key.ts';
 import { openRecoveryKeyFile } from '../../../server/cli/recovery-key-file.ts';
 import { backupClosingText } from '../../../server/domain/service-backup.ts';
+import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
 import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
 import {
   openBackupKey,
@@ -295,6 +296,22 @@ const writeStream = (name: string, stream: Buffer): void => {
   writeFileSync(at(name), Buffer.concat([head, preface, sealed]));
   for (const each of [own, key]) core.release(each);
 };
+test('a backup for more recovery keys than its head has room for is refused when it is made, and one for all that can be registered is read', async () => {
+  const write = (name: string, number: number) => {
+    const keys = Array.from({ length: number }, (_, id) => ({
+      ...publicOf(owner),
+      id: id.toString(16).padStart(16, '0'),
+    }));
+    return writeBackup(core, at(name), named, keys, [], service);
+  };
+  await write('many keys', mostRecoveryKeys);
+  expect((await readBackupHead(at('many keys'))).preface.recipients).toHaveLength(mostRecoveryKeys);
+  await expect(write('too many keys', 2 * mostRecoveryKeys)).rejects.toMatchObject({
+    ...{ code: 'conflict', hint: expect.stringContaining('dke recovery-key remove') },
+  });
+  expect(existsSync(at('too many keys'))).toBe(false);
+});
+
 test('any stream is read, or refused as damaged', async () => {
   writeStream('any', Buffer.from('{"bytes":2,"name":"node"}\nok'));
   expect((await read(at('any'))).get('node')?.toString()).toBe('ok');

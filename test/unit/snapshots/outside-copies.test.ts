@@ -1,11 +1,14 @@
 // Files that left the service, and open a key that is destroyed later: a backup of the whole service with one of the root key, and an exported snapshot.
 // The service knows them, so it does not call the key unrecoverable before an operator confirms that they are destroyed.
+import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createBackup } from '../../../server/app/create-backup.ts';
 import { backUpRootKey } from '../../../server/app/offline.ts';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { copyPlaces } from '../../../server/domain/copies.ts';
+import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
@@ -172,6 +175,38 @@ test('a file whose row was changed in the database counts as one that has every 
   await destroy();
   expect(await copies()).toMatchObject({ count: 1 });
   expect(await unrecoverableAt()).toBeNull();
+});
+
+test('a changed row among older files is named and does not count as destroyed; the others do', async () => {
+  const snapshotId = await hand.make(administrator.tenantId);
+  for (let count = 0; count < 3; count += 1) await take(snapshotId);
+  const [newest, changed, oldest] = await left();
+  await queryStored(opened.folder, "update outside_copies set actor_name = 'other' where id = ?", changed?.id ?? '');
+  await expect(confirm(changed?.id ?? '')).rejects.toMatchObject({
+    ...{ code: 'key-tampered', message: expect.stringContaining(changed?.id ?? ''), hint: expect.any(String) },
+  });
+  const answered = await confirm(newest?.id ?? '', true);
+  expect(answered.map(({ id, integrity, destroyedAt }) => [id, integrity, destroyedAt !== null])).toEqual([
+    [newest?.id, 'ok', true],
+    [changed?.id, 'tampered', false],
+    [oldest?.id, 'ok', true],
+  ]);
+});
+
+test('recovery keys are registered up to a number for which a backup and a snapshot have room', async () => {
+  const { recoveryKeys } = opened.operations;
+  const register = (number: number) =>
+    recoveryKeys.register(administrator, {
+      name: `safe ${number}`,
+      publicKey: formatRecoveryKey(createHash('sha256').update(String(number)).digest()),
+    });
+  for (let number = 1; number < mostRecoveryKeys; number += 1) await register(number);
+  await expect(register(mostRecoveryKeys)).rejects.toMatchObject({
+    ...{ code: 'conflict', hint: expect.stringContaining('dke recovery-key remove') },
+  });
+  expect((await opened.operations.snapshots.get(administrator, await hand.make(administrator.tenantId))).state).toBe(
+    'available',
+  );
 });
 
 // As long as it takes: nothing of it is there when the rows are compared next.

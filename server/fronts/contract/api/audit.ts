@@ -53,6 +53,10 @@ const sinkSchema = z
         'Records that it never receives: the retention of the request log removed them before the sink received them.',
     }),
     lostAt: moment.nullable(),
+    fork: z.strictObject({ record: z.int(), at: moment }).nullable().openapi({
+      description:
+        'Another history of the same log was found at the sink: the number of the first record that differs, and when.',
+    }),
     deliveredAt: moment.nullable().openapi({ description: 'Last delivery since the service started.' }),
     failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
   })

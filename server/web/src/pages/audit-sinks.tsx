@@ -29,6 +29,17 @@ const SinkState = ({ sink }: { sink: AuditSink }) => {
         </span>
       </span>
     );
+  if (sink.fork !== null)
+    return (
+      <span className="flex flex-col items-start gap-1">
+        <Badge tone="danger" icon="warning">
+          Forked
+        </Badge>
+        <span className="text-xs wrap-anywhere">
+          Another history from record {sink.fork.record}, found at <Time value={sink.fork.at} />
+        </span>
+      </span>
+    );
   return sink.lag > 0 ? (
     <Badge tone="warn" icon="clock">
       Catching up

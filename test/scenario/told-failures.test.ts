@@ -1,0 +1,109 @@
+// What the system refuses is reported in one line, with what to do, and never as a stack: by `dke` and by the server.
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { StartError, toldError } from '../../server/base/start-error.ts';
+import { exitCodes } from '../../server/cli/exit-codes.ts';
+import { commandPath } from '../support/command.ts';
+import { programAt } from '../support/program.ts';
+import { root } from '../support/sources.ts';
+
+const other = 65_534;
+/** Whether another user can run these programs: only root starts one, and the folders above may be closed. */
+const isRoot = process.getuid?.() === 0;
+const hasOther =
+  isRoot && spawnSync(process.execPath, [commandPath, '--version'], { uid: other, gid: other, cwd: '/' }).status === 0;
+if (!hasOther)
+  console.log(`not as another user: ${isRoot ? 'it cannot read the programs' : 'only root can start one'}`);
+const serverPath = programAt('server/main.js', 'server/main.ts');
+let folder: string;
+let closed: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'dke-told-'));
+  chmodSync(folder, 0o755);
+  closed = join(folder, 'dke.toml');
+  writeFileSync(closed, '', { mode: 0o600 });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const run = (program: string, args: readonly string[], more: Parameters<typeof spawnSync>[2] = {}) => {
+  const { status, stderr } = spawnSync(process.execPath, [program, ...args], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: folder },
+    ...more,
+  });
+  return { status, said: String(stderr).trimEnd().split('\n') };
+};
+
+test.each([['--help'], ['--version'], ['key', '--help']])('the output of dke %s on a full disk', (...args) => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    expect(run(commandPath, args, { stdio: ['ignore', full, 'pipe'] })).toEqual({
+      status: exitCodes.permission,
+      said: ['dke: standard output: the disk is full: make space, then run it again (ENOSPC)'],
+    });
+    // And where not even that can be said, the exit code says it.
+    expect(run(commandPath, args, { stdio: ['ignore', full, full] }).status).toBe(exitCodes.permission);
+  } finally {
+    closeSync(full);
+  }
+});
+
+describe.runIf(hasOther)('the configuration of another user', () => {
+  const why = 'permission denied: run it as the user whose file this is (EACCES)';
+  test.each([
+    ['dke verify', commandPath, ['verify'], 'dke'],
+    ['dke backup create', commandPath, ['backup', 'create', '--out', 'backup'], 'dke'],
+    ['the server', serverPath, [], 'dke server'],
+  ] as const)('%s', (_name, program, args, speaker) => {
+    chmodSync(folder, 0o700);
+    try {
+      expect(run(program, [...args, '--config', closed], { uid: other, gid: other, cwd: '/' })).toEqual({
+        status: exitCodes.permission,
+        said: [`${speaker}: ${closed}: ${why}`],
+      });
+    } finally {
+      chmodSync(folder, 0o755);
+    }
+  });
+});
+
+test('Ctrl-C at a question changes nothing, and says so', async () => {
+  const output = pathToFileURL(join(root, 'server/cli/output.ts')).href;
+  const program = join(folder, 'ask.ts');
+  writeFileSync(
+    program,
+    `import { confirm } from ${JSON.stringify(output)};\nawait confirm('The key goes.', 'name\\u202e', undefined).catch((error: Error) => console.log(error.name, error.message));\n`,
+  );
+  const terminal = spawn('script', ['-qec', `${process.execPath} ${program}`, '/dev/null'], { stdio: 'pipe' });
+  let shown = '';
+  for await (const chunk of terminal.stdout.setEncoding('utf8')) {
+    const isAsked = shown.includes('to continue: ');
+    shown += String(chunk);
+    if (!isAsked && shown.includes('to continue: ')) terminal.stdin.write('\u0003');
+  }
+  terminal.stdin.end();
+  expect(shown).toContain('Type name\\u{202e} to continue: ');
+  expect(shown).toContain('CommandError stopped at the question: nothing was changed');
+});
+
+test('a fault of ours is one line, and DKE_DEBUG=1 shows where', () => {
+  const fault = new TypeError('x is not a function\n    second line');
+  expect(toldError(fault)).toMatchObject({
+    class: 'internal',
+    message: 'unexpected: x is not a function; report it with what DKE_DEBUG=1 in the environment shows',
+  });
+  process.env.DKE_DEBUG = '1';
+  try {
+    expect(toldError(fault).message).toContain('told-failures.test.ts');
+  } finally {
+    delete process.env.DKE_DEBUG;
+  }
+  const known = new StartError('store', 'x');
+  expect(toldError(known)).toBe(known);
+  expect(toldError('text')).toMatchObject({ class: 'internal', message: expect.stringContaining('unexpected: text') });
+});
