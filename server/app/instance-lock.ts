@@ -1,6 +1,7 @@
 // Two servers with copies of one data directory on one host: the second does not start. The data directory has a random value, which a copy has too. Its hash
-// is the name of an abstract socket, which goes with the process. The name can be seen by other users of the host, so that one of them can take it: only who
-// has the value answers the question for it, and who does not answer keeps nothing from starting.
+// is the name of an abstract socket, which goes with the process. The name can be seen by other users of the host while a service has it, so that one of them
+// can take it later: then the next name is used, which was never seen. Only who has the value answers the question for a name, and who does not answer
+// keeps nothing from starting.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -44,40 +45,68 @@ const listen = (name: string, value: string): Promise<Server | undefined> =>
     });
   });
 
-/** Whether the process that has the name has the value as well. */
-const isAnswered = (name: string, value: string): Promise<boolean> =>
+/** Who has the name: a process with the value, another one, or none. */
+const ask = (name: string, value: string): Promise<'copy' | 'other' | 'none'> =>
   new Promise((resolve) => {
     const question = randomBytes(bytes);
     let answer = '';
     const socket = connect(name, () => void socket.write(question));
-    const end = (): void => {
+    const end = (error?: Error): void => {
       clearTimeout(late);
       socket.destroy();
-      resolve(answer === digest('answer', value, question.toString('hex')));
+      const isNone = (error as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
+      if (isNone) resolve('none');
+      else resolve(answer === digest('answer', value, question.toString('hex')) ? 'copy' : 'other');
     };
-    const late = setTimeout(end, answerMs);
+    const late = setTimeout(() => end(), answerMs);
     socket.setEncoding('latin1').on('data', (text: string) => {
       answer = (answer + text).slice(0, 2 * bytes + 1);
     });
-    socket.on('error', end).on('end', end);
+    socket.on('error', end).on('end', () => end());
   });
 
-/** Answers what releases it; undefined: another server of this host has the value. */
+/** A name is seen only while a service has it: who takes one after each start needs so many starts. */
+const mostNames = 16;
+
+/**
+ * Answers what releases it; undefined: another server of this host has the value. Each has the first name that is free, and asks who has any of the
+ * others, so that who takes the names that were seen before still hides no copy.
+ */
 export const lockInstance = async (path: string, log: Log): Promise<(() => Promise<void>) | undefined> => {
   const value = readValue(path);
-  const name = `\0dke-${digest('name', value).slice(0, 40)}`;
-  const server = await listen(name, value);
-  if (server !== undefined)
-    return () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-      });
-  if (await isAnswered(name, value)) return undefined;
-  log.warn(
-    'another process of this host has the name of this instance and does not answer: copies of the data directory are not noticed',
-    {
-      path,
-    },
-  );
-  return () => Promise.resolve();
+  let own: Server | undefined;
+  const release = async (): Promise<void> => {
+    await new Promise<void>((resolve) => {
+      if (own === undefined) resolve();
+      else own.close(() => resolve());
+    });
+  };
+  let taken = 0;
+  for (let at = 0; at < mostNames; at += 1) {
+    const name = `\0dke-${digest('name', value, ...(at === 0 ? [] : [String(at)])).slice(0, 40)}`;
+    const server = own === undefined ? await listen(name, value) : undefined;
+    if (server !== undefined) {
+      own = server;
+      continue;
+    }
+    const found = await ask(name, value);
+    if (found === 'copy') {
+      await release();
+      return undefined;
+    }
+    if (found === 'other') taken += 1;
+  }
+  if (taken > 0)
+    log.warn(
+      'another process of this host has a name of this instance and does not answer; other names are used to notice copies of the data directory',
+      { path, names: taken },
+    );
+  if (own === undefined)
+    log.error(
+      'other processes of this host have all names of this instance: copies of the data directory are not noticed',
+      {
+        path,
+      },
+    );
+  return release;
 };

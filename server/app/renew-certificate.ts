@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { core } from '../../addon/core.ts';
-import { putInPlace, writeDurably } from '../base/durable-files.ts';
+import { putInPlace, replaceFile } from '../base/durable-files.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { summaryOf } from '../native/served-certificates.ts';
@@ -46,7 +46,7 @@ export const createNextCertificate = (config: Config): RenewedCertificate => {
   rmSync(nextKey, { force: true });
   const names = [...config.server.publicNames];
   const pem = core.createSelfSignedCertificate({ keyPath: nextKey, names, days: ownCertificateDays });
-  writeDurably(next, pem, { mode: 0o644, flag: 'wx' });
+  replaceFile(next, pem, 0o644);
   return describe(next);
 };
 

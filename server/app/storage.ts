@@ -1,10 +1,11 @@
 // The data directory and the database of a service: found, checked and opened, in an order that writes nothing before what is there was recognised.
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
 import { localDisk } from '../base/disk-files.ts';
+import { replaceFile } from '../base/durable-files.ts';
 import type { Emitter } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -76,12 +77,12 @@ const checkRootFolder = (rootPath: string): void => {
 
 const inUseSetting = 'begun';
 
-/** The node's id: made at the first start, and its own forever. A copy of the data directory is another node: without this file. */
-const readNodeId = (path: string, make: () => string): string => {
+/** The node's id: made at the first start, and its own forever, after a power failure, too. A copy of the data directory is another node: without this file. */
+export const readNodeId = (path: string, make: () => string): string => {
   const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(known)) return known;
   const id = make();
-  writeFileSync(path, `${id}\n`, { mode: 0o600 });
+  replaceFile(path, `${id}\n`);
   return id;
 };
 

@@ -54,9 +54,14 @@ export interface Factor {
 /** Names that look alike to people are one name (Unicode's compatibility form, no case). */
 export const foldUserName = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first. */
+/**
+ * 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first, and nothing that is not seen:
+ * no joiner or selector either.
+ */
 export const isUserName = (name: string): boolean =>
-  /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name) && !isDeceptive(name);
+  /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]{0,63}$/u.test(name) &&
+  !/\p{Default_Ignorable_Code_Point}/u.test(name) &&
+  !isDeceptive(name);
 
 export const isEmail = (text: string): boolean => text.length <= 254 && /^[^\s@]{1,64}@[^\s@]+$/u.test(text);
 

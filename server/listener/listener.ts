@@ -41,6 +41,8 @@ const mostStreams = 128;
 /** How long an answer over HTTP/2 may wait for its reader, in steps of the time of a request. */
 const mostUnreadSteps = 6;
 const lingerMs = 1_000;
+/** Requests over HTTP/1 that a connection may send before it has the answers to those before them. */
+const mostWaiting = 100;
 
 /** PEM texts. The first pair answers those who name no name, or one that no certificate has. */
 export interface TlsMaterial {
@@ -149,11 +151,36 @@ const createHttp1Handlers = (
   isDraining: () => boolean,
 ) => {
   const keepShape = createShapes();
+  /** Requests of a connection that wait for the answers before them. */
+  const waiting = new WeakMap<object, number>();
   const handleHttp1 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     // Its outcome could not be reported.
     if (connections.isEnding(incoming.socket)) return;
+    const before = newest.of(incoming.socket)?.last;
     newest.add(incoming.socket, outgoing);
     keepShape(outgoing);
+    if (before === undefined || before.writableFinished || before.closed) begin(incoming, outgoing);
+    else beginAfter(before, incoming, outgoing);
+  };
+  /**
+   * Who sends requests without waiting for answers, and reads none, would otherwise let a thousand answers be made for 64 KiB
+   * of requests: the next answer is made when the one before has been sent.
+   */
+  const beginAfter = (before: ServerResponse, incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const { socket } = incoming;
+    const count = waiting.get(socket) ?? 0;
+    // What is behind too many is not answered: the last answer ends the connection.
+    if (count > mostWaiting) return;
+    waiting.set(socket, count + 1);
+    if (count === mostWaiting) socket.pause();
+    before.once('close', () => {
+      if (count === mostWaiting) connections.end(socket);
+      if (socket.destroyed || connections.isEnding(socket)) return;
+      if ((waiting.get(socket) ?? 0) <= mostWaiting) waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      begin(incoming, outgoing);
+    });
+  };
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const objection = objectionToHttp1(incoming);
     if (objection !== undefined) {
       refuse(incoming, outgoing, objection);

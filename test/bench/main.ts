@@ -10,9 +10,11 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureAgainst } from './against.ts';
+import { chaosText, measureChaos } from './chaos.ts';
 import { controlText, listsText, measureControl, measureLists } from './console.ts';
 import { delaysText, measureDelays } from './delays.ts';
 import { type DerbyFigure, measureDerby } from './derby.ts';
+import { destroysText, measureDestroys } from './destroys.ts';
 import { erasureRecords, erasureWaitsText, measureErasureWaits } from './erasure.ts';
 import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type IdleFigures, type MariadbFigure, measureMariadb, theirName, transactionsToRecover } from './mariadb.ts';
@@ -202,6 +204,20 @@ try {
     const figures = await measureNodes();
     report[nodesTitle] = figures;
     xksTexts.push(`${nodesTitle}\n${nodesText(figures)}`);
+  }
+  const destroysTitle = '500 destructions beside 1,000 uses a second on three and five nodes';
+  if (destroysTitle.includes(values.only)) {
+    say(`measuring ${destroysTitle}`);
+    const figures = await measureDestroys();
+    report[destroysTitle] = figures;
+    xksTexts.push(destroysText(figures));
+  }
+  const chaosTitle = 'chaos: attacks one after the other beside 1,800 calls a second';
+  if (chaosTitle.includes(values.only)) {
+    say(`measuring ${chaosTitle}`);
+    const figures = await measureChaos();
+    report[chaosTitle] = figures;
+    xksTexts.push(chaosText(figures));
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';

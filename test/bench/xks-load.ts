@@ -1,6 +1,7 @@
 // One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, independent of the answers. The latency
 // counts from the scheduled time, so that a server that stalls still gets the requests of that time. A process
-// of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes.
+// of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes. Until the end of its standard input,
+// it shares the CPU: then a request can be late by a millisecond.
 //
 // `node xks-load.ts <job as JSON>` prints a LoadReport as JSON.
 
@@ -14,7 +15,8 @@ export interface LoadJob {
   readonly connections: number;
   /** 0: each connection is opened, makes one request and is kept until the process is stopped. */
   readonly perSecond: number;
-  readonly seconds: number;
+  /** null: until the end of the standard input; then every answer is waited for. */
+  readonly seconds: number | null;
   /** Whether a request waits for a connection when all are busy. Otherwise it is not sent. */
   readonly waits: boolean;
   /** Requests whose answers are not counted: the service and its code are warm after them. */
@@ -27,6 +29,8 @@ export interface LoadReport {
   readonly refused: number;
   /** Other answers than 200 and 429, and broken connections. */
   readonly failed: number;
+  /** Their statuses, or what became of the connection. */
+  readonly failures: readonly string[];
   /** Found no connection free. */
   readonly notSent: number;
   /** Not answered within two seconds after the last was sent. */
@@ -63,7 +67,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
   const refusedAfter: number[] = [];
   let countFrom = Number.POSITIVE_INFINITY;
   let sent = 0;
-  let failed = 0;
+  const failures: string[] = [];
   let underWay = 0;
 
   const free: Connection[] = [];
@@ -77,7 +81,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     const took = performance.now() - due;
     if (status === '200') taken.push(took);
     else if (status === '429') refusedAfter.push(took);
-    else failed += 1;
+    else failures.push(status);
   };
   const open = (): Promise<Connection> =>
     new Promise((resolve, reject) => {
@@ -94,7 +98,7 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
       socket.on('close', () => {
         if (connection.due === undefined) return;
         connection.due = undefined;
-        failed += 1;
+        failures.push(`closed: ${socket.errored?.message ?? 'no error'}`);
         underWay -= 1;
       });
       socket.on('data', (part: Buffer) => {
@@ -112,19 +116,22 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
   const send = (connection: Connection, due: number): void => {
     // Otherwise nothing would show that it gets no answer.
     if (connection.socket.destroyed) {
-      failed += 1;
+      failures.push(`closed before: ${connection.socket.errored?.message ?? 'no error'}`);
       return;
     }
     connection.due = due;
     underWay += 1;
     connection.socket.write(request);
   };
-  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const isOpen = job.seconds === null;
+  let isOver = false;
+  if (isOpen) process.stdin.resume().once('end', () => (isOver = true));
+  const turn = (): Promise<void> => new Promise((resolve) => (isOpen ? setTimeout(resolve, 1) : setImmediate(resolve)));
   const connections: Connection[] = [];
   for (let at = 0; at < job.connections; at += 1) {
     const connection = await open();
     connections.push(connection);
-    if (job.perSecond > 0) continue;
+    if (job.perSecond > 0 && !isOpen) continue;
     // At once: a connection without requests is closed after some seconds, sooner than the last of many is open.
     send(connection, 0);
     while (underWay > 0) await turn();
@@ -137,14 +144,16 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     process.exit(0);
   }
 
+  if (isOpen) process.stdout.write('begun\n');
   const startedAt = performance.now();
   countFrom = startedAt + job.warmUpSeconds * 1000;
-  const whole = Math.floor(job.perSecond * (job.warmUpSeconds + job.seconds));
+  const whole =
+    job.seconds === null ? Number.POSITIVE_INFINITY : Math.floor(job.perSecond * (job.warmUpSeconds + job.seconds));
   const waiting: number[] = [];
   let notSent = 0;
   free.length = 0;
   free.push(...connections);
-  for (let next = 0; next < whole; ) {
+  for (let next = 0; next < whole && !isOver; ) {
     const now = performance.now();
     for (; next < whole; next += 1) {
       const due = startedAt + (next * 1000) / job.perSecond;
@@ -164,7 +173,8 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     waiting.splice(0, at);
     await turn();
   }
-  const until = performance.now() + graceMs;
+  const seconds = (performance.now() - countFrom) / 1000;
+  const until = isOpen ? Number.POSITIVE_INFINITY : performance.now() + graceMs;
   while (underWay > 0 && performance.now() < until) await turn();
   for (const { socket } of connections) socket.destroy();
   const good = Float64Array.from(taken).sort();
@@ -172,10 +182,11 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     sent,
     answered: taken.length,
     refused: refusedAfter.length,
-    failed,
+    failed: failures.length,
+    failures: failures.slice(0, 20),
     notSent: notSent + waiting.length,
-    unanswered: sent - taken.length - refusedAfter.length - failed,
-    seconds: job.seconds,
+    unanswered: sent - taken.length - refusedAfter.length - failures.length,
+    seconds: job.seconds ?? seconds,
     p50Ms: quantile(good, 0.5),
     p99Ms: quantile(good, 0.99),
     p999Ms: quantile(good, 0.999),

@@ -240,7 +240,7 @@ export interface PacedFigure extends LoadReport {
 }
 const warmUpSeconds = 2;
 
-type Pace = Pick<LoadJob, 'perSecond' | 'connections' | 'seconds'> & Partial<Pick<LoadJob, 'waits'>>;
+type Pace = Pick<LoadJob, 'perSecond' | 'connections'> & { readonly seconds: number; readonly waits?: boolean };
 
 const paceAt = async (
   target: Target,

@@ -121,6 +121,10 @@ describe.each(['sqlite', 'postgresql'] as const satisfies Dialect[])('on %s', (d
         expect((await operations.tde.readValue(caller, facts.dataHandle)).toString()).toBe('kept');
       };
       await opens();
+      // How many keys are erased from the files of its snapshots is under the codes of their rows.
+      if (dialect === 'sqlite')
+        for (const { erased } of await queryStored(own, "select erased from snapshots where state = 'available'"))
+          expect(erased).toBe(0);
       // Its hash is another one now: the snapshot of that version, restored, changes nothing of it.
       await operations.tde.authenticate(login);
       const restore = async (id: string, newTenant: string | null) => {

@@ -26,3 +26,49 @@ test('each write at a place looks how many bytes were taken', () => {
   );
   expect(found).toEqual(['server/base/durable-files.ts']);
 });
+
+/** What writes durably, and the test that lets the power fail at each of its writes. */
+const crashTests: Readonly<Record<string, string>> = {
+  'server/app/backup-requests.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/certificates.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/create-backup.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/instance-lock.ts': 'test/unit/base/crash-writes.test.ts',
+  // `dke store migrate`, before anything uses the copy; the record of a restore: the test of its file.
+  'server/app/offline.ts': 'test/unit/store/node-state-crash.test.ts',
+  'server/app/renew-certificate.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/app/restore-backup.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/restore-journal.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/app/storage.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/base/disk-files.ts': 'test/scenario/struck-server.test.ts',
+  'server/cli/files.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/cli/own-file.ts': 'test/unit/base/crash-writes.test.ts',
+  // A token that was not written is printed; a start that is cut off there makes another one.
+  'server/main.ts': 'test/scenario/struck-server.test.ts',
+  'server/roots/files.ts': 'test/scenario/struck-server.test.ts',
+  'server/roots/receipts.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/roots/wrapped-file.ts': 'test/unit/roots/cut-off.test.ts',
+  'server/sinks/file.ts': 'test/unit/base/crash-writes.test.ts',
+  'server/snapshots/archive.ts': 'test/scenario/struck-server.test.ts',
+  'server/snapshots/backup-file.ts': 'test/unit/operations/service-backup.test.ts',
+  'server/store/node-state.ts': 'test/unit/store/node-state-crash.test.ts',
+  'server/store/sqlite/engine.ts': 'test/scenario/struck-server.test.ts',
+  'server/store/sqlite/own-file.ts': 'test/unit/base/crash-writes.test.ts',
+};
+
+test('each durable write has a test of a crash at it', () => {
+  const writes = /\b(replaceFile|writeDurably|putInPlace(Soon)?|removeDurably|fsyncSync|fdatasync|datasync|sync)\(/;
+  const found = files(['server'], '.ts').filter((path) => {
+    const text = withoutComments(read(path));
+    return (
+      !['server/base/durable-files.ts', 'server/log-file.ts'].includes(path) &&
+      !path.startsWith('server/web/') &&
+      /durable-files|node:fs/.test(text) &&
+      writes.test(text)
+    );
+  });
+  expect(found).toEqual(Object.keys(crashTests));
+  const without = [...new Set(Object.values(crashTests))].filter(
+    (path) => !/crashPoints\(|struck|a crash|cut off/.test(read(path)),
+  );
+  expect(without).toEqual([]);
+});

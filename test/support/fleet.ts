@@ -122,6 +122,8 @@ export const startFleet = async (
     readonly direct?: boolean;
     /** `name=value` of postgresql.conf. */
     readonly settings?: readonly string[];
+    /** Makes the database, and the role that the nodes have. */
+    readonly prepare?: (postgres: PostgresServer) => PostgresPlace;
   } = {},
 ): Promise<TestFleet> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
@@ -129,7 +131,7 @@ export const startFleet = async (
     environment: options.databaseEnvironment ?? {},
     settings: options.settings ?? [],
   });
-  const place = postgres.createDatabase('dke');
+  const place = (options.prepare ?? ((server) => server.createDatabase('dke')))(postgres);
   const relay = await openDatabaseRelay(postgres.socket);
   const balancer = await startBalancer();
   const members: (FleetMember & { server: ServerProcess; api: ConsoleApi })[] = [];
@@ -161,7 +163,7 @@ export const startFleet = async (
       const { host: databaseHost, port: databasePort } = options.relay === true ? relay : { host, port: place.port };
       const toml =
         `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
-        `host = "${databaseHost}"\nport = ${databasePort}\ndatabase = "${place.database}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
+        `host = "${databaseHost}"\nport = ${databasePort}\ndatabase = "${place.database}"\nuser = "${place.user}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
       const start = (port?: number): Promise<ServerProcess> =>
         startServerProcess({
           folder: own,

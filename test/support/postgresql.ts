@@ -1,10 +1,11 @@
 // PostgreSQL as Debian installs it (15, or what the release has), for tests that run servers of their own.
 import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { type Daemon, startDaemon } from './daemon.ts';
+import type { IssuedCertificate } from './authority.ts';
+import { type Daemon, freePort, startDaemon } from './daemon.ts';
 import { quickFolder, runFolder } from './quick-folder.ts';
 
 const releases = existsSync('/usr/lib/postgresql')
@@ -42,6 +43,10 @@ export interface PostgresServer {
   keepState(): Promise<void>;
   /** As a standby that had not received what came after the state that was kept, and takes over: connections are lost. */
   failOver(): Promise<void>;
+  /** Of a server with `tls`: it is also at this port of 127.0.0.1. */
+  readonly port: number;
+  /** Of such a server: new connections get this certificate. */
+  present(tls: IssuedCertificate): void;
   /** Its socket, for a relay. */
   readonly socket: string;
   /** A standby of this server (pg_basebackup), which receives what it stores from `from`: this server's socket, or a relay in front of it. */
@@ -96,12 +101,14 @@ export const startPostgres = async ({
   connections = 60,
   environment = {},
   settings = [],
+  tls,
   make,
 }: {
   readonly connections?: number;
   readonly environment?: NodeJS.ProcessEnv;
   /** `name=value` of postgresql.conf. */
   readonly settings?: readonly string[];
+  readonly tls?: IssuedCertificate;
   /** Makes the data directory, instead of initdb. */
   readonly make?: (data: string, as: ExecFileOptions) => Promise<void>;
 } = {}): Promise<PostgresServer> => {
@@ -119,6 +126,27 @@ export const startPostgres = async ({
   const kept = join(folder, 'kept');
   if (make !== undefined) await make(data, as);
   else makeCluster(data, as);
+  const port = tls === undefined ? 5432 : await freePort();
+  const present = (pair: IssuedCertificate): void => {
+    for (const [from, name] of [
+      [pair.certificate, 'server.crt'],
+      [pair.key, 'server.key'],
+    ] as const) {
+      const path = join(folder, name);
+      rmSync(path, { force: true });
+      copyFileSync(from, path);
+      chmodSync(path, 0o600);
+      if (user !== undefined) chownSync(path, user.uid, user.gid);
+    }
+  };
+  if (tls !== undefined) present(tls);
+  const own =
+    tls === undefined
+      ? ['listen_addresses=']
+      : [
+          ...['listen_addresses=127.0.0.1', `port=${port}`, 'ssl=on'],
+          ...[`ssl_cert_file=${join(folder, 'server.crt')}`, `ssl_key_file=${join(folder, 'server.key')}`],
+        ];
   let daemon: Daemon | undefined;
   const start = async (): Promise<void> => {
     daemon = await startDaemon(
@@ -129,12 +157,10 @@ export const startPostgres = async ({
         '-k',
         folder,
         '-c',
-        'listen_addresses=',
-        '-c',
         `max_connections=${connections}`,
         '-c',
         'shared_buffers=16MB',
-        ...settings.flatMap((setting) => ['-c', setting]),
+        ...[...own, ...settings].flatMap((setting) => ['-c', setting]),
       ],
       { folder, environment, ready: /ready to accept (read-only )?connections/, ...(user ?? {}) },
     );
@@ -147,7 +173,24 @@ export const startPostgres = async ({
   const run = (database: string, sql: string): string =>
     execFileSync(
       join(postgresqlPrograms, 'psql'),
-      ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-h', folder, '-U', 'dke', '-d', database, '-c', sql],
+      [
+        '-X',
+        '-q',
+        '-A',
+        '-t',
+        '-v',
+        'ON_ERROR_STOP=1',
+        '-h',
+        folder,
+        '-p',
+        String(port),
+        '-U',
+        'dke',
+        '-d',
+        database,
+        '-c',
+        sql,
+      ],
       as,
     )
       .toString()
@@ -156,7 +199,7 @@ export const startPostgres = async ({
   return {
     createDatabase: (name) => {
       run('postgres', `create database ${name} template template0`);
-      return { host: folder, port: 5432, user: 'dke', database: name };
+      return { host: folder, port, user: 'dke', database: name };
     },
     run,
     hold: (database, sql) => {
@@ -190,7 +233,12 @@ export const startPostgres = async ({
       execFileSync('cp', ['-a', kept, data]);
       await start();
     },
-    socket: join(folder, '.s.PGSQL.5432'),
+    port,
+    present: (pair) => {
+      present(pair);
+      run('postgres', 'select pg_reload_conf()');
+    },
+    socket: join(folder, `.s.PGSQL.${port}`),
     standby: ({ name = 'standby', slot, from = { host: folder, port: 5432 } } = {}) =>
       startPostgres({
         connections,

@@ -106,10 +106,11 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       }
   };
   // Before `authenticate`: this is all that is open to callers without a credential.
-  let document: string | undefined;
+  /** Encoded once: answers that wait for their readers share it. */
+  let document: Uint8Array<ArrayBuffer> | undefined;
   app.get('/openapi.json', () => {
-    document ??= options.document();
-    return json(document, 200);
+    document ??= new TextEncoder().encode(options.document());
+    return new Response(document, { headers: { 'content-type': 'application/json' } });
   });
   bindAll(({ needs }) => needs === 'sign-in');
   app.use('*', async function authenticate(context, next) {

@@ -187,6 +187,43 @@ test('a connection ends when its peer takes less than 64 KiB of an answer in a m
   await isGone(socket);
 });
 
+test('of requests that are sent without waiting, the next one is begun when the answer before has been sent', async () => {
+  const begun: string[] = [];
+  const listener = createListener({
+    ...{ tls: { pairs: [pair], clientAuthorities: undefined }, maxConnections: 16, trustedProxies: [] },
+    handle: ({ url = '' }, outgoing) => {
+      begun.push(url);
+      outgoing.end(Buffer.alloc(url === '/large' ? 32 << 20 : 1));
+    },
+  });
+  ends.push(() => listener.close(0));
+  const port = await listener.listen('127.0.0.1', 0);
+  const open = async () => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+    socket.on('error', () => undefined);
+    ends.push(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    return socket.pause();
+  };
+  const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: here\r\n\r\n`;
+  const unread = await open();
+  unread.write(request('/large') + request('/second') + request('/third'));
+  await until(() => begun.length > 0);
+  // Another connection shows that the service had time for them.
+  const other = await open();
+  for (const path of ['/a', '/b', '/c']) {
+    other.write(request(path));
+    other.resume();
+    await until(() => begun.includes(path));
+  }
+  expect(begun).toEqual(['/large', '/a', '/b', '/c']);
+  unread.resume();
+  await until(() => begun.includes('/third'));
+  const many = await open();
+  many.write(request('/large') + request('/too many').replace(' many', '').repeat(200));
+  await isGone(many);
+});
+
 test('over HTTP/2, an answer that takes longer than a request may take to come is sent, as over HTTP/1', async () => {
   const requestMs = 50;
   const listener = createListener({

@@ -86,10 +86,18 @@ test.runIf(onSqlite('a copy of the embedded database'))(
     await new Promise<void>((resolve) => {
       other.listen(`\0dke-${name}`, resolve);
     });
-    undo.push(() => new Promise((resolve) => other.close(resolve)));
+    undo.push(() => new Promise((resolve) => other.close(() => resolve(undefined))));
     const copy = await open({ folder });
     expect(copy.complaints.map(({ message }) => message)).toContainEqual(
-      expect.stringContaining('does not answer: copies of the data directory are not noticed'),
+      expect.stringContaining('does not answer; other names are used to notice copies'),
     );
+    // Another copy is noticed all the same, also when the name is free again.
+    const third = folderOf('third');
+    cpSync(join(folder, 'dke-data'), join(third, 'dke-data'), { recursive: true });
+    chmodSync(join(third, 'dke-data'), 0o700);
+    for (const isTaken of [true, false]) {
+      if (!isTaken) await new Promise((resolve) => other.close(resolve));
+      await expect(openTestService({ folder: third })).rejects.toThrow('another server of this host runs with a copy');
+    }
   },
 );

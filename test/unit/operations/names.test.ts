@@ -3,14 +3,21 @@ import { expect, test } from 'vitest';
 import { isUserName } from '../../../server/domain/user.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';
 
-test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', 'می‌خواهم', '❤️', '-', 'a'.repeat(128)])('%s is a name', (name) => {
-  expect(checkName(name)).toBe(name);
-});
+test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', '🏳️‍🌈', '1️⃣', 'می‌خواهم', '❤️', '-', 'a'.repeat(128)])(
+  '%s is a name',
+  (name) => {
+    expect(checkName(name)).toBe(name);
+  },
+);
 test.each([
   ['nothing', ''],
   ['a character without width', '\u200b'],
   ['a joiner alone', '\u200d'],
   ['a mark alone', '\u0301'],
+  ['a joiner after a letter that joins with nothing', 'prod\u200d'],
+  ['a selector after a letter without variants', 'prod\ufe0f2'],
+  ['two selectors', '\u2764\ufe0f\ufe0f'],
+  ['a non-joiner at its beginning', '\u200cprod'],
   ['a soft hyphen in it', 'pass\u00adword'],
   ['text that runs backwards', 'abc\u202edef'],
   ['an isolate', '\u2066abc\u2069'],
@@ -30,5 +37,8 @@ test.each([
 });
 
 test('a user name has no letter that is not seen', () => {
-  expect(['ada', '\u3164', 'ada\u3164', 'ada\u115f'].filter(isUserName)).toEqual(['ada']);
+  const unseen = ['\u3164', '\u115f', '\ufe0f', '\u{e0100}', '\u200c', '\u200d', '\u180b'];
+  expect(['ada', '\u3164', ...unseen.map((each) => `ada${each}`)].filter(isUserName)).toEqual(['ada']);
+  // Marks that are seen belong to the scripts.
+  expect(['मास्टर', 'e\u0301va'].filter(isUserName)).toHaveLength(2);
 });

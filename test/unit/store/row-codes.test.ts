@@ -1,5 +1,6 @@
 // The exact text under the authentication code of a row of each policy table: rows that are stored must stay valid, so its bytes never
 // change. A new table adds an entry; an existing entry is never edited.
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
 import recorded from './row-codes.json' with { type: 'json' };
@@ -46,6 +47,40 @@ test('null is a value in the layout that new rows have, and no two rows have one
   expect(code(limited, 1)).toBe(code(moved, 1));
   expect(integrity(limited, code(limited, 1))).toBe('ok');
   expect(integrity(moved, code(limited, 1))).toBe('tampered');
+});
+
+test('a column that came later is in no text of an earlier layout, and has no value in a row of one', () => {
+  const own = Object.fromEntries(policyColumns.tde_objects.map((column) => [column, null]));
+  const row = { ...own, id: 'one', rules: null, content: null, row_version: 7 };
+  const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2 | 3): string =>
+    authenticationCode((text) => text, 'tde_objects', of, layout);
+  const integrity = (of: Readonly<Record<string, unknown>>, mac: string): string =>
+    rowIntegrity((text) => text, 'tde_objects', { ...of, row_mac: mac });
+  const content = Buffer.from('sealed');
+  const digest = createHash('sha256').update(content).digest('hex');
+  const withValue = { ...row, content, content_digest: digest };
+  expect(code(withValue)).toContain('{"layout":3,"version":7}');
+  expect(code(withValue, 2)).toBe(code({ ...row, content }, 2));
+  for (const layout of [1, 2, 3] as const) expect(integrity({ ...row, content }, code(row, layout))).toBe('ok');
+  // A row of an earlier layout is not one that has a digest, nor the other way round.
+  for (const layout of [1, 2] as const) expect(integrity(withValue, code(row, layout))).toBe('tampered');
+  expect(integrity({ ...row, content }, code(withValue))).toBe('tampered');
+});
+
+test('a value beside the code is the one whose digest is under it; one that was not read says nothing', () => {
+  const own = Object.fromEntries(policyColumns.tde_objects.map((column) => [column, null]));
+  const content = Buffer.from('sealed');
+  const digest = createHash('sha256').update(content).digest('hex');
+  const row = { ...own, id: 'one', content_digest: digest, row_version: 7 };
+  const integrity = (of: Readonly<Record<string, unknown>>): string =>
+    rowIntegrity((text) => text, 'tde_objects', {
+      ...of,
+      row_mac: authenticationCode((text) => text, 'tde_objects', row),
+    });
+  expect(integrity({ ...row, content })).toBe('ok');
+  expect(integrity(row)).toBe('ok');
+  for (const other of [Buffer.from('older'), Buffer.alloc(0), null, 'sealed'])
+    expect(integrity({ ...row, content: other })).toBe('tampered');
 });
 
 test('the text is canonical JSON', () => {
