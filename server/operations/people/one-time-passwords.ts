@@ -78,8 +78,7 @@ export const createOneTimePasswords = (
           await sessions.requireLive(tx, caller.sessionId);
           const known = await tx.factors.list(user.id);
           // What was started before and never used gives its place up.
-          for (const each of known)
-            if (each.kind === 'totp' && each.confirmedAt === null) await removeFactor(tx, each);
+          for (const each of known) if (each.kind === 'totp' && each.confirmedAt === null) await removeFactor(tx, each);
           factors.requireRoom(known.filter(({ confirmedAt }) => confirmedAt !== null));
           await tx.factors.insert(factor);
           await tx.records.put(sealed);

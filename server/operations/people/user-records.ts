@@ -60,7 +60,10 @@ export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
   tx.sessions.removeOf({ kind: 'user', id }, null);
 
 /** With the secret of a one-time password. */
-export const removeFactor = async (tx: Repositories, { id, kind }: Pick<StoredFactor, 'id' | 'kind'>): Promise<void> => {
+export const removeFactor = async (
+  tx: Repositories,
+  { id, kind }: Pick<StoredFactor, 'id' | 'kind'>,
+): Promise<void> => {
   if (kind === 'totp') await tx.records.wipe(secretOf(id));
   await tx.factors.remove(id);
 };
