@@ -66,13 +66,16 @@ const toTarget = (restore: RunningRestore, table: TenantTable, row: SnapshotRow)
       if (typeof id === 'string') changed[column] = idHere(restore, id);
     }
   if (Object.hasOwn(row, 'tenant_id')) changed.tenant_id = restore.target.tenantId;
+  // The time of a destruction decides what erasure runs cover: a clock elsewhere, or who signs the file, moves none of it ahead here.
+  if (typeof row.destroyed_at === 'number') changed.destroyed_at = Math.min(row.destroyed_at, restore.endsAt);
   return changed;
 };
 
 /** What the tombstones here, and the file, say about the keys and objects of this batch. */
 export const findGone = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
-  const { gone, newIds, tx } = restore;
-  for (const { unitId, key, erasedAt } of materials) if (key === null) gone.set(unitId, erasedAt ?? 0);
+  const { gone, newIds, tx, endsAt } = restore;
+  for (const { unitId, key, erasedAt } of materials)
+    if (key === null) gone.set(unitId, Math.min(erasedAt ?? 0, endsAt));
   for (const table of ['keys', 'tde_objects'] as const) {
     const ids = (rows.get(table) ?? []).map(({ row }) => String(row.id));
     if (ids.length === 0) continue;

@@ -10,14 +10,15 @@ import type { RestoreRequest } from '../../../server/operations/snapshots/interf
 import { folderOfTest } from '../../support/folders.ts';
 import {
   administrator,
+  dataObject,
   masterKey,
   type OpenedService,
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
 import { errorOf } from '../../support/people.ts';
-import { answerOpening, handOf, type SnapshotHand } from '../../support/snapshots.ts';
-import { onSqlite } from '../../support/test-store.ts';
+import { answerOpening, handOf, handWith, type SnapshotHand } from '../../support/snapshots.ts';
+import { onSqlite, queryStored } from '../../support/test-store.ts';
 
 const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
 async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
@@ -231,3 +232,30 @@ test.runIf(onSqlite('a copy of the folder'))(
     expect(await errorOf(login(service))).toBe('unauthenticated');
   },
 );
+
+test('a destruction that the file says to be later than the restore moves no erasure run ahead', async () => {
+  const theirs = await login(forger);
+  const objects = [
+    await forger.operations.tde.generateKey(theirs, masterKey('later')),
+    await forger.operations.tde.createObject(theirs, dataObject('later'), Buffer.from('value')),
+  ];
+  const ahead = 1_000_000_000;
+  const { now } = Date;
+  try {
+    Date.now = () => now() + ahead;
+    for (const { handle } of objects) await forger.operations.tde.destroyObject(theirs, handle);
+  } finally {
+    Date.now = now;
+  }
+  const later = await handWith(forger, recovery).make(tenantId);
+  const service = await open(
+    `${settings}[snapshots]\ntrusted_signers = ["${forged.signer}"]\nrestore_second_person = false\n`,
+  );
+  const hand = await handOf(service, recovery);
+  await service.operations.snapshots.import(administrator, pieces(fileOf(forger, later)), forged.signer);
+  await hand.restore(later, { newTenant: 'moved' });
+  for (const table of ['keys', 'tde_objects'])
+    for (const { id } of objects)
+      for (const row of await queryStored(service.folder, `select destroyed_at as at from ${table} where id = ?`, id))
+        expect(Number(row.at)).toBeLessThan(now() + ahead / 2);
+});
