@@ -1,7 +1,8 @@
 // Files that are read and written piece by piece, on whatever disk they are (ports/foreign-disk.ts): here, or in the process of their disk
-// (app/disk-process.ts). A file is a number of this process: with the process, its open files end. Every step is short: what is written is
+// (app/disk-process.ts). A file is a number that only this process has given: with the process, its open files end. Every step is short: what is written is
 // synced as it comes, so that the last sync of a large file is not a long one.
 
+import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, readdir, statfs } from 'node:fs/promises';
 import type { DiskFile, ForeignDisk } from '../ports/foreign-disk.ts';
 import { wholeFiles, writeWhole } from './durable-files.ts';
@@ -12,7 +13,8 @@ interface OpenFile {
 }
 
 const files = new Map<number, OpenFile>();
-let opened = 0;
+/** Begins at random: what a process of the same disk that has ended has opened is no file of this one. */
+let opened = randomBytes(6).readUIntBE(0, 6);
 /** Written at most before they are synced: a slow disk takes them within the deadline of a step. */
 const mostUnsynced = 8 * 1024 ** 2;
 
