@@ -12,7 +12,7 @@ import type { Log } from '../ports/log.ts';
 
 const bytes = 32;
 const answerMs = 2_000;
-/** The answer for a name is no answer for another: who has taken one and asks the service that has the other learns nothing. */
+/** An answer is for one name: who has taken one, and asks the service that has another, learns nothing. */
 const digest = (...parts: readonly string[]): string =>
   createHash('sha256')
     .update(['dke instance', ...parts].join(' '))

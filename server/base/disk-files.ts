@@ -2,7 +2,6 @@
 // (app/disk-process.ts). A file is a number that only this process has given: with the process, its open files end. Every step is short: what is written is
 // synced as it comes, so that the last sync of a large file is not a long one.
 
-import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, readdir, statfs } from 'node:fs/promises';
 import type { DiskFile, ForeignDisk } from '../ports/foreign-disk.ts';
 import { wholeFiles, writeWhole } from './durable-files.ts';
@@ -13,8 +12,11 @@ interface OpenFile {
 }
 
 const files = new Map<number, OpenFile>();
-/** Begins at random: what a process of the same disk that has ended has opened is no file of this one. */
-let opened = randomBytes(6).readUIntBE(0, 6);
+/**
+ * Begins with the microseconds of the host's own time, more than an earlier process of the disk has counted: a file of that one
+ * is not taken for one of this process.
+ */
+let opened = Number(process.hrtime.bigint() / 1000n);
 /** Written at most before they are synced: a slow disk takes them within the deadline of a step. */
 const mostUnsynced = 8 * 1024 ** 2;
 

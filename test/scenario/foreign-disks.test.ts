@@ -77,7 +77,7 @@ test('a file is read and written piece by piece, and ends with the process of it
   await expect(file.read(0, 1)).rejects.toThrow('the file is not open');
 });
 
-test('a file of a process that has ended is no file of the next one', async () => {
+test('a file of a process that has ended is not taken for one of the next process', async () => {
   const made: ChildProcess[] = [];
   disks = createDisks(place('data'), 20_000, () => {
     const program = join(import.meta.dirname, '../../server/app/disk-process.ts');
