@@ -45,6 +45,8 @@ test('a call to a disk that hangs ends, those after it are refused, and the disk
     const all = await Promise.allSettled([short.files.read(path), short.files.read(path), short.files.exists(path)]);
     expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     expect((all[0] as PromiseRejectedResult).reason.message).toBe(`${folder} did not answer within 0.1 s`);
+    // Whatever was asked: a caller hears of the disk, and not of a fault of the service.
+    for (const each of all) expect((each as PromiseRejectedResult).reason).toMatchObject({ code: 'unavailable' });
   } finally {
     await short.close(0);
   }
