@@ -44,6 +44,8 @@ export interface StartOptions {
   readonly say: (line: string) => void;
   /** A new file for the first administrator token, which is then not printed: standard output may go to a log. */
   readonly tokenFile?: string | undefined;
+  /** When a stop begins: a process that is nothing but this server ends in time, whatever does not answer. */
+  readonly endInTime?: typeof endStopInTime;
 }
 
 /** A file has mode 600 and is on the disk when this returns. If it cannot be written, the token is printed: it is shown once. */
@@ -189,6 +191,7 @@ export const startServer = async ({
   ask,
   say,
   tokenFile,
+  endInTime,
 }: StartOptions): Promise<RunningServer> => {
   for (const { certificate, key } of [config.tls.main ?? [], config.tls.additional].flat()) {
     checkFile(certificate, 'public');
@@ -253,7 +256,7 @@ export const startServer = async ({
     service?.announceStop();
     if (service !== undefined && noticeMs > 0)
       await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
-    endStopInTime(config.server.drainSeconds * 1000, log);
+    endInTime?.(config.server.drainSeconds * 1000, log);
     await serving.close();
     const failure = await service?.stop().then(
       () => undefined,
@@ -343,6 +346,7 @@ export const runServer = async (options: {
       ask,
       say,
       tokenFile,
+      endInTime: endStopInTime,
     });
     if (stopAsked) void server.stop();
     const reason = await server.ended;

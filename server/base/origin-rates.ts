@@ -48,5 +48,8 @@ export const createOriginRates = (
 
 /** Of attempts to sign in, or to open a sealed service. */
 export const attemptRate = { burst: 20, everyMs: 3_000, what: 'sign-ins' } as const;
-/** Of health probes without a signature: balancers send them every few seconds, for each endpoint. */
-export const probeRate = { burst: 100, everyMs: 50, what: 'probes' } as const;
+/**
+ * Of health probes without a signature. A balancer sends its own and those of strangers from one
+ * address: what a stranger sends through it must not end them, and an answer costs little.
+ */
+export const probeRate = { burst: 1_000, everyMs: 5, what: 'probes' } as const;

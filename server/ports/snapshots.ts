@@ -12,6 +12,11 @@ export interface SnapshotRepository {
   get(id: string): Promise<Snapshot | undefined>;
   /** Newest first. */
   list(filter: SnapshotFilter, window: Window): Promise<readonly Snapshot[]>;
+  /**
+   * All whose files may be there, whatever a row says that was changed from outside; and, in a unit
+   * of work, the ids of those that the database no longer shows. No row is ever removed.
+   */
+  held(): Promise<{ readonly rows: readonly Snapshot[]; readonly hidden: readonly string[] }>;
   insert(snapshot: Snapshot): Promise<void>;
   update(snapshot: Snapshot): Promise<void>;
 }

@@ -27,11 +27,15 @@ export interface SchemaList {
 const declared = Object.entries<TableDeclaration>(tables);
 const isDeclared: ReadonlySet<string> = new Set(declared.map(([name]) => name));
 
-/** What databases write in ways of their own: names, casts and parentheses. No two declared lines are the same without them. */
+/**
+ * What databases write in ways of their own: names, casts and parentheses. No two declared lines are the same without them. A cast to a type that is
+ * not the database's own calls a function, and a name that needs its quotation marks is another name: both stay.
+ */
 const inOneForm = (line: string): string =>
   line
+    .replaceAll(/"([^"]*)"/g, (name, own: string) => (/^[a-z0-9_]*$/.test(own) ? own : `quoted ${name}`))
     .toLowerCase()
-    .replaceAll(/::[a-z ]+/g, '')
+    .replaceAll(/::(text|bigint|integer|double precision|bytea|regclass)\b(?!\[)/g, '')
     .replaceAll('!=', '<>')
     .replaceAll(/["()]/g, ' ')
     .replaceAll(/\s+/g, ' ')

@@ -55,6 +55,9 @@ const toSnapshot = (row: Selectable<Schema['snapshots']>, integrity: Integrity):
   integrity,
 });
 
+/** States in which the file of a snapshot may be there. */
+const holding: ReadonlySet<string> = new Set(['available', 'deleted', 'missing'] satisfies Snapshot['state'][]);
+
 const recoveryKeyMembers = membersOf<RecoveryKey>()(snapshotsTables.recovery_keys);
 const openingMembers = membersOf<StoredOpening>()(snapshotsTables.snapshot_openings);
 
@@ -72,6 +75,15 @@ export const createSnapshots = (db: Kysely<Schema>, policyRows: PolicyRows): Sna
       if (state !== undefined) query = query.where('state', '=', state);
       if (after !== undefined) query = query.where('id', '<', after);
       return (await query.execute()).map(load);
+    },
+    held: async () => {
+      // Without a condition: what the database leaves out would be taken as ended.
+      const all = (await db.selectFrom('snapshots').selectAll().orderBy('id', 'desc').execute()).map(load);
+      const there = new Set(all.map(({ id }) => id));
+      return {
+        rows: all.filter(({ state, integrity }) => integrity !== 'ok' || holding.has(state)),
+        hidden: policyRows.known('snapshots').filter((id) => !there.has(id)),
+      };
     },
     insert: async (snapshot) => {
       await policyRows.insert('snapshots', snapshotRow(snapshot));

@@ -470,7 +470,7 @@ const otherIndexes = (collation: string): Database['schemaChanges'] => {
     by('id, tenant_id', '(id, tenant_id)'),
     by("tenant_id, id where name = 'x'", "(tenant_id, id) where name = 'x'"),
     by(
-      `tenant_id${collation.replaceAll('"', ' ').toLowerCase().trimEnd().replace(/ +/g, ' ')}, id`,
+      `tenant_id${collation.replace(' "', ' quoted ').replaceAll('"', '').toLowerCase()}, id`,
       `(tenant_id${collation}, id)`,
     ),
     [
@@ -596,6 +596,20 @@ const implementations: readonly Database[] = [
       ['child of keys', ['create table more () inherits (keys)'], ['drop table more']],
       ['index keys.more abs created_at', ['create index more on keys (abs(created_at))'], ['drop index more']],
       ...otherIndexes(' collate "C"'),
+      [
+        ['index keys.keys_of_tenant tenant_id ::own, id', 'index keys.keys_of_tenant tenant_id, id'],
+        [
+          'create domain own as text',
+          'drop index keys_of_tenant',
+          'create index keys_of_tenant on keys ((tenant_id::own), id)',
+        ],
+        ['drop index keys_of_tenant', 'create index keys_of_tenant on keys (tenant_id, id)', 'drop domain own'],
+      ],
+      [
+        'column keys.quoted last_used_at bigint',
+        ['alter table keys add column "LAST_USED_AT" bigint'],
+        ['alter table keys drop column "LAST_USED_AT"'],
+      ],
       [
         [
           'primary key key_records object_id, version, class',

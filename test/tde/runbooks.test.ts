@@ -265,9 +265,10 @@ const scenes: Readonly<Record<RunbookName, SetScene>> = {
     return scene;
   },
   destroy: async (stage, cdb) => {
-    const scene = await plainScene(stage, cdb);
-    scene.play.database.backup = stage.folder('backup');
-    return scene;
+    const { play, after } = await plainScene(stage, cdb);
+    play.database.backup = stage.folder('backup');
+    const { environment } = await (await stage.other()).host(`${stage.groupName}-another`);
+    return { play: { ...play, typed: { host: { other_config: environment.DKE_PKCS11_CONF ?? '' } } }, after };
   },
 };
 

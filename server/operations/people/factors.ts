@@ -16,7 +16,7 @@ import type { FactorOperations, SessionCaller, SignInOrigin } from './interface.
 import { findSelf } from './profile.ts';
 import type { Sessions } from './sessions.ts';
 import { holderOf } from './start-session.ts';
-import { secretOf } from './user-records.ts';
+import { removeFactor } from './user-records.ts';
 import { viewUser } from './views.ts';
 
 export type FactorPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people'>;
@@ -105,10 +105,9 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
             throw new ServiceError('conflict', 'this is your last second factor, and your roles require one', {
               hint: 'set up another one first',
             });
-          for (const each of rest) await tx.factors.remove(each.id);
+          for (const each of rest) await removeFactor(tx, each);
         }
-        if (factor.kind === 'totp') await tx.records.wipe(secretOf(id));
-        await tx.factors.remove(id);
+        await removeFactor(tx, factor);
         if (factor.confirmedAt !== null) await record(tx, 'second-factor.removed', caller, user, factor);
         return viewUser(ports, tx, user);
       });

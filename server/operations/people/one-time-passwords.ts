@@ -19,7 +19,7 @@ import { type FactorPorts, type Factors, newFactor } from './factors.ts';
 import type { FactorOperations } from './interface.ts';
 import { findSelf } from './profile.ts';
 import type { Sessions } from './sessions.ts';
-import { secretOf } from './user-records.ts';
+import { removeFactor } from './user-records.ts';
 
 const ownerOf = ({ id, userId, integrity }: Pick<StoredFactor, 'id' | 'userId' | 'integrity'>): RecordOwner =>
   new RecordOwner(
@@ -78,11 +78,7 @@ export const createOneTimePasswords = (
           await sessions.requireLive(tx, caller.sessionId);
           const known = await tx.factors.list(user.id);
           // What was started before and never used gives its place up.
-          for (const { id, kind, confirmedAt } of known)
-            if (kind === 'totp' && confirmedAt === null) {
-              await tx.records.wipe(secretOf(id));
-              await tx.factors.remove(id);
-            }
+          for (const each of known) if (each.kind === 'totp' && each.confirmedAt === null) await removeFactor(tx, each);
           factors.requireRoom(known.filter(({ confirmedAt }) => confirmedAt !== null));
           await tx.factors.insert(factor);
           await tx.records.put(sealed);

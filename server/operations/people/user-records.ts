@@ -4,7 +4,7 @@ import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { AuditDetails, AuditKind } from '../../domain/audit-event.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
-import type { StoredUser } from '../../ports/people.ts';
+import type { StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { RecordAddress } from '../../ports/records.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -35,7 +35,7 @@ export const invite = ({ core, ring, clock, people, identity }: UserPorts): Invi
 };
 
 /** Where the secret of one-time passwords stands. */
-export const secretOf = (factorId: string): RecordAddress => ({
+const secretOf = (factorId: string): RecordAddress => ({
   tenantId: serviceTenantId,
   objectId: factorId,
   version: 1,
@@ -59,12 +59,18 @@ export const withoutPerson = (user: StoredUser): StoredUser => ({
 export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
   tx.sessions.removeOf({ kind: 'user', id }, null);
 
-/** Takes every factor of a user away, with the secrets of one-time passwords. */
+/** With the secret of a one-time password. */
+export const removeFactor = async (
+  tx: Repositories,
+  { id, kind }: Pick<StoredFactor, 'id' | 'kind'>,
+): Promise<void> => {
+  if (kind === 'totp') await tx.records.wipe(secretOf(id));
+  await tx.factors.remove(id);
+};
+
+/** Takes every factor of a user away. */
 export const removeFactorsOf = async (tx: Repositories, userId: string): Promise<number> => {
   const factors = await tx.factors.list(userId);
-  for (const { id, kind } of factors) {
-    if (kind === 'totp') await tx.records.wipe(secretOf(id));
-    await tx.factors.remove(id);
-  }
+  for (const factor of factors) await removeFactor(tx, factor);
   return factors.length;
 };

@@ -49,7 +49,9 @@ const mostPasses = 5;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
 /** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
-export const missingFor = (ports: Pick<RunPorts, 'store' | 'archive'>): Promise<readonly Snapshot[]> =>
+export const missingFor = (
+  ports: Pick<RunPorts, 'store' | 'archive'>,
+): Promise<readonly Pick<Snapshot, 'id' | 'state'>[]> =>
   unreachedOf(ports, async () => {
     const tenants = new Set((await listPurged(ports.store.read, ever)).map(({ id }) => id));
     for await (const { tenantId } of destroyedKeys(ports.store.read)) tenants.add(tenantId);

@@ -2,6 +2,7 @@
 // there under a key of its own, which is overwritten in place. Part of the erasure run: no key is unrecoverable before it is done.
 
 import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import { type FleetNode, runOf } from '../../domain/node.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
@@ -30,6 +31,9 @@ export const erasedUntil = async (from: Pick<Repositories, 'decisions'>): Promis
   return at === undefined ? undefined : { at, size: size ?? null };
 };
 
+/** Whose row says what the service wrote. */
+const isSound = ({ integrity }: Pick<Snapshot, 'integrity'>): boolean => integrity === 'ok';
+
 export const listSnapshots = async (
   from: Repositories,
   states: readonly Snapshot['state'][],
@@ -46,7 +50,7 @@ export const listSnapshots = async (
 const recordErased = async (
   { store }: Pick<ErasePorts, 'store'>,
   actor: Actor,
-  { id, tenantId }: Snapshot,
+  { id, tenantId }: Pick<Snapshot, 'id' | 'tenantId'>,
   total: number,
 ): Promise<void> => {
   if (total === 0) return;
@@ -64,7 +68,7 @@ const recordErased = async (
 export const eraseUnits = async (
   { store, ring, archive, clock, log }: ErasePorts,
   actor: Actor,
-  snapshot: Snapshot,
+  snapshot: Pick<Snapshot, 'id' | 'tenantId' | 'state'>,
   which: Parameters<Ports['archive']['erase']>[1] = store.read.tenantRows.destroyedAmong,
 ): Promise<number> => {
   let total: number;
@@ -79,7 +83,8 @@ export const eraseUnits = async (
     log.error('the file of a snapshot is missing', { snapshotId: snapshot.id, directory: archive.directory });
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(snapshot.id);
-      if (now?.state === snapshot.state) await tx.snapshots.update({ ...now, state: 'missing', integrity: 'ok' });
+      if (now?.state === snapshot.state && now.integrity === 'ok')
+        await tx.snapshots.update({ ...now, state: 'missing' });
     });
     return 0;
   }
@@ -102,7 +107,7 @@ export const settleUnfinished = async ({
   archive,
   fleet,
 }: Pick<Ports, 'store' | 'archive' | 'fleet'>): Promise<void> => {
-  const unfinished = await listSnapshots(store.read, ['creating']);
+  const unfinished = (await listSnapshots(store.read, ['creating'])).filter(isSound);
   if (unfinished.length === 0) return;
   const running = new Set(
     (await fleet.nodes()).filter(({ self, state }) => !self && isRunning(state)).map((node) => runOf(node)),
@@ -114,7 +119,7 @@ export const settleUnfinished = async ({
     const failure = 'the service stopped while it was being created, or the disk was full';
     await store.write(async (tx) => {
       const now = await tx.snapshots.get(id);
-      if (now?.state === 'creating') await tx.snapshots.update({ ...now, state: 'failed', failure, integrity: 'ok' });
+      if (now?.state === 'creating' && isSound(now)) await tx.snapshots.update({ ...now, state: 'failed', failure });
       await setMaker(tx, id, null);
     });
   }
@@ -123,7 +128,11 @@ export const settleUnfinished = async ({
 /** What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done, and `missingFor` says so. */
 export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'>, actor: Actor): Promise<void> => {
   const { store, archive, clock } = ports;
-  const held = await listSnapshots(store.read, ['available', 'deleted']);
+  const { rows, hidden } = await store.write((tx) => tx.snapshots.held());
+  const held = [
+    ...rows.filter((row) => !isSound(row) || row.state !== 'missing'),
+    ...hidden.map((id) => ({ id, tenantId: serviceTenantId, state: 'available' as const })),
+  ];
   let erased: Erased | undefined;
   if (!(await archive.reached())) {
     if (held.length > 0) return;
@@ -138,7 +147,7 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
   }
   await settleUnfinished(ports);
   // A snapshot that another node is making may have read what was destroyed in the meantime.
-  const making = await listSnapshots(store.read, ['creating']);
+  const making = (await listSnapshots(store.read, ['creating'])).filter(isSound);
   if (making.length > 0)
     throw new ServiceError(
       'unavailable',
@@ -151,29 +160,33 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
   }
 };
 
-/** Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. */
+/**
+ * Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. One whose row was changed
+ * from outside, or is gone, is of any tenant, and is reached only where its file is there.
+ */
 export const unreachedOf = async (
   { store, archive }: Pick<ErasePorts, 'store' | 'archive'>,
   tenants: () => Promise<ReadonlySet<string>>,
-): Promise<readonly Snapshot[]> => {
-  const states: readonly Snapshot['state'][] = (await archive.reached())
-    ? ['missing']
-    : ['missing', 'available', 'deleted'];
-  const unreached = await listSnapshots(store.read, states);
-  if (unreached.length === 0) return [];
-  const own = await tenants();
-  return unreached.filter(({ tenantId }) => own.has(tenantId));
+): Promise<readonly Pick<Snapshot, 'id' | 'state'>[]> => {
+  const reached = await archive.reached();
+  const { rows, hidden } = await store.write((tx) => tx.snapshots.held());
+  const unreached = rows.filter((row) => isSound(row) && (!reached || row.state === 'missing'));
+  const own = unreached.length === 0 ? new Set<string>() : await tenants();
+  const unsure = [...rows.filter((row) => !isSound(row)), ...hidden.map((id) => ({ id, state: 'missing' as const }))];
+  const lost: Pick<Snapshot, 'id' | 'state'>[] = [];
+  for (const each of unsure) if (!reached || !(await archive.has(each.id))) lost.push(each);
+  return [...unreached.filter(({ tenantId }) => own.has(tenantId)), ...lost];
 };
 
 /** Snapshots that are waited for, or named instead: their keys are erased when their files are back. */
 export const markMissing = async (
   { store }: Pick<ErasePorts, 'store'>,
-  snapshots: readonly Snapshot[],
+  snapshots: readonly Pick<Snapshot, 'id' | 'state'>[],
 ): Promise<void> => {
   for (const { id, state } of snapshots)
     if (state !== 'missing')
       await store.write(async (tx) => {
         const now = await tx.snapshots.get(id);
-        if (now?.state === state) await tx.snapshots.update({ ...now, state: 'missing', integrity: 'ok' });
+        if (now?.state === state && isSound(now)) await tx.snapshots.update({ ...now, state: 'missing' });
       });
 };

@@ -124,18 +124,19 @@ const wantedKey = (
 /** Which value the row says to have, and when an older one ended: of the row here, not of the file. */
 const withValue = ({ endsAt }: RunningRestore, wanted: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
   const before = existing?.row;
-  const isSame = same(wanted.content, before?.content);
-  if (isSame && existing?.integrity === 'ok')
+  const isSound = existing?.integrity === 'ok';
+  if (isSound && same(wanted.content, before?.content))
     return {
       ...wanted,
       content_digest: before?.content_digest ?? null,
       content_replaced_at: before?.content_replaced_at ?? null,
     };
-  const replaced = existing === undefined || before?.content == null ? null : endsAt;
+  // A row that was changed from outside does not say when its value ended, nor whether it had one.
+  const isReplaced = existing !== undefined && (!isSound || before?.content != null);
   return {
     ...wanted,
     content_digest: wanted.content instanceof Uint8Array ? contentDigest(wanted.content) : null,
-    content_replaced_at: replaced ?? before?.content_replaced_at ?? null,
+    content_replaced_at: isReplaced ? endsAt : (before?.content_replaced_at ?? null),
   };
 };
 

@@ -13,6 +13,7 @@ import type { Ports } from '../../ports/ports.ts';
 import { purgeSteps } from '../../ports/purge.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
+import { destructionTime } from '../keys/destruction-time.ts';
 import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { findTenant, showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -57,7 +58,7 @@ const purgeIn = async (
     throw new ServiceError('conflict', 'the tenant is not due to be purged', {
       hint: 'run dke tenant show to see when it is',
     });
-  const after: Tenant = { ...before, state, purgedAt: clock.now() };
+  const after: Tenant = { ...before, state, purgedAt: await destructionTime(tx, clock) };
   const contents = await contentsOf(tx, before);
   await tx.tenants.update(after);
   await ring.dropTenant(tx, id);

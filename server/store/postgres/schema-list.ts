@@ -22,7 +22,7 @@ export const postgresSchema: SchemaList = {
   sequence: (table, column) => `nextval('${table}_${column}_seq'::regclass)`,
   list: `
     with t as ${tables},
-    columns as (select t.name, t.relkind, t.oid, a.attname::text as own, a.attnum, a.attgenerated, a.attidentity, a.attnotnull,
+    columns as (select t.name, t.relkind, t.oid, case when a.attname ~ '^[a-z0-9_]+$' then '' else 'quoted ' end || a.attname::text as own, a.attnum, a.attgenerated, a.attidentity, a.attnotnull,
         format_type(a.atttypid, a.atttypmod) || coalesce((select ' ' || case when collnamespace = 'pg_catalog'::regnamespace then '' else 'own ' end || collname
           from pg_collation c where c.oid = a.attcollation and c.oid <> 'pg_catalog."default"'::regcollation), '') as type
       from t join pg_attribute a on a.attrelid = t.oid where a.attnum > 0 and not a.attisdropped)

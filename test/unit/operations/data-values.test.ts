@@ -113,6 +113,23 @@ test('a snapshot from before a change brings the older value back, which is then
   expect(await findings()).toEqual([]);
 });
 
+test('a time that was written into a row from outside does not become that of a restored one', async () => {
+  const hand = await handOf(opened);
+  const before = await hand.make(administrator.tenantId);
+  await opened.stop();
+  await queryStored(
+    opened.folder,
+    'update tde_objects set content = null, content_replaced_at = ? where id = ?',
+    Date.now() + 1_000_000_000,
+    id,
+  );
+  await restart(opened, settings);
+  await handWith(opened, hand.recovery).restore(before, { tenantId: administrator.tenantId });
+  expect(await read()).toBe('first');
+  const [row] = await queryStored(opened.folder, 'select content_replaced_at as at from tde_objects where id = ?', id);
+  expect(Number(row?.at)).toBeLessThan(Date.now() + 1_000_000);
+});
+
 test('the copy of a tenant has its values', async () => {
   const hand = await handOf(opened);
   await replace('second');

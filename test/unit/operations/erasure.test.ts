@@ -285,3 +285,23 @@ test('a key that a node with a clock ahead has destroyed is not called unrecover
   const { destroyedAt, unrecoverableAt } = await keys.get(administrator, doomed.id);
   expect(unrecoverableAt).toBeGreaterThanOrEqual(destroyedAt ?? Number.POSITIVE_INFINITY);
 });
+
+test('what is destroyed when a clock that was ahead is right again has a run of its own', async () => {
+  opened = await openTestService();
+  const { caller } = await registerCaller(opened, 'app');
+  const { tde } = opened.operations;
+  const early = await tde.generateKey(caller, masterKey('early'));
+  const doomed = await tde.generateKey(caller, masterKey('doomed'));
+  const { now } = Date;
+  try {
+    Date.now = () => now() + 60_000;
+    await tde.destroyObject(caller, early.handle);
+  } finally {
+    Date.now = now;
+  }
+  const { details } = await untilAudited(opened, 'erasure.finished');
+  await until('the run is over', async () => ((await state()).state === 'idle' ? true : undefined));
+  await tde.destroyObject(caller, doomed.handle);
+  await untilAudited(opened, 'key.unrecoverable', doomed.id);
+  expect((await opened.operations.status(administrator)).rootEpoch).toBeGreaterThan(Number(details.rootEpoch));
+});

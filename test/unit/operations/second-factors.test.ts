@@ -113,6 +113,16 @@ describe('one-time passwords', () => {
     const [gone] = await queryStored(opened.folder, 'select record from key_records where object_id = ?', first.id);
     expect(gone?.record).toBeNull();
   });
+  test('with the last one goes what was begun next to it, and its record', async () => {
+    const { session } = await makeUser(opened.operations, 'ines', 'auditor');
+    const { factors } = opened.operations;
+    const { session: enrolled, id } = await enrol(session);
+    const begun = await factors.begin(enrolled, 'tablet');
+    await factors.remove(enrolled, id);
+    expect(await queryStored(opened.folder, 'select id from user_factors where id = ?', begun.id)).toEqual([]);
+    const [gone] = await queryStored(opened.folder, 'select record from key_records where object_id = ?', begun.id);
+    expect(gone?.record).toBeNull();
+  });
   test('an administrator removes the factors of a person who has lost them; the next sign-in makes new ones', async () => {
     const { user, session } = await makeUser(opened.operations, 'gerd', 'key-manager');
     const enrolled = await enrol(session);

@@ -11,7 +11,7 @@ import { copyPlaces } from '../../../server/domain/copies.ts';
 import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
-import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
 
 const opened = freshService();
@@ -221,6 +221,37 @@ test.each(['update outside_copies set destroyed_at = 1', 'delete from outside_co
     expect(await unrecoverableAt()).toBeNull();
   },
 );
+
+describe('the row of a snapshot that is hidden in the database for the length of a run', () => {
+  const fileOf = (id: string): string => join(opened.config.snapshots.directory, `${id}.dkesnap`);
+  const keyIn = async (id: string): Promise<string | undefined> =>
+    (await checksOf(opened, id, hand.recovery)).get(`${keyId} 1`);
+
+  test.each([
+    ["update snapshots set state = 'purged'", 'update snapshots set state = ?'],
+    ["update snapshots set state = 'creating'", 'update snapshots set state = ?'],
+  ])('does not keep the key: %s', async (statement, back) => {
+    const id = await hand.make(administrator.tenantId);
+    expect(await keyIn(id)).toMatch(/^(?!erased)/);
+    await queryStored(opened.folder, statement);
+    await opened.operations.masterKeys.destroy(administrator, applicationId, keyId);
+    await expect.poll(runsFinished).toBe(1);
+    expect(await unrecoverableAt()).not.toBeNull();
+    await queryStored(opened.folder, back, 'available');
+    // What was said is true: the file has it no longer.
+    expect(await keyIn(id)).toBe('erased');
+  });
+
+  test('nor is the key called unrecoverable while neither row nor file is there', async () => {
+    const id = await hand.make(administrator.tenantId);
+    await queryStored(opened.folder, 'delete from snapshots');
+    renameSync(fileOf(id), `${fileOf(id)}.away`);
+    await opened.operations.masterKeys.destroy(administrator, applicationId, keyId);
+    const { details } = await untilAudited(opened, 'erasure.blocked');
+    expect(details).toMatchObject({ snapshots: [id] });
+    expect(await unrecoverableAt()).toBeNull();
+  });
+});
 
 test('the page lists every place, in the words of the declaration', () => {
   const page = readFileSync('docs/snapshots.md', 'utf8');
