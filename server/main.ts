@@ -336,8 +336,8 @@ export const runServer = async (options: {
     server?.reopenLog();
     server?.reloadTls();
   });
-  // A reader that has gone, or a full disk behind them, does not end the service.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  // A reader that has gone, or a full disk behind them, does not end the service, as it ends the lists of `dke`.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').on('error', () => undefined);
   try {
     const { acceptDatabase, say, tokenFile, ask } = options;
     server = await startServer({

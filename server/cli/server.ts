@@ -32,8 +32,6 @@ export const addServer = (program: Command): void => {
     .option('--token-out <file>', 'write the first administrator token there (new, mode 600) instead of showing it')
     .action(async ({ config, acceptDatabase, tokenOut }: ServerOptions) => {
       const { runServer } = await import('../main.ts');
-      // A reader that has gone ends a list, never the service, which has its own.
-      process.stdout.removeAllListeners('error');
       process.exitCode = await runServer({
         configPath: config,
         acceptDatabase,
