@@ -203,9 +203,8 @@ export const startServer = async ({
   const serving = createTlsServing(config, log, refusals);
   const ended = Promise.withResolvers<StartError | undefined>();
   const sealed = Promise.withResolvers<string>();
-  const stopping = new AbortController();
   /** A second request to stop does not wait for the notice time. */
-  const stopNow = new AbortController();
+  const [stopping, stopNow] = [new AbortController(), new AbortController()];
   let service: Service | undefined;
 
   const sayListening = (certificatePath: string): void => {
@@ -336,8 +335,9 @@ export const runServer = async (options: {
     server?.reopenLog();
     server?.reloadTls();
   });
-  // A reader that has gone, or a full disk behind them, does not end the service.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  // A reader that has gone, or a full disk behind them, does not end the service, as it ends the lists of `dke`.
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners('error').on('error', () => undefined);
   try {
     const { acceptDatabase, say, tokenFile, ask } = options;
     server = await startServer({

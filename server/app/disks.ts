@@ -9,6 +9,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { openBy } from '../base/disk-files.ts';
+import { ServiceError } from '../base/errors.ts';
 import { StartError, type StartErrorClass } from '../base/start-error.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import { type DiskTasks, diskTasks } from './disk-tasks.ts';
@@ -56,6 +57,9 @@ const errorOf = ({ message, code, startClass }: Exclude<DiskAnswer, { readonly v
     ? Object.assign(new Error(message), code === undefined ? {} : { code })
     : new StartError(startClass, message);
 
+/** A caller is told so, and not that the service has a fault. */
+const noAnswer = (message: string): ServiceError => new ServiceError('unavailable', message);
+
 type StartProcess = () => ChildProcess;
 const startDiskProcess: StartProcess = () => {
   if (program === undefined) throw new Error('the program for disks is not installed');
@@ -85,7 +89,7 @@ const createDisk = (place: string, limitMs: number, startProcess: StartProcess) 
     work(each);
   };
   const rejectAll = (message: string): void => {
-    for (const id of [...waiting.keys()]) settle(id, ({ reject }) => reject(new Error(message)));
+    for (const id of [...waiting.keys()]) settle(id, ({ reject }) => reject(noAnswer(message)));
   };
   const kill = (message: string): void => {
     isHanging = child !== undefined;
@@ -118,7 +122,7 @@ const createDisk = (place: string, limitMs: number, startProcess: StartProcess) 
   return {
     ask: (question: Omit<DiskQuestion, 'id'>): Promise<unknown> =>
       new Promise((resolve, reject) => {
-        const refuse = (message: string): void => reject(new Error(message));
+        const refuse = (message: string): void => reject(noAnswer(message));
         if (isClosed) return refuse('the service is stopping');
         if (isHanging) return refuse(`${place} does not answer`);
         if (waiting.size >= mostWaiting) return refuse(`too much waits for ${place}`);
@@ -129,7 +133,7 @@ const createDisk = (place: string, limitMs: number, startProcess: StartProcess) 
         waiting.set(id, { resolve, reject, timer });
         // It may be told late, of a process that was given up: then it is about nothing that waits.
         child.send({ id, ...question }, (error) => {
-          if (error !== null) settle(id, (own) => own.reject(new Error(`the process for ${place} has ended`)));
+          if (error !== null) settle(id, (own) => own.reject(noAnswer(`the process for ${place} has ended`)));
         });
       }),
     hurry: (): void => {

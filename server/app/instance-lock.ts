@@ -4,13 +4,15 @@
 // keeps nothing from starting.
 
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { writeDurably } from '../base/durable-files.ts';
 import type { Log } from '../ports/log.ts';
 
 const bytes = 32;
 const answerMs = 2_000;
+/** An answer is for one name: who has taken one, and asks the service that has another, learns nothing. */
 const digest = (...parts: readonly string[]): string =>
   createHash('sha256')
     .update(['dke instance', ...parts].join(' '))
@@ -24,39 +26,62 @@ const readValue = (path: string): string => {
   return value;
 };
 
-/** Undefined: the name is taken. */
-const listen = (name: string, value: string): Promise<Server | undefined> =>
+/** The first name and its answer are those of versions that had one name only. */
+const mark = (at: number): readonly string[] => (at === 0 ? [] : [String(at)]);
+const nameOf = (value: string, at: number): string => `\0dke-${digest('name', value, ...mark(at)).slice(0, 40)}`;
+const answerOf = (value: string, at: number, question: Buffer): string =>
+  digest('answer', value, question.toString('hex'), ...mark(at));
+
+/** Connections of whatever process of the host: the oldest gives way, so that none keeps others from asking. */
+const mostAsking = 64;
+
+/** Answers what releases the name; undefined: it is taken. */
+const listen = (value: string, at: number): Promise<(() => Promise<void>) | undefined> =>
   new Promise((resolve, reject) => {
+    const asking = new Set<Socket>();
     const server = createServer((socket) => {
-      socket.setTimeout(answerMs, () => socket.destroy()).on('error', () => undefined);
+      const [oldest] = asking;
+      if (asking.size >= mostAsking) oldest?.destroy();
+      asking.add(socket);
+      const late = setTimeout(() => socket.destroy(), answerMs).unref();
+      socket
+        .on('error', () => undefined)
+        .once('close', () => {
+          clearTimeout(late);
+          asking.delete(socket);
+        });
       socket.once('data', (question: Buffer) => {
-        if (question.length === bytes) socket.end(digest('answer', value, question.toString('hex')));
+        if (question.length === bytes) socket.end(answerOf(value, at, question));
         else socket.destroy();
       });
     });
-    server.maxConnections = 4;
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') resolve(undefined);
       else reject(error);
     });
-    server.listen(name, () => {
+    server.listen(nameOf(value, at), () => {
       server.unref();
-      resolve(server);
+      resolve(async () => {
+        const closed = once(server, 'close');
+        server.close();
+        for (const each of asking) each.destroy();
+        await closed;
+      });
     });
   });
 
 /** Who has the name: a process with the value, another one, or none. */
-const ask = (name: string, value: string): Promise<'copy' | 'other' | 'none'> =>
+const ask = (value: string, at: number): Promise<'copy' | 'other' | 'none'> =>
   new Promise((resolve) => {
     const question = randomBytes(bytes);
     let answer = '';
-    const socket = connect(name, () => void socket.write(question));
+    const socket = connect(nameOf(value, at), () => void socket.write(question));
     const end = (error?: Error): void => {
       clearTimeout(late);
       socket.destroy();
       const isNone = (error as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';
       if (isNone) resolve('none');
-      else resolve(answer === digest('answer', value, question.toString('hex')) ? 'copy' : 'other');
+      else resolve(answer === answerOf(value, at, question) ? 'copy' : 'other');
     };
     const late = setTimeout(() => end(), answerMs);
     socket.setEncoding('latin1').on('data', (text: string) => {
@@ -74,22 +99,16 @@ const mostNames = 16;
  */
 export const lockInstance = async (path: string, log: Log): Promise<(() => Promise<void>) | undefined> => {
   const value = readValue(path);
-  let own: Server | undefined;
-  const release = async (): Promise<void> => {
-    await new Promise<void>((resolve) => {
-      if (own === undefined) resolve();
-      else own.close(() => resolve());
-    });
-  };
+  let own: (() => Promise<void>) | undefined;
+  const release = async (): Promise<void> => own?.();
   let taken = 0;
   for (let at = 0; at < mostNames; at += 1) {
-    const name = `\0dke-${digest('name', value, ...(at === 0 ? [] : [String(at)])).slice(0, 40)}`;
-    const server = own === undefined ? await listen(name, value) : undefined;
-    if (server !== undefined) {
-      own = server;
+    const made = own === undefined ? await listen(value, at) : undefined;
+    if (made !== undefined) {
+      own = made;
       continue;
     }
-    const found = await ask(name, value);
+    const found = await ask(value, at);
     if (found === 'copy') {
       await release();
       return undefined;

@@ -44,16 +44,18 @@ const faults: Readonly<Record<string, readonly [StartErrorClass, string]>> = {
 
 /**
  * Any error as one that is told, in one line without a stack. What the system says of a file has the class of its reason;
- * anything else is a fault of ours, and DKE_DEBUG=1 shows where.
+ * anything else is a fault of ours, and DKE_DEBUG=1 shows where. `place`: where it was, if the system does not say.
  */
-export const toldError = (error: unknown): StartError => {
+export const toldError = (error: unknown, place?: string): StartError => {
   if (error instanceof StartError) return error;
   const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
-  const { code = '', path, message, stack } = failure;
+  const { code = '', message, stack, syscall = 'a file' } = failure;
+  // A socket has an address; an open file that is written or read has no name.
+  const { path = place, address = path } = failure as { readonly path?: string; readonly address?: string };
   const fault = faults[code];
   if (fault !== undefined) {
     const [errorClass, why] = fault;
-    return new StartError(errorClass, `${path ?? 'standard output'}: ${why} (${code})`, { cause: error });
+    return new StartError(errorClass, `${address ?? syscall}: ${why} (${code})`, { cause: error });
   }
   const line = message.split('\n')[0] ?? '';
   return new StartError(

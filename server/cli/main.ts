@@ -24,9 +24,9 @@ const readVersion = (): string => {
   return 'unknown';
 };
 
-const asCommandError = (error: unknown): CommandError => {
+const asCommandError = (error: unknown, place?: string): CommandError => {
   if (error instanceof CommandError) return error;
-  const told = toldError(error);
+  const told = toldError(error, place);
   return new CommandError(told.class, redact(told.message));
 };
 
@@ -51,9 +51,9 @@ const overrideExit = (command: typeof program): void => {
 };
 overrideExit(program);
 
-const sayWhy = (error: unknown): void => {
+const sayWhy = (error: unknown, place?: string): void => {
   clearProgress();
-  const known = asCommandError(error);
+  const known = asCommandError(error, place);
   printError(known, program.opts<{ output: OutputFormat }>().output, (text) => {
     process.stderr.write(text);
   });
@@ -62,11 +62,11 @@ const sayWhy = (error: unknown): void => {
 
 // The reader of a pipe may close it before the end of a list: that is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') sayWhy(error);
+  if (error.code !== 'EPIPE') sayWhy(error, 'standard output');
   process.exit();
 });
-// Where even that cannot be written, the exit code says it.
-process.stderr.on('error', () => process.exit());
+// What cannot be said costs lines, never the work: its exit code says how it ended.
+process.stderr.on('error', () => undefined);
 
 const nameOf = (command: Command): string =>
   command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;

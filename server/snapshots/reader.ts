@@ -80,6 +80,7 @@ export const openSnapshot = async (
   try {
     handle = await disk.open(path, mode);
   } catch (error) {
+    if (error instanceof ServiceError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT')
       throw new ServiceError('not-found', `the snapshot's file ${path} is missing`, { cause: error });

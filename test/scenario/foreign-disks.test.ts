@@ -1,6 +1,6 @@
 // Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits until something is at its other end.
-import { type ChildProcess, execFileSync } from 'node:child_process';
-import { EventEmitter } from 'node:events';
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,6 +45,8 @@ test('a call to a disk that hangs ends, those after it are refused, and the disk
     const all = await Promise.allSettled([short.files.read(path), short.files.read(path), short.files.exists(path)]);
     expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     expect((all[0] as PromiseRejectedResult).reason.message).toBe(`${folder} did not answer within 0.1 s`);
+    // Whatever was asked: a caller hears of the disk, and not of a fault of the service.
+    for (const each of all) expect((each as PromiseRejectedResult).reason).toMatchObject({ code: 'unavailable' });
   } finally {
     await short.close(0);
   }
@@ -75,6 +77,26 @@ test('a file is read and written piece by piece, and ends with the process of it
   expect(await disks.files.list(folder)).toContain('pieces');
   expect((await disks.files.space(folder)).size).toBeGreaterThan(0);
   await expect(file.read(0, 1)).rejects.toThrow('the file is not open');
+});
+
+test('a file of a process that has ended is not taken for one of the next process', async () => {
+  const made: ChildProcess[] = [];
+  disks = createDisks(place('data'), 20_000, () => {
+    const program = join(import.meta.dirname, '../../server/app/disk-process.ts');
+    const child = fork(program, [], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    made.push(child);
+    return child;
+  });
+  const [one, other] = [place('of-the-first'), place('of-the-next')];
+  const before = await disks.files.open(one, 'wx');
+  made[0]?.kill('SIGKILL');
+  if (made[0]?.exitCode === null) await once(made[0], 'exit');
+  const after = await disks.files.open(other, 'wx');
+  await expect(before.put(Buffer.from('of another file'), 0)).rejects.toThrow('the file is not open');
+  await expect(before.close()).rejects.toThrow('the file is not open');
+  await after.put(Buffer.from('own'), 0);
+  await after.close();
+  expect(readFileSync(other, 'utf8')).toBe('own');
 });
 
 test('what a process that was given up says late is not taken for another answer', async () => {

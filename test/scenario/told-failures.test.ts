@@ -1,6 +1,7 @@
 // What the system refuses is reported in one line, with what to do, and never as a stack: by `dke` and by the server.
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -89,6 +90,81 @@ test('Ctrl-C at a question changes nothing, and says so', async () => {
   terminal.stdin.end();
   expect(shown).toContain('Type name\\u{202e} to continue: ');
   expect(shown).toContain('CommandError stopped at the question: nothing was changed');
+});
+
+test('what cannot be said to standard error ends no command before its work is done', () => {
+  const full = openSync('/dev/full', 'w');
+  const early =
+    'const { stderr } = process, { on } = stderr;' +
+    'stderr.on = function (...given) { on.apply(this, given); if (given[0] === "error") this.write("x"); return this; };';
+  const env = { PATH: process.env.PATH, NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(early)}` };
+  try {
+    const config = join(folder, 'nothing-listens.toml');
+    writeFileSync(config, '[server]\nhost = "127.0.0.1"\nport = 1\n');
+    const args = ['server', 'health', '--config', config];
+    expect(run(commandPath, args, { stdio: ['ignore', 'pipe', full], env }).status).toBe(exitCodes.unreachable);
+  } finally {
+    closeSync(full);
+  }
+});
+
+/** Starts `dke server` and stops it once it serves. */
+const serveOnce = async (name: string, log: string, stderr: 'pipe' | number) => {
+  const own = join(folder, name);
+  mkdirSync(own, { mode: 0o700 });
+  const toml = `[server]\nhost = "127.0.0.1"\nport = 0\n[memory]\nallow_unlocked = true\n[log]\ndestination = "${log}"\n`;
+  writeFileSync(join(own, 'dke.toml'), toml, { mode: 0o600 });
+  const server = spawn(process.execPath, [commandPath, 'server', '--config', join(own, 'dke.toml')], {
+    stdio: ['ignore', 'pipe', stderr],
+  });
+  const ended = once(server, 'exit');
+  return { server, ended };
+};
+
+test('a server whose reader of standard output has gone serves on', async () => {
+  const { server, ended } = await serveOnce('no-reader', 'stderr', 'pipe');
+  server.stdout?.destroy();
+  let log = '';
+  for await (const chunk of server.stderr?.setEncoding('utf8') ?? []) {
+    const before = log.includes('"listening"');
+    log += String(chunk);
+    if (!before && log.includes('"listening"')) server.kill('SIGTERM');
+  }
+  expect([(await ended)[0], log.includes('"stopped"')], log).toEqual([0, true]);
+});
+
+test('a server whose log goes to a full disk stops in good order', async () => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    const { server, ended } = await serveOnce('full-log', 'stderr', full);
+    let said = '';
+    for await (const chunk of server.stdout?.setEncoding('utf8') ?? []) {
+      const before = said.includes('listening on');
+      said += String(chunk);
+      if (!before && said.includes('listening on')) server.kill('SIGTERM');
+    }
+    expect((await ended)[0], said).toBe(0);
+  } finally {
+    closeSync(full);
+  }
+});
+
+test('what the system does not name is not called standard output', () => {
+  const fault = (more: object): string => toldError(Object.assign(new Error('x'), { code: 'ENOSPC', ...more })).message;
+  expect(fault({ syscall: 'write' })).toMatch(/^write: the disk is full/);
+  expect(fault({ syscall: 'connect', address: '/run/x' })).toMatch(/^\/run\/x: /);
+  expect(fault({ syscall: 'open', path: '/file' })).toMatch(/^\/file: /);
+});
+
+test('an earlier end that is set while a later one is waited for counts', () => {
+  const addon = pathToFileURL(join(root, 'addon/core.ts')).href;
+  const program = join(folder, 'end.ts');
+  writeFileSync(
+    program,
+    `import { core } from ${JSON.stringify(addon)};\ncore.endProcessIn(3_600_000, 5);\nawait new Promise((resolve) => setTimeout(resolve, 200));\n` +
+      'core.endProcessIn(1, 9);\nAtomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);\n',
+  );
+  expect(run(program, []).status).toBe(9);
 });
 
 test('a fault of ours is one line, and DKE_DEBUG=1 shows where', () => {

@@ -25,7 +25,9 @@ void* Wait(void*) {
   for (;;) {
     const int64_t left = end_at.load() - Now();
     if (left <= 0) _exit(code.load());
-    const timespec pause{left / 1000, static_cast<long>(left % 1000) * 1'000'000};
+    // In steps, so that an earlier time that is set in the meantime counts.
+    const int64_t step = left < 20 ? left : 20;
+    const timespec pause{0, static_cast<long>(step) * 1'000'000};
     nanosleep(&pause, nullptr);
   }
 }

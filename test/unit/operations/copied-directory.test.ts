@@ -1,7 +1,8 @@
 // A copy of a data directory: beside the original on one host, and on another host.
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -99,5 +100,37 @@ test.runIf(onSqlite('a copy of the embedded database'))(
       if (!isTaken) await new Promise((resolve) => other.close(resolve));
       await expect(openTestService({ folder: third })).rejects.toThrow('another server of this host runs with a copy');
     }
+  },
+);
+
+test.runIf(onSqlite('a lock of a data directory'))(
+  'a process that hands questions for one name to the service that has another, or stays connected, changes nothing',
+  async () => {
+    const folder = folderOf('relayed');
+    const first = await openTestService({ folder });
+    const value = readFileSync(join(first.config.dataDirectory, 'instance'), 'utf8').trim();
+    await first.stop();
+    const nameOf = (more: string): string =>
+      `\0dke-${createHash('sha256').update(`dke instance name ${value}${more}`).digest('hex').slice(0, 40)}`;
+    const relay = createServer((socket) => {
+      const behind = connect(nameOf(''));
+      for (const each of [socket, behind]) each.on('error', () => undefined);
+      socket.pipe(behind).pipe(socket);
+    });
+    await new Promise<void>((resolve) => {
+      relay.listen(nameOf(' 1'), resolve);
+    });
+    undo.push(() => new Promise((resolve) => relay.close(resolve)));
+    const second = await openTestService({ folder });
+    const staying = connect({ path: nameOf(''), allowHalfOpen: true }).resume();
+    staying.on('error', () => undefined).write(Buffer.alloc(32));
+    // Its answer has come, and it stays.
+    await once(staying, 'end');
+    const busy = setInterval(() => staying.write('x'), 100);
+    undo.push(() => {
+      clearInterval(busy);
+      staying.destroy();
+    });
+    await second.stop();
   },
 );
