@@ -8,6 +8,7 @@ import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
+import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
 import { diagnoseServerHost } from '../diagnostics/server-host.ts';
@@ -53,7 +54,15 @@ const databaseHost = async (
   };
 };
 
-export const show = ({ what, results, whoSays = 'the cloud key service reports' }: CheckedPart): string => {
+/** Evidence has texts of services, certificates and callers. */
+const printed = (result: CheckResult): CheckResult => ({
+  ...result,
+  evidence: printable(result.evidence, '\n'),
+  ...(result.fix === undefined ? {} : { fix: printable(result.fix, '\n') }),
+});
+
+export const show = ({ what, results: found, whoSays = 'the cloud key service reports' }: CheckedPart): string => {
+  const results = found.map(printed);
   // A warning that foretells what someone else will report may be the cause that is looked for.
   const first =
     results.find(({ state }) => state === 'failed') ??
@@ -114,7 +123,7 @@ const unreachable = ({ message, hint }: CommandError): CheckResult => ({
 /** One line for people, as soon as it is known. */
 const showEvent = (event: DiagnosisEvent): void => {
   if (event.kind !== 'ended') return;
-  const { state, layer, title, evidence } = event.result;
+  const { state, layer, title, evidence } = printed(event.result);
   clearProgress();
   process.stderr.write(`${marks[state].padEnd(8)}${layer.padEnd(11)}${title}: ${evidence}\n`);
 };

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { StartError, toldError } from '../../server/base/start-error.ts';
+import { show } from '../../server/cli/doctor.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { commandPath } from '../support/command.ts';
 import { programAt } from '../support/program.ts';
@@ -154,6 +155,22 @@ test('what the system does not name is not called standard output', () => {
   expect(fault({ syscall: 'write' })).toMatch(/^write: the disk is full/);
   expect(fault({ syscall: 'connect', address: '/run/x' })).toMatch(/^\/run\/x: /);
   expect(fault({ syscall: 'open', path: '/file' })).toMatch(/^\/file: /);
+});
+
+test('what a check has found is shown without what a terminal would obey', () => {
+  const result = {
+    id: 'x',
+    layer: 'network',
+    title: 'answers',
+    durationMs: 0,
+    fix: 'call \u009b2J',
+    predicts: undefined,
+  };
+  const text = show({
+    what: 'it',
+    results: [{ ...result, state: 'failed', evidence: 'is \u001b]0;named\u0007 \u202ehere' }],
+  });
+  for (const shown of ['is \\u{1b}]0;named\\u{7} \\u{202e}here', 'call \\u{9b}2J']) expect(text).toContain(shown);
 });
 
 test('an earlier end that is set while a later one is waited for counts', () => {
