@@ -97,9 +97,9 @@ export interface SealedPart extends MessagePart {
 }
 
 /**
- * How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 128 bytes for gcm (tagLength 12 to 16
- * bytes), 7 to 13 for ccm (tagLength 4 to 16, even; `dataLength` is the message without its tag, and other lengths are
- * refused).
+ * How a cipher runs. `iv` is 16 bytes for cbc/ctr (the initial counter block), 1 to 128 bytes for
+ * gcm (tagLength 12 to 16 bytes), 7 to 13 for ccm (tagLength 4 to 16, even; `dataLength` is the
+ * message without its tag, and other lengths are refused).
  */
 export type CipherParameters = ChainedParameters | AeadParameters;
 export type ChainedParameters =

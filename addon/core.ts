@@ -386,8 +386,8 @@ export interface Core {
    */
   readUserFile(request: UserFileRequest): Promise<UserFileAnswer>;
   /**
-   * Ends the process after this time, whatever its threads are doing (`process.exit` waits for those
-   * that a disk holds). A later call sets another time. False: no thread could be started.
+   * Ends the process after this time, whatever its threads are doing (`process.exit` waits for
+   * those that a disk holds). A later call sets another time. False: no thread could be started.
    */
   endProcessIn(milliseconds: number, exitCode: number): boolean;
 }

@@ -44,7 +44,10 @@ export interface StartOptions {
   readonly say: (line: string) => void;
   /** A new file for the first administrator token, which is then not printed: standard output may go to a log. */
   readonly tokenFile?: string | undefined;
-  /** When a stop begins: a process that is nothing but this server ends in time, whatever does not answer. */
+  /**
+   * When a stop begins: a process that is nothing but this server ends in time, whatever does not
+   * answer.
+   */
   readonly endInTime?: typeof endStopInTime;
 }
 
@@ -335,7 +338,8 @@ export const runServer = async (options: {
     server?.reopenLog();
     server?.reloadTls();
   });
-  // A reader that has gone, or a full disk behind them, does not end the service, as it ends the lists of `dke`.
+  // A reader that has gone, or a full disk behind them, does not end the service, as it ends the
+  // lists of `dke`.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => undefined);
   try {

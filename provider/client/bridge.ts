@@ -98,7 +98,10 @@ export class HostPort {
   readonly #waiting = new Map<number, Waiting>();
   /** By context, with the number of its processes. */
   readonly #caches = new Map<number, { readonly cache: ServiceAnswerCache; users: number }>();
-  /** The main thread has so many of each configuration, so that no other user's wait behind all of them. */
+  /**
+   * The main thread has so many of each configuration, so that no other user's wait behind all of
+   * them.
+   */
   readonly #calls = createFairQueue({
     running: Number.POSITIVE_INFINITY,
     runningEach: limits.callsAtOnce.most,

@@ -23,9 +23,15 @@ export interface ListenOptions {
 const arena = { arenaBytes: 32 << 20, leastArenaBytes: 4 << 20 } as const;
 /** How many users together may fill the arena. */
 const arenaShares = 4;
-/** Frames of this length are carried out even for a user who holds too much memory, one of each connection. */
+/**
+ * Frames of this length are carried out even for a user who holds too much memory, one of each
+ * connection.
+ */
 const smallFrame = 4096;
-/** About what a call takes in memory until its answer has come, here and in the main thread, in addition to its frame. */
+/**
+ * About what a call takes in memory until its answer has come, here and in the main thread, in
+ * addition to its frame.
+ */
 const pendingBytes = 8192;
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

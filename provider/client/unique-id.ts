@@ -1,6 +1,6 @@
-// Identifiers that no other process has: UUID version 4 (RFC 9562, 5.4), of the core's random bytes.
-// Those of Node follow from a state that two copies of one running machine have both, and the
-// service takes the second request with one identifier for a repeat of the first.
+// Identifiers that no other process has: UUID version 4 (RFC 9562, 5.4), of the core's random
+// bytes. Those of Node follow from a state that two copies of one running machine have both, and
+// the service takes the second request with one identifier for a repeat of the first.
 import { core } from '../../addon/core.ts';
 
 export const uniqueId = (): string => {

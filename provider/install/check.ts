@@ -37,7 +37,10 @@ export interface CheckOptions {
   readonly socket: string | undefined;
   /** The database's program, `oracle` for instance; not checked when absent. */
   readonly program: string | undefined;
-  /** Databases that share their keys are a fault and not a remark, and so is one that was compared with none. */
+  /**
+   * Databases that share their keys are a fault and not a remark, and so is one that was compared
+   * with none.
+   */
   readonly distinct: boolean;
 }
 
@@ -252,8 +255,9 @@ const databaseOf = async (
 };
 
 /**
- * Which of several databases share their keys: those with one access_guid, and those whose access_guids the service has
- * issued to one application. In one group each application destroys only its own keys, which the others may use.
+ * Which of several databases share their keys: those with one access_guid, and those whose
+ * access_guids the service has issued to one application. In one group each application destroys
+ * only its own keys, which the others may use.
  */
 const compareKeys = async (
   paths: readonly string[],
@@ -297,7 +301,10 @@ const compareKeys = async (
   return ok(`${compared} are different applications in different groups, with different access_guids`);
 };
 
-/** Every check of several databases together. One file alone is compared with nothing, which is said where distinct ones are asked for. */
+/**
+ * Every check of several databases together. One file alone is compared with nothing, which is said
+ * where distinct ones are asked for.
+ */
 const blastRadius = (
   paths: readonly string[],
   found: ReadonlyMap<string, ServiceInfo>,

@@ -1,5 +1,6 @@
-// `dke backup create`: the whole service on the embedded database in one file, while the service runs. The service names the recipients and signs; where
-// it is stopped, this process opens the root key and does both. Restoring is in restore-backup.ts.
+// `dke backup create`: the whole service on the embedded database in one file, while the service
+// runs. The service names the recipients and signs; where it is stopped, this process opens the
+// root key and does both. Restoring is in restore-backup.ts.
 
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,8 +86,9 @@ export const madeOf = ({
 });
 
 /**
- * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has failed for sure where what was removed is its file, or
- * where `out` was not made: otherwise its receipt says that it has begun, and it counts.
+ * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
+ * failed for sure where what was removed is its file, or where `out` was not made: otherwise its
+ * receipt says that it has begun, and it counts.
  */
 const clearCutOff = (dataDirectory: string, out?: string): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
@@ -158,7 +160,8 @@ export const createBackup = async (
     const now = systemClock.now();
     const at = toRfc3339(now);
     const backupId = newId(now);
-    // Before the database is read: an erasure run that ends in the meantime knows that there is a backup.
+    // Before the database is read: an erasure run that ends in the meantime knows that there is a
+    // backup.
     const begun = { id: backupId, state: 'begun', at: now };
     replaceFile(underWayPath(dataDirectory), `${backupId} ${out}.part`);
     addReceipt(receiptPath(dataDirectory), begun);
@@ -178,7 +181,8 @@ export const createBackup = async (
       parts,
       opened.authority,
     );
-    // The service reads it: the digest comes into the audit log, and people are reminded when the next one is due.
+    // The service reads it: the digest comes into the audit log, and people are reminded when the
+    // next one is due.
     const until = systemClock.now();
     addReceipt(receiptPath(dataDirectory), { ...begun, ...madeOf(facts), until, bytes, digest });
     removeDurably(underWayPath(dataDirectory));

@@ -1,5 +1,6 @@
-// The process of a foreign disk: carries out what it is told, one task after the other. It ends with the service, and when it is killed because a task takes
-// too long (disks.ts); a signal to the whole group of the service's processes does not end it while there is something to do.
+// The process of a foreign disk: carries out what it is told, one task after the other. It ends
+// with the service, and when it is killed because a task takes too long (disks.ts); a signal to the
+// whole group of the service's processes does not end it while there is something to do.
 
 import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { StartError } from '../base/start-error.ts';

@@ -1,4 +1,5 @@
-// What is done with files outside the data directory while the service runs, one row a task: here, or in the process of their disk (disks.ts).
+// What is done with files outside the data directory while the service runs, one row a task: here,
+// or in the process of their disk (disks.ts).
 
 import { rootCertificates } from 'node:tls';
 import { fileTasks } from '../base/disk-files.ts';

@@ -1,9 +1,12 @@
-// The one door to files outside the data directory while the service runs: sinks, secrets, certificates, the mark of the folder of snapshots, and the
-// checkpoint next to the root key. Their disks may hang (a network folder, a FIFO in the place of a file), and a thread that waits for one can neither be
-// ended nor left: so each disk has a process, which is killed when a task takes too long. Files of the data directory are used here: without it nothing works.
+// The one door to files outside the data directory while the service runs: sinks, secrets,
+// certificates, the mark of the folder of snapshots, and the checkpoint next to the root key. Their
+// disks may hang (a network folder, a FIFO in the place of a file), and a thread that waits for one
+// can neither be ended nor left: so each disk has a process, which is killed when a task takes too
+// long. Files of the data directory are used here: without it nothing works.
 //
-// Who can choose it: the configuration names the paths; the host of the disk chooses when it answers. How long: `deadlineMs` from the call on. How often:
-// `mostWaiting` calls of a disk. If it is lost: callers ask again; each task may be done twice.
+// Who can choose it: the configuration names the paths; the host of the disk chooses when it
+// answers. How long: `deadlineMs` from the call on. How often: `mostWaiting` calls of a disk. If it
+// is lost: callers ask again; each task may be done twice.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -33,7 +36,9 @@ export interface Disks {
     ...given: Parameters<DiskTasks[N]>
   ): Promise<Awaited<ReturnType<DiskTasks[N]>>>;
   readonly files: ForeignDisk;
-  /** The service stops: from now on a disk that does not answer within a second is not asked again. */
+  /**
+   * The service stops: from now on a disk that does not answer within a second is not asked again.
+   */
   hurry(): void;
   /** Waits for what is under way, and no longer than this. */
   close(graceMs: number): Promise<void>;

@@ -1,4 +1,5 @@
-// A process that was asked to end does so in time. What is stored is whole at any moment, so that nothing is lost but what had not been confirmed.
+// A process that was asked to end does so in time. What is stored is whole at any moment, so that
+// nothing is lost but what had not been confirmed.
 
 import { core } from '../../addon/core.ts';
 import { exitCodes } from '../base/start-error.ts';

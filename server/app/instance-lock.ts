@@ -1,7 +1,9 @@
-// Two servers with copies of one data directory on one host: the second does not start. The data directory has a random value, which a copy has too. Its hash
-// is the name of an abstract socket, which goes with the process. The name can be seen by other users of the host while a service has it, so that one of them
-// can take it later: then the next name is used, which was never seen. Only who has the value answers the question for a name, and who does not answer
-// keeps nothing from starting.
+// Two servers with copies of one data directory on one host: the second does not start. The data
+// directory has a random value, which a copy has too. Its hash is the name of an abstract socket,
+// which goes with the process. The name can be seen by other users of the host while a service has
+// it, so that one of them can take it later: then the next name is used, which was never seen. Only
+// who has the value answers the question for a name, and who does not answer keeps nothing from
+// starting.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,7 +14,10 @@ import type { Log } from '../ports/log.ts';
 
 const bytes = 32;
 const answerMs = 2_000;
-/** An answer is for one name: who has taken one, and asks the service that has another, learns nothing. */
+/**
+ * An answer is for one name: who has taken one, and asks the service that has another, learns
+ * nothing.
+ */
 const digest = (...parts: readonly string[]): string =>
   createHash('sha256')
     .update(['dke instance', ...parts].join(' '))
@@ -32,7 +37,10 @@ const nameOf = (value: string, at: number): string => `\0dke-${digest('name', va
 const answerOf = (value: string, at: number, question: Buffer): string =>
   digest('answer', value, question.toString('hex'), ...mark(at));
 
-/** Connections of whatever process of the host: the oldest gives way, so that none keeps others from asking. */
+/**
+ * Connections of whatever process of the host: the oldest gives way, so that none keeps others from
+ * asking.
+ */
 const mostAsking = 64;
 
 /** Answers what releases the name; undefined: it is taken. */
@@ -90,12 +98,15 @@ const ask = (value: string, at: number): Promise<'copy' | 'other' | 'none'> =>
     socket.on('error', end).on('end', () => end());
   });
 
-/** A name is seen only while a service has it: who takes one after each start needs so many starts. */
+/**
+ * A name is seen only while a service has it: who takes one after each start needs so many starts.
+ */
 const mostNames = 16;
 
 /**
- * Answers what releases it; undefined: another server of this host has the value. Each has the first name that is free, and asks who has any of the
- * others, so that who takes the names that were seen before still hides no copy.
+ * Answers what releases it; undefined: another server of this host has the value. Each has the
+ * first name that is free, and asks who has any of the others, so that who takes the names that
+ * were seen before still hides no copy.
  */
 export const lockInstance = async (path: string, log: Log): Promise<(() => Promise<void>) | undefined> => {
   const value = readValue(path);

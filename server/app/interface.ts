@@ -36,7 +36,10 @@ export interface ServiceOptions {
   readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
   /** Stops waiting for a root key. */
   readonly signal?: AbortSignal | undefined;
-  /** At the first start: gives the value of the first administrator token to the person who has started it, before anything else can fail. */
+  /**
+   * At the first start: gives the value of the first administrator token to the person who has
+   * started it, before anything else can fail.
+   */
   readonly showFirstToken?: ((token: string) => void) | undefined;
   /** Which host this is; as it tells itself when absent. */
   readonly hostFacts?: (() => string) | undefined;

@@ -56,7 +56,10 @@ export interface Jobs {
   readonly meter: Job;
 }
 
-/** How long messages and files that are under way may take when the service stops: each part of the service, and all of them together. */
+/**
+ * How long messages and files that are under way may take when the service stops: each part of the
+ * service, and all of them together.
+ */
 const [partGraceMs, stopGraceMs] = [1_000, 1_500] as const;
 
 /** What a part may take of the time that is left since the first one has asked. */

@@ -39,7 +39,10 @@ const schemaFault = (found: string, own: string): StartError =>
       'database run the same version (docs/upgrade.md)',
   );
 
-/** Nodes of one database notice each other (NodeLink.claim); with the embedded one, the log tells where it was used last. */
+/**
+ * Nodes of one database notice each other (NodeLink.claim); with the embedded one, the log tells
+ * where it was used last.
+ */
 const compareHost = async ({ link, read }: Storage['store'], host: string): Promise<AuditFinding> => {
   if (link !== undefined) return { state: 'intact' };
   const [last] = await read.audit.list(everyTenant, { kind: 'service.started', order: 'newest' }, { limit: 1 });

@@ -126,7 +126,10 @@ export const openOffline = async (config: Config, ask: AskPassphrase, unchanged?
   }
 };
 
-/** Checks everything that is stored, and changes nothing of it. Throws StartError when it cannot be opened at all. */
+/**
+ * Checks everything that is stored, and changes nothing of it. Throws StartError when it cannot be
+ * opened at all.
+ */
 export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise<VerificationReport> => {
   const opened = await openOffline(config, ask, true);
   try {

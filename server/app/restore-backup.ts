@@ -1,6 +1,7 @@
-// `dke backup verify` and `restore`: a backup is opened, checked, and put into an empty data directory: all of it or nothing. Nothing of dke.toml is applied
-// unless the operator asks for that, and what differs is shown. A restored service is in quarantine until an operator confirms, because what was changed
-// after the backup is not in it.
+// `dke backup verify` and `restore`: a backup is opened, checked, and put into an empty data
+// directory: all of it or nothing. Nothing of dke.toml is applied unless the operator asks for
+// that, and what differs is shown. A restored service is in quarantine until an operator confirms,
+// because what was changed after the backup is not in it.
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -89,7 +90,10 @@ interface Extracted {
   readonly configuration: string | undefined;
 }
 
-/** Throws when another key than the given one has signed the backup; without one, says that it is not authentic. */
+/**
+ * Throws when another key than the given one has signed the backup; without one, says that it is
+ * not authentic.
+ */
 const checkSigner = (path: string, head: BackupHead, { trust, doubt }: BackupOpening): void => {
   if (trust !== undefined) requireSigner(path, head, trust);
   else if (head.closing === null)
@@ -97,7 +101,10 @@ const checkSigner = (path: string, head: BackupHead, { trust, doubt }: BackupOpe
   else doubt(`no verifier key was given (--signer), and everyone can sign a backup; ${head.closing.signer} signed it`);
 };
 
-/** The database goes to `database`; the rest is small. Nothing of it is to be used before this has ended: the signature covers all of it. */
+/**
+ * The database goes to `database`; the rest is small. Nothing of it is to be used before this has
+ * ended: the signature covers all of it.
+ */
 const extract = async (
   core: Core,
   path: string,
@@ -149,7 +156,8 @@ const verifyDatabase = async (
   try {
     await ring.unlock(store, root);
     await adoptDecisions({ store, root });
-    // What an earlier process confirmed is recorded next to the database that it was: this one is a copy of it.
+    // What an earlier process confirmed is recorded next to the database that it was: this one is a
+    // copy of it.
     const report = await verifyStore({ store: { read: store.read }, ring, root, core });
     await then(store);
     await store.checkpoint();
@@ -233,7 +241,10 @@ export interface RestoredService {
   readonly findings: readonly string[];
 }
 
-/** Lines of the first text that the second does not have (-), and of the second that the first does not have (+), in the order of the texts. */
+/**
+ * Lines of the first text that the second does not have (-), and of the second that the first does
+ * not have (+), in the order of the texts.
+ */
 export const differingLines = (ours: string, theirs: string): readonly string[] => {
   const [one, other] = [ours, theirs].map((text) => text.split('\n').map((line) => line.trimEnd()));
   const only = (lines: readonly string[], without: readonly string[], sign: string): string[] => {
@@ -383,7 +394,8 @@ const putBack = async (
   if (checkpoint !== undefined && anchor.read() === undefined) anchor.write(checkpoint);
   if (node !== undefined) writeDurably(join(dataDirectory, 'node'), node);
   const root = await openRootFile(config, ask);
-  // What the database says, which was opened: the preface of a backup that is not authentic says what its writer likes.
+  // What the database says, which was opened: the preface of a backup that is not authentic says
+  // what its writer likes.
   let held = { records: 0, rootEpochs: [] as readonly number[] };
   const report = await verifyDatabase(rootOptions.core, draft, root, async (store) => {
     const records = await store.read.audit.size();
@@ -407,9 +419,10 @@ const putBack = async (
 };
 
 /**
- * Restores a backup into the data directory of the configuration, which is missing or empty. The root key comes from its backup, or is where
- * dke.toml says. All of it is there afterwards, or nothing; after a crash, the next restore begins by undoing this one, and no service starts before.
- * Throws StartError.
+ * Restores a backup into the data directory of the configuration, which is missing or empty. The
+ * root key comes from its backup, or is where dke.toml says. All of it is there afterwards, or
+ * nothing; after a crash, the next restore begins by undoing this one, and no service starts
+ * before. Throws StartError.
  */
 export const restoreBackup = async (path: string, options: RestoreOptions): Promise<RestoredService> => {
   const { configPath, rootBackup } = options;

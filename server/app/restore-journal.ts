@@ -1,5 +1,7 @@
-// What tells a restore of a backup that was cut off from one that is complete. The journal comes first, and the database gets its name last: with a journal and
-// without a database, everything that the restore has made is undone by the next one, and no service starts. The caller has the lock of the data directory.
+// What tells a restore of a backup that was cut off from one that is complete. The journal comes
+// first, and the database gets its name last: with a journal and without a database, everything
+// that the restore has made is undone by the next one, and no service starts. The caller has the
+// lock of the data directory.
 
 import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -8,8 +10,8 @@ import { removeDurably, syncFolder, writeDurably } from '../base/durable-files.t
 
 export interface RestoreJournal {
   /**
-   * Outside of the data directory, and not there before. With a digest: not one that a person has written since. What is older than the journal, a
-   * person has moved there since.
+   * Outside of the data directory, and not there before. With a digest: not one that a person has
+   * written since. What is older than the journal, a person has moved there since.
    */
   readonly files: readonly { readonly path: string; readonly digest: string | null }[];
   /** The first folder that was made for the data directory; null: it was there. */
@@ -49,7 +51,10 @@ const readJournal = (path: string): RestoreJournal => {
   }
 };
 
-/** Undoes everything but the data directory and its lock. Answers the first folder that the restore has made. */
+/**
+ * Undoes everything but the data directory and its lock. Answers the first folder that the restore
+ * has made.
+ */
 export const undoRestore = (dataDirectory: string): string | null => {
   const journal = journalPath(dataDirectory);
   const { files, folder } = readJournal(journal);

@@ -77,7 +77,10 @@ const waitForPassphrase = async (
   }
 };
 
-/** The checkpoint next to the root key, as it was at the start and as this service has written it: its disk may hang. */
+/**
+ * The checkpoint next to the root key, as it was at the start and as this service has written it:
+ * its disk may hang.
+ */
 const keptAnchor = (path: string, { files }: RootOptions['disks'], log: Log): RootProvider['anchor'] => {
   const own = anchorBeside(path);
   let note = own.read();

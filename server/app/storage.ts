@@ -77,7 +77,10 @@ const checkRootFolder = (rootPath: string): void => {
 
 const inUseSetting = 'begun';
 
-/** The node's id: made at the first start, and its own forever, after a power failure, too. A copy of the data directory is another node: without this file. */
+/**
+ * The node's id: made at the first start, and its own forever, after a power failure, too. A copy
+ * of the data directory is another node: without this file.
+ */
 export const readNodeId = (path: string, make: () => string): string => {
   const known = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(known)) return known;
@@ -87,8 +90,8 @@ export const readNodeId = (path: string, make: () => string): string => {
 };
 
 /**
- * What was read last, and read again for the next time: TLS wants it at once, and its disk may hang. A file that cannot be
- * read is as it was.
+ * What was read last, and read again for the next time: TLS wants it at once, and its disk may
+ * hang. A file that cannot be read is as it was.
  */
 const lastGood = (first: string, read: () => Promise<string>): (() => string) => {
   let known = first;

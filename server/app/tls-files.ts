@@ -77,7 +77,10 @@ export interface Replacement {
 export interface TlsFiles {
   /** Throws StartError. */
   readPairs(): Pairs;
-  /** The same, to replace the present certificates (PEM). `authorities`: whose certificates need not be in a chain. */
+  /**
+   * The same, to replace the present certificates (PEM). `authorities`: whose certificates need not
+   * be in a chain.
+   */
   renewPairs(present: readonly string[], authorities: readonly string[]): Replacement;
   /** Why these should not replace the present certificates. */
   faultsOf(present: readonly string[], next: Pairs, authorities: readonly string[]): readonly string[];

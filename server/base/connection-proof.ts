@@ -1,5 +1,6 @@
-// Which connections belong to callers that have authenticated. The listener gives each connection a way to be proven, and the fronts use it once a
-// request on it was authenticated. Behind a symbol of the socket, because a socket of HTTP/2 is shown to fronts as a proxy that hands on properties.
+// Which connections belong to callers that have authenticated. The listener gives each connection a
+// way to be proven, and the fronts use it once a request on it was authenticated. Behind a symbol
+// of the socket, because a socket of HTTP/2 is shown to fronts as a proxy that hands on properties.
 
 const proof = Symbol('proof');
 

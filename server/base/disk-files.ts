@@ -1,6 +1,8 @@
-// Files that are read and written piece by piece, on whatever disk they are (ports/foreign-disk.ts): here, or in the process of their disk
-// (app/disk-process.ts). A file is a number that only this process has given: with the process, its open files end. Every step is short: what is written is
-// synced as it comes, so that the last sync of a large file is not a long one.
+// Files that are read and written piece by piece, on whatever disk they are
+// (ports/foreign-disk.ts): here, or in the process of their disk (app/disk-process.ts). A file is a
+// number that only this process has given: with the process, its open files end. Every step is
+// short: what is written is synced as it comes, so that the last sync of a large file is not a long
+// one.
 
 import { type FileHandle, open, readdir, statfs } from 'node:fs/promises';
 import type { DiskFile, ForeignDisk } from '../ports/foreign-disk.ts';
@@ -13,8 +15,8 @@ interface OpenFile {
 
 const files = new Map<number, OpenFile>();
 /**
- * Begins with the microseconds of the host's own time, more than an earlier process of the disk has counted: a file of that one
- * is not taken for one of this process.
+ * Begins with the microseconds of the host's own time, more than an earlier process of the disk has
+ * counted: a file of that one is not taken for one of this process.
  */
 let opened = Number(process.hrtime.bigint() / 1000n);
 /** Written at most before they are synced: a slow disk takes them within the deadline of a step. */

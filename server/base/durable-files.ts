@@ -86,7 +86,10 @@ export const writeWhole = async (
   }
 };
 
-/** What is done with whole files while the service runs, on whatever disk they are (ports/foreign-disk.ts). Here it is done at once. */
+/**
+ * What is done with whole files while the service runs, on whatever disk they are
+ * (ports/foreign-disk.ts). Here it is done at once.
+ */
 export const wholeFiles = {
   read: async (path: string): Promise<Buffer> => readFileSync(path),
   replace: async (path: string, content: string): Promise<void> => replaceFile(path, content),
@@ -95,7 +98,10 @@ export const wholeFiles = {
   remove: async (path: string): Promise<void> => removeDurably(path),
 };
 
-/** Throws unless the folder takes a new file that reaches the disk. Off the main thread; nothing of it stays. */
+/**
+ * Throws unless the folder takes a new file that reaches the disk. Off the main thread; nothing of
+ * it stays.
+ */
 export const probeDirectory = async (folder: string): Promise<void> => {
   const path = `${folder}/probe`;
   const handle = await open(path, 'w', 0o600);

@@ -25,7 +25,10 @@ export const isNestedDeeper = (bytes: Uint8Array, most: number): boolean => {
 /** Levels of a head of the TDE API and of what comes with it; the deepest one has eight. */
 export const mostHeadLevels = 32;
 
-/** Throws RangeError for what is nested deeper, before it is parsed; SyntaxError for what is not JSON. */
+/**
+ * Throws RangeError for what is nested deeper, before it is parsed; SyntaxError for what is not
+ * JSON.
+ */
 export const parseShallow = (bytes: Buffer, mostLevels: number): unknown => {
   if (isNestedDeeper(bytes, mostLevels)) throw new RangeError(`nested deeper than ${mostLevels} levels`);
   return JSON.parse(bytes.toString('utf8'));

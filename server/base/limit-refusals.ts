@@ -1,5 +1,6 @@
-// Counts what limits refuse: each refusal in a metric, and in the log the first one at once, then one line a minute with the addresses
-// that were refused most. Who can choose it: strangers choose how often and from where, so that lines and addresses are bounded.
+// Counts what limits refuse: each refusal in a metric, and in the log the first one at once, then
+// one line a minute with the addresses that were refused most. Who can choose it: strangers choose
+// how often and from where, so that lines and addresses are bounded.
 
 export const limitNames = [
   'connections',

@@ -1,6 +1,7 @@
-// How often an origin may try a credential: some attempts at once, then a few a minute; a network has four times as many. Who can choose it:
-// strangers choose how often and, in a network of theirs, from where, so that origins are bounded and the latest stay. It decides before
-// anything of the request is read. What is lost with a restart is a burst for each origin.
+// How often an origin may try a credential: some attempts at once, then a few a minute; a network
+// has four times as many. Who can choose it: strangers choose how often and, in a network of
+// theirs, from where, so that origins are bounded and the latest stay. It decides before anything
+// of the request is read. What is lost with a restart is a burst for each origin.
 
 import type { Clock } from './clock.ts';
 import { ServiceError } from './errors.ts';

@@ -1,4 +1,5 @@
-// How long a new passphrase must be, of root providers and recovery keys alike, in commands and pages.
+// How long a new passphrase must be, of root providers and recovery keys alike, in commands and
+// pages.
 
 /** Bytes of UTF-8. A shorter one can be guessed, also where each guess costs 128 MiB. */
 export const shortestPassphrase = 12;

@@ -5,7 +5,10 @@ import { createHash } from 'node:crypto';
 
 const hidden = '***';
 
-/** What stands for an access_guid in an address: equal ones are seen, by the beginning of their SHA-256. */
+/**
+ * What stands for an access_guid in an address: equal ones are seen, by the beginning of their
+ * SHA-256.
+ */
 export const maskedGuid = (accessGuid: string): string =>
   hidden + createHash('sha256').update(accessGuid).digest('hex').slice(0, 8);
 const masked = String.raw`\*{3}[0-9a-f]{8}(?:[/\s"?]|$)`;

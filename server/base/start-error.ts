@@ -43,8 +43,9 @@ const faults: Readonly<Record<string, readonly [StartErrorClass, string]>> = {
 };
 
 /**
- * Any error as one that is told, in one line without a stack. What the system says of a file has the class of its reason;
- * anything else is a fault of ours, and DKE_DEBUG=1 shows where. `place`: where it was, if the system does not say.
+ * Any error as one that is told, in one line without a stack. What the system says of a file has
+ * the class of its reason; anything else is a fault of ours, and DKE_DEBUG=1 shows where. `place`:
+ * where it was, if the system does not say.
  */
 export const toldError = (error: unknown, place?: string): StartError => {
   if (error instanceof StartError) return error;

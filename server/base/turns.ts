@@ -1,6 +1,8 @@
-// Work that gives way. While something presses, this work has a few milliseconds of each turn of the event loop, so that an exchange of messages that
-// takes many turns (a change, and the acknowledgements of other nodes) is not one queue of requests longer at each of them. At other times it runs at once.
-// In order, and all of it runs: what presses is short, or takes less of each turn than this work does.
+// Work that gives way. While something presses, this work has a few milliseconds of each turn of
+// the event loop, so that an exchange of messages that takes many turns (a change, and the
+// acknowledgements of other nodes) is not one queue of requests longer at each of them. At other
+// times it runs at once. In order, and all of it runs: what presses is short, or takes less of each
+// turn than this work does.
 
 export type GivingWay = (work: () => void) => void;
 

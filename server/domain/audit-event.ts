@@ -171,7 +171,10 @@ export const auditKinds = {
   'erasure.copy-released': { severity: 'high', activity: 'update', fields: ['rootEpoch', 'name'] },
   /** `objects`: whose replaced or destroyed values it covers. */
   'erasure.finished': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys', 'records', 'objects'] },
-  /** A sink has other records of the same numbers: the log went back, or a copy of the service writes to it. */
+  /**
+   * A sink has other records of the same numbers: the log went back, or a copy of the service
+   * writes to it.
+   */
   'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
   'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
@@ -179,8 +182,8 @@ export const auditKinds = {
     severity: 'info',
     activity: 'create',
     /**
-     * `digest`: of the file; an erasure does not change it. `rotate`: applications whose access_guid must be rotated if the snapshot is restored on
-     * another service.
+     * `digest`: of the file; an erasure does not change it. `rotate`: applications whose
+     * access_guid must be rotated if the snapshot is restored on another service.
      */
     fields: ['origin', 'keys', 'units', 'omitted', 'size', 'recoveryKeys', 'digest', 'rotate'],
   },
@@ -192,7 +195,10 @@ export const auditKinds = {
   'snapshot.purged': { severity: 'medium', activity: 'delete', fields: ['origin'] },
   /** A copy left the service: from here on a destroyed key may be in it. */
   'snapshot.exported': { severity: 'high', activity: 'read', fields: ['size'] },
-  /** An operator has confirmed it of a file that left the service, or the command that made it failed. */
+  /**
+   * An operator has confirmed it of a file that left the service, or the command that made it
+   * failed.
+   */
   'copy.destroyed': { severity: 'high', activity: 'delete', fields: ['copyKind', 'at', 'snapshotId', 'reason'] },
   /** Destroyed keys were erased from a snapshot that the service stores. */
   'snapshot.keys-erased': { severity: 'info', activity: 'delete', fields: ['keys'] },

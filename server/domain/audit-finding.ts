@@ -26,7 +26,10 @@ export type AuditFinding =
    * nothing tells how new the database must be.
    */
   | (Compared & { readonly state: 'restored'; readonly size: number; readonly at: string | null })
-  /** The data directory was used on another host: the service there may still run, under the same name of its log. */
+  /**
+   * The data directory was used on another host: the service there may still run, under the same
+   * name of its log.
+   */
   | (Compared & { readonly state: 'copied'; readonly size: number })
   /** Changes that this node has already received are missing: the database returned to an earlier state while the service ran. */
   | (Compared & { readonly state: 'lost-changes' });

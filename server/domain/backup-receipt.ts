@@ -1,5 +1,6 @@
-// What a command on the host leaves when it makes a backup of the service or of the root key: first that it begins, then how it ended. So the service knows
-// of each file, also of one whose command was cut off.
+// What a command on the host leaves when it makes a backup of the service or of the root key: first
+// that it begins, then how it ended. So the service knows of each file, also of one whose command
+// was cut off.
 
 export interface BackupReceipt {
   /** Null: of an earlier version, which gave backups of the root key none. */

@@ -19,7 +19,10 @@ export interface Changes {
   readonly everything?: boolean;
   /** The set of tenants' KEKs. */
   readonly keks?: boolean;
-  /** An erasure run is due: a key or a value was destroyed, or a rotation was requested. The name is the one that older nodes understand. */
+  /**
+   * An erasure run is due: a key or a value was destroyed, or a rotation was requested. The name is
+   * the one that older nodes understand.
+   */
   readonly destroyed?: boolean;
 }
 

@@ -1,5 +1,6 @@
-// Where a key can be, and how each copy ends: the one declaration. What waits for copies (`unrecoverableAt`), what names them (the audit log, the API,
-// the console, the command) and the table in docs/snapshots.md follow from it.
+// Where a key can be, and how each copy ends: the one declaration. What waits for copies
+// (`unrecoverableAt`), what names them (the audit log, the API, the console, the command) and the
+// table in docs/snapshots.md follow from it.
 
 import { toRfc3339 } from '../base/clock.ts';
 import type { Integrity } from './vault.ts';
@@ -8,7 +9,10 @@ interface Place {
   /** For the page. */
   readonly what: string;
   readonly end: string;
-  /** 'run': the erasure run reaches it. 'waits': a destroyed key is not unrecoverable before. 'named': in its audit record. */
+  /**
+   * 'run': the erasure run reaches it. 'waits': a destroyed key is not unrecoverable before.
+   * 'named': in its audit record.
+   */
   readonly by: 'run' | 'waits' | 'named';
 }
 /** Every place that can hold a key, or the key that opens one. */
@@ -71,12 +75,18 @@ export interface OutsideCopy {
   readonly at: number;
   readonly actorId: string;
   readonly actorName: string;
-  /** The time of the state in it: not before, not after. An imported snapshot has the time of another clock. */
+  /**
+   * The time of the state in it: not before, not after. An imported snapshot has the time of
+   * another clock.
+   */
   readonly stateFrom: number;
   readonly stateUntil: number;
   /** Records of the audit log in that state; null: not known, or of another log. */
   readonly stateSize: number | null;
-  /** Keys that were destroyed before this time, and at this size of the audit log, had been taken out of it before it left. */
+  /**
+   * Keys that were destroyed before this time, and at this size of the audit log, had been taken
+   * out of it before it left.
+   */
   readonly erasedUntil: number | null;
   readonly erasedSize: number | null;
   /** Root keys that are in it, or that open it; null: not known. */
@@ -105,7 +115,10 @@ export const newOutsideCopy = (
   ...copy,
 });
 
-/** Whether a backup of the root key opens a backup of the service. What is not known, or was changed from outside, counts as fitting. */
+/**
+ * Whether a backup of the root key opens a backup of the service. What is not known, or was changed
+ * from outside, counts as fitting.
+ */
 export const opens = (root: OutsideCopy, backup: OutsideCopy): boolean =>
   root.integrity !== 'ok' ||
   root.rootEpoch === null ||

@@ -1,5 +1,6 @@
-// Whether two lists of facts (native/host-facts.ts) are of one host. A host may get another interface; one that has none of its former ones, or another
-// machine id, is another host. What one of the two does not know decides nothing.
+// Whether two lists of facts (native/host-facts.ts) are of one host. A host may get another
+// interface; one that has none of its former ones, or another machine id, is another host. What one
+// of the two does not know decides nothing.
 
 const valuesOf = (facts: string, name: string): readonly string[] =>
   facts.split(' ').filter((fact) => fact.startsWith(`${name}=`));

@@ -11,7 +11,10 @@ export type Duty = (typeof duties)[number];
 export const runOf = ({ id, startedAt }: { readonly id: string; readonly startedAt: number }): string =>
   `${id} ${startedAt}`;
 
-/** How far a clock is from those of the others, in milliseconds; of an even number of others, from the nearer one of the two in the middle. */
+/**
+ * How far a clock is from those of the others, in milliseconds; of an even number of others, from
+ * the nearer one of the two in the middle.
+ */
 export const clockDifference = (own: number, others: readonly number[]): number => {
   const sorted = others.toSorted((a, b) => a - b);
   const low = sorted[Math.ceil(sorted.length / 2) - 1] ?? own;

@@ -16,8 +16,9 @@ interface NotificationRow {
   /** So many days before the harm it is raised, and raised again; descending. Empty: there is harm as soon as it is so. */
   readonly leadDays: readonly number[];
   /**
-   * Details that say what it is because of, where there may be several causes: a list, a count, or a
-   * text. One that was not there before ends the acknowledgement, which was of those that were known.
+   * Details that say what it is because of, where there may be several causes: a list, a count, or
+   * a text. One that was not there before ends the acknowledgement, which was of those that were
+   * known.
    */
   readonly causes?: readonly string[];
   /** One for each lead time, and the last one for when the harm is there. */

@@ -15,8 +15,9 @@ const isOver = (answer: ServerResponse | undefined): boolean =>
   answer === undefined || answer.closed || answer.req.socket.destroyed;
 
 /**
- * Remembers the newest answers of each connection, and notices requests that take longer to come than they may. An idle connection should hold nothing: finished answers are released
- * once a second. Weak references would do that on their own, but making two for each request costs 2 µs.
+ * Remembers the newest answers of each connection, and notices requests that take longer to come
+ * than they may. An idle connection should hold nothing: finished answers are released once a
+ * second. Weak references would do that on their own, but making two for each request costs 2 µs.
  */
 export const createNewestAnswers = (requestMs: number, overdue: (request: IncomingMessage) => void) => {
   const byConnection = new WeakMap<object, NewestAnswers>();

@@ -41,7 +41,9 @@ const mostStreams = 128;
 /** How long an answer over HTTP/2 may wait for its reader, in steps of the time of a request. */
 const mostUnreadSteps = 6;
 const lingerMs = 1_000;
-/** Requests over HTTP/1 that a connection may send before it has the answers to those before them. */
+/**
+ * Requests over HTTP/1 that a connection may send before it has the answers to those before them.
+ */
 const mostWaiting = 100;
 
 /** PEM texts. The first pair answers those who name no name, or one that no certificate has. */
@@ -163,8 +165,9 @@ const createHttp1Handlers = (
     else beginAfter(before, incoming, outgoing);
   };
   /**
-   * Who sends requests without waiting for answers, and reads none, would otherwise let a thousand answers be made for 64 KiB
-   * of requests: the next answer is made when the one before has been sent.
+   * Who sends requests without waiting for answers, and reads none, would otherwise let a thousand
+   * answers be made for 64 KiB of requests: the next answer is made when the one before has been
+   * sent.
    */
   const beginAfter = (before: ServerResponse, incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const { socket } = incoming;

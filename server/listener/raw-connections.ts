@@ -1,13 +1,19 @@
-// The connections as the kernel has them, counted and ended by their raw sockets. What is above them (TLS, HTTP/2) may forget one: Node does so
-// when a peer leaves in the middle of padded DATA, and the socket then stays open and counted permanently. So a raw socket ends with what is above
-// it, or when nothing was received or sent on it for longer than any connection may be silent, when its peer does not read, and with the listener.
+// The connections as the kernel has them, counted and ended by their raw sockets. What is above
+// them (TLS, HTTP/2) may forget one: Node does so when a peer leaves in the middle of padded DATA,
+// and the socket then stays open and counted permanently. So a raw socket ends with what is above
+// it, or when nothing was received or sent on it for longer than any connection may be silent, when
+// its peer does not read, and with the listener.
 //
-// Who can choose it: every peer that reaches the port. What proves it: a request that was authenticated (base/connection-proof.ts); until then a
-// connection is a stranger's. How many: `most`, and a sixteenth of it that is being ended; of `most`, strangers have three quarters, callers together seven
-// eighths, an address or its /64 an eighth, a /48 a quarter, and a caller a quarter. At a limit, the connection that has been idle longest gives way to the
-// new one, among those that the limit is about: a stranger competes with strangers, and with its own address first; of strangers, the network that has the
-// most gives way, and of callers, the caller. What a new connection costs does not grow with their number. How long: `silentMs` without a byte in either direction; 60 s with bytes that the peer
-// does not take. Behind a balancer that tells no addresses, all strangers are one.
+// Who can choose it: every peer that reaches the port. What proves it: a request that was
+// authenticated (base/connection-proof.ts); until then a connection is a stranger's. How many:
+// `most`, and a sixteenth of it that is being ended; of `most`, strangers have three quarters,
+// callers together seven eighths, an address or its /64 an eighth, a /48 a quarter, and a caller a
+// quarter. At a limit, the connection that has been idle longest gives way to the new one, among
+// those that the limit is about: a stranger competes with strangers, and with its own address
+// first; of strangers, the network that has the most gives way, and of callers, the caller. What a
+// new connection costs does not grow with their number. How long: `silentMs` without a byte in
+// either direction; 60 s with bytes that the peer does not take. Behind a balancer that tells no
+// addresses, all strangers are one.
 
 import type { Server } from 'node:https';
 import { Socket } from 'node:net';
@@ -75,7 +81,10 @@ export interface RawConnections {
   of(over: Socket): RawConnection | undefined;
   /** A balancer has named the peer; null: the connection is its own. */
   isFrom(socket: Socket, peer: string | null): void;
-  /** Looks which of them have moved, and ends those that are silent or unread for too long; every few seconds on its own. */
+  /**
+   * Looks which of them have moved, and ends those that are silent or unread for too long; every
+   * few seconds on its own.
+   */
   sweep(): void;
   /** Ends all of them. */
   destroy(): void;

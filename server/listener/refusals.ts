@@ -11,7 +11,10 @@ const codingName = 'transfer-encoding';
 const isNamed = (name: string, wanted: string): boolean =>
   name.length === wanted.length && name.toLowerCase() === wanted;
 
-/** Why a request is refused before any front sees it, or undefined. `fewestHosts`: 0 where a request without a Host header is one. */
+/**
+ * Why a request is refused before any front sees it, or undefined. `fewestHosts`: 0 where a request
+ * without a Host header is one.
+ */
 export const objectionTo = (incoming: IncomingMessage, fewestHosts = 1): string | undefined => {
   const { rawHeaders, url } = incoming;
   if (url === undefined || !url.startsWith('/')) return 'the request target is a path';
@@ -29,7 +32,10 @@ export const objectionTo = (incoming: IncomingMessage, fewestHosts = 1): string 
   return codings > 1 ? 'the only transfer coding is chunked' : undefined;
 };
 
-/** Balancers check the health in HTTP/1.0, which has no Host header unless they are told to send one. */
+/**
+ * Balancers check the health in HTTP/1.0, which has no Host header unless they are told to send
+ * one.
+ */
 const isBalancerProbe = ({ httpVersionMinor, method, url, headers }: IncomingMessage): boolean => {
   if (httpVersionMinor !== 0 || method !== 'GET' || (url !== '/health' && url !== '/health/live')) return false;
   // What builds an address of it needs a name.

@@ -1,6 +1,7 @@
-// Which host this is, as its own user can tell: the machine id, and the addresses of its network interfaces that have a device. A copy of a virtual machine
-// has other addresses, a data directory that was moved another machine id as well. Containers have neither, and say nothing. Hashed: the audit log
-// does not need the values.
+// Which host this is, as its own user can tell: the machine id, and the addresses of its network
+// interfaces that have a device. A copy of a virtual machine has other addresses, a data directory
+// that was moved another machine id as well. Containers have neither, and say nothing. Hashed: the
+// audit log does not need the values.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -30,7 +30,10 @@ const roundTrip = (core: CryptoCore, key: KeyRef): void => {
   if (!core.timingSafeEqual(plain, back)) throw new ServiceError('internal', 'the test key does not round-trip');
 };
 
-/** Of the addon itself: its errors tell a record that does not open from one that a caller has sent (key-records.ts). */
+/**
+ * Of the addon itself: its errors tell a record that does not open from one that a caller has sent
+ * (key-records.ts).
+ */
 export const createKeyRing = (core: Core): KeyRing => {
   const keks = createTenantKeks(core);
   const records = createKeyRecords(core, keks);

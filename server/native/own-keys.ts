@@ -39,7 +39,10 @@ export const ownAttributes: Readonly<Record<OwnKey, string>> = {
 export const isOwn = (name: string): name is OwnKey => Object.hasOwn(ownKeys, name);
 
 export const hashKeys = ['session-hash', 'api-token-hash'] as const satisfies HashKey[];
-/** Each purpose has a key of its own, where it needs one: sessions end when theirs is rotated, and databases notice neither. Null: no key. */
+/**
+ * Each purpose has a key of its own, where it needs one: sessions end when theirs is rotated, and
+ * databases notice neither. Null: no key.
+ */
 export const hashKeyOf = (purpose: TokenPurpose): HashKey | 'dke sign-in hashes 1' | null => {
   if (purpose === 'access-guid') return null;
   if (purpose === 'session') return 'session-hash';

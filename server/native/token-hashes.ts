@@ -1,7 +1,9 @@
-// Hashes of bearer values, and the keys that hash them. Those of sessions and API tokens are replaced; former ones of API tokens count until they are
-// wiped. Access_guids are 256 random bits, and a row with a hash needs a code: they are hashed without a key, so that no secret of the service has to
-// travel with a tenant. Earlier versions hashed them under `token-hash`, which hashes nothing else now; such keys come with snapshots, too,
-// and are adopted, by the ids of their records.
+// Hashes of bearer values, and the keys that hash them. Those of sessions and API tokens are
+// replaced; former ones of API tokens count until they are wiped. Access_guids are 256 random bits,
+// and a row with a hash needs a code: they are hashed without a key, so that no secret of the
+// service has to travel with a tenant. Earlier versions hashed them under `token-hash`, which
+// hashes nothing else now; such keys come with snapshots, too, and are adopted, by the ids of their
+// records.
 
 import { createHash } from 'node:crypto';
 
@@ -69,7 +71,10 @@ const messageOf = (purpose: TokenPurpose, token: string | Uint8Array): Buffer =>
   Buffer.concat([Buffer.from(`${purpose}\0`), typeof token === 'string' ? Buffer.from(token) : token]);
 
 const withoutKey = /^2\.[0-9a-f]{64}$/;
-/** What earlier versions hashed under `token-hash` and keep for longer than minutes, in rows that have codes. */
+/**
+ * What earlier versions hashed under `token-hash` and keep for longer than minutes, in rows that
+ * have codes.
+ */
 const underTokenHash: ReadonlySet<TokenPurpose> = new Set(['access-guid', 'invitation', 'recovery-code']);
 
 /** The former keys of API tokens, by version. */

@@ -26,7 +26,10 @@ export interface Fleet {
   nodes(): Promise<readonly FleetNode[]>;
   /** This run of this server, as the others know it (domain/node.ts); does not ask the store. */
   run(): string;
-  /** How far this host's clock is ahead of those of the database and of the other nodes, in milliseconds; 0: nothing is known of others. */
+  /**
+   * How far this host's clock is ahead of those of the database and of the other nodes, in
+   * milliseconds; 0: nothing is known of others.
+   */
   clockAheadMs(): number;
   /** An operator has asked for requests to go to other nodes. */
   draining(): boolean;

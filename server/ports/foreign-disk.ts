@@ -1,5 +1,6 @@
-// Files that the service reads and writes while it runs, on disks that may hang. The first path says which disk. Every call has an end in total: it
-// rejects when the disk does not answer in time, and what was begun may still be done later.
+// Files that the service reads and writes while it runs, on disks that may hang. The first path
+// says which disk. Every call has an end in total: it rejects when the disk does not answer in
+// time, and what was begun may still be done later.
 
 export interface DiskFile {
   size(): Promise<number>;
@@ -21,7 +22,9 @@ export interface ForeignDisk {
   rename(from: string, to: string): Promise<void>;
   /** A file that may be there. Durable when it answers. */
   remove(path: string): Promise<void>;
-  /** `wx`: a new file, mode 0600. When its disk has not answered once, the file is no longer open. */
+  /**
+   * `wx`: a new file, mode 0600. When its disk has not answered once, the file is no longer open.
+   */
   open(path: string, flag: 'r' | 'r+' | 'wx'): Promise<DiskFile>;
   /** The names in a folder. */
   list(folder: string): Promise<readonly string[]>;

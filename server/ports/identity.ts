@@ -61,8 +61,8 @@ export interface IdentityProvider {
   /** `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not answer. */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly state: string; readonly data: string }>;
   /**
-   * `returned`: the whole address that the browser came back to. `peer`: each address has a share of the sign-ins that wait for the provider.
-   * 'unauthenticated' for whatever is not valid.
+   * `returned`: the whole address that the browser came back to. `peer`: each address has a share
+   * of the sign-ins that wait for the provider. 'unauthenticated' for whatever is not valid.
    */
   finish(returned: URL, data: string, peer: string | null): Promise<OpenIdPerson>;
 }

@@ -98,11 +98,14 @@ export interface KeyRing {
    */
   hashToken(purpose: TokenPurpose, token: string | Uint8Array): string;
   /**
-   * The same under the other keys that count for this purpose: for an API token the former ones, for an access_guid that of earlier versions and those
-   * that came with snapshots.
+   * The same under the other keys that count for this purpose: for an API token the former ones,
+   * for an access_guid that of earlier versions and those that came with snapshots.
    */
   formerHashes(purpose: TokenPurpose, token: string | Uint8Array): readonly string[];
-  /** Whether an access_guid with this hash is checked with a key of the service, which never leaves it: an earlier version issued it. */
+  /**
+   * Whether an access_guid with this hash is checked with a key of the service, which never leaves
+   * it: an earlier version issued it.
+   */
   hashNeedsKey(hash: string): boolean;
   /** 64 hexadecimal digits over the text of a sign-in that is under way. */
   authenticateAttempt(text: string): string;

@@ -19,8 +19,9 @@ export interface KnownRecord {
   readonly hash: string;
 }
 /**
- * The sink has another record under this number of the same log: the log went back to an older state and continued, or a copy of it writes to the same
- * sink. `hash`: of the record that the sink has last.
+ * The sink has another record under this number of the same log: the log went back to an older
+ * state and continued, or a copy of it writes to the same sink. `hash`: of the record that the sink
+ * has last.
  */
 export type LogFork = KnownRecord;
 
@@ -32,12 +33,16 @@ export interface LogSink {
   /** A log that continues under another name is sent from its first record, so that what the sink has of it can be verified. */
   readonly wholeLogs: boolean;
   /**
-   * `log` is the name of the log that they are from. Resolves when the sink has them all; rejects when it is not certain, and the same ones
-   * come again. In order, one call at a time. `before`: the record before the first item, where it is known. A number proves nothing: a sink that can
+   * `log` is the name of the log that they are from. Resolves when the sink has them all; rejects
+   * when it is not certain, and the same ones come again. In order, one call at a time. `before`:
+   * the record before the first item, where it is known. A number proves nothing: a sink that can
    * read what it has compares the records, and answers the fork, with nothing written.
    */
   send(items: readonly LogItem[], log: string, before?: KnownRecord): Promise<LogFork | undefined>;
-  /** Keeps what it has of the log under a name of its own, and takes the log from its first record. Answers where that is now. */
+  /**
+   * Keeps what it has of the log under a name of its own, and takes the log from its first record.
+   * Answers where that is now.
+   */
   setAside?: (log: string, fork: LogFork) => Promise<string>;
   close(): Promise<void>;
 }

@@ -112,8 +112,9 @@ export interface NodeLink {
   /** The ids of nodes whose connection to the store is open. */
   connected(): Promise<ReadonlySet<string>>;
   /**
-   * What has changed since this change. `more`: there is more, for the next question. 'pruned': some of it is no longer stored. `lost`: what the
-   * database has in its place; this change is no longer in it: it has returned to an earlier state. `records`: the audit records that are known.
+   * What has changed since this change. `more`: there is more, for the next question. 'pruned':
+   * some of it is no longer stored. `lost`: what the database has in its place; this change is no
+   * longer in it: it has returned to an earlier state. `records`: the audit records that are known.
    */
   changesSince(
     mark: ChangeMark,
@@ -124,7 +125,10 @@ export interface NodeLink {
         readonly changes: readonly Changes[];
         readonly marks: readonly ChangeMark[];
         readonly more: boolean;
-        /** Hashes of the next audit records, and the version of the policy rows, in the state in which these changes were read. */
+        /**
+         * Hashes of the next audit records, and the version of the policy rows, in the state in
+         * which these changes were read.
+         */
         readonly leaves: readonly Buffer[];
         readonly rows: number;
       }

@@ -123,8 +123,9 @@ export interface SnapshotArchive {
   items(id: string, key: KeyRef, trusted: TrustedSigners, digest?: string): AsyncIterable<SnapshotItem>;
   checkOf(key: KeyRef): string;
   /**
-   * Overwrites the units that `which` names of those of the file, part by part, in place and durably. `found`: those that the file has, erased now or before; `total`: every erased one
-   * in the file.
+   * Overwrites the units that `which` names of those of the file, part by part, in place and
+   * durably. `found`: those that the file has, erased now or before; `total`: every erased one in
+   * the file.
    */
   erase(
     id: string,

@@ -126,21 +126,31 @@ export interface KeyListFilter {
 }
 
 /**
- * The audit log as this process knows it: the records that it has written since the last checkpoint, as hashes of their content, and the tree over what
- * it has written, or read soon after others had. What the database has later is compared with it.
+ * The audit log as this process knows it: the records that it has written since the last
+ * checkpoint, as hashes of their content, and the tree over what it has written, or read soon after
+ * others had. What the database has later is compared with it.
  */
 export interface WrittenRecords {
   /** Undefined: not known yet. */
   readonly tree: { readonly size: number; readonly root: Buffer } | undefined;
-  /** The log is taken as it is, with these perfect subtrees; what was known is forgotten. To be called in a unit of work. */
+  /**
+   * The log is taken as it is, with these perfect subtrees; what was known is forgotten. To be
+   * called in a unit of work.
+   */
   startFrom(subtrees: readonly { readonly level: number; readonly hash: Buffer }[]): void;
-  /** Of the records behind the first `after`, as they were read in a state of the database with this newest change. */
+  /**
+   * Of the records behind the first `after`, as they were read in a state of the database with this
+   * newest change.
+   */
   saw(after: number, leaves: readonly Buffer[], last: ChangeMark): void;
   /** That change. Undefined: none, or the log was taken as it is since. */
   readonly last: ChangeMark | undefined;
   /** The database has had a failover since what the tree is made of was read. */
   readonly isMoved: boolean;
-  /** The hash of a record that this process has written; undefined: another one has, a checkpoint covers it, or a failover may have taken it back. */
+  /**
+   * The hash of a record that this process has written; undefined: another one has, a checkpoint
+   * covers it, or a failover may have taken it back.
+   */
   hashOf(sequence: number): Buffer | undefined;
   /** The oldest one that is kept. */
   first(): number | undefined;
@@ -179,7 +189,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     rowSet(): Promise<RowSetHead | undefined>;
     /** Reads all of them: through `snapshot` while others may write. `older`: those of which the service knows a newer version. */
     compareRowSet(): Promise<RowSetComparison>;
-    /** Where a record must be, of each class whose owners are known by their own rows alone; any other record of such a class is too many. */
+    /**
+     * Where a record must be, of each class whose owners are known by their own rows alone; any
+     * other record of such a class is too many.
+     */
     places(): Promise<{ readonly classes: readonly RecordClass[]; readonly places: readonly RecordAddress[] }>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;
@@ -209,7 +222,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     set(name: DecisionName, value: string | null): Promise<void>;
     /** Whether each decision has a row. */
     adopted(): Promise<'all' | 'some' | 'none'>;
-    /** Afterwards each has one. `isUpgrade`: with the value that an earlier version has kept, otherwise without. */
+    /**
+     * Afterwards each has one. `isUpgrade`: with the value that an earlier version has kept,
+     * otherwise without.
+     */
     adopt(isUpgrade: boolean): Promise<void>;
   };
   readonly tenants: {
@@ -285,7 +301,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
-    /** For people: how many keys are destroyed and not unrecoverable; `pending`: those since this time, which no erasure run has covered. */
+    /**
+     * For people: how many keys are destroyed and not unrecoverable; `pending`: those since this
+     * time, which no erasure run has covered.
+     */
     erasable(covered: number): Promise<{ readonly pending: number; readonly waiting: number }>;
     /** Those that are destroyed before this time and not yet unrecoverable, by destruction; those behind `after`. */
     listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
@@ -430,8 +449,9 @@ export interface Store {
   /** The first of several starts has finished: the next one may begin. */
   started(): Promise<void>;
   /**
-   * Of a store that can lose confirmed changes without noticing it: how many audit records it had at its last durable commit, and the root of their tree
-   * where that is known, as they were found at the start, and what takes it as it is. Undefined where the store answers for itself.
+   * Of a store that can lose confirmed changes without noticing it: how many audit records it had
+   * at its last durable commit, and the root of their tree where that is known, as they were found
+   * at the start, and what takes it as it is. Undefined where the store answers for itself.
    */
   readonly committed:
     | {

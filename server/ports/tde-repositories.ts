@@ -112,8 +112,8 @@ export interface TdeRepositories {
     /** The next handle: stable, positive, below 2^31, never reused. */
     nextHandle(): Promise<number>;
     /**
-     * Objects whose values ended since this time, `replaced` or `destroyed`, by that time and handle, those behind `after`; without their
-     * content. A key that is destroyed is none.
+     * Objects whose values ended since this time, `replaced` or `destroyed`, by that time and
+     * handle, those behind `after`; without their content. A key that is destroyed is none.
      */
     listEnded(
       how: 'replaced' | 'destroyed',

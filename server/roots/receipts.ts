@@ -1,5 +1,6 @@
-// Receipts that commands on a host leave beside what they work on, one in each line. They are added, never replaced: the service keeps all of them, also
-// those of the time in which it did not run. A receipt is on the disk before what it is about exists.
+// Receipts that commands on a host leave beside what they work on, one in each line. They are
+// added, never replaced: the service keeps all of them, also those of the time in which it did not
+// run. A receipt is on the disk before what it is about exists.
 
 import {
   closeSync,
@@ -49,8 +50,9 @@ export const addReceipt = (path: string, receipt: object): void => {
 };
 
 /**
- * The oldest first. A line that is not whole, or not a receipt, is none: `parse` answers undefined. Without the file there are
- * none; throws StartError for one that cannot be read, because it is then not known which backups exist.
+ * The oldest first. A line that is not whole, or not a receipt, is none: `parse` answers undefined.
+ * Without the file there are none; throws StartError for one that cannot be read, because it is
+ * then not known which backups exist.
  */
 export const readReceipts = <T>(path: string, parse: (found: object) => T | undefined): readonly T[] => {
   let text: string;

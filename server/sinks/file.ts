@@ -1,11 +1,14 @@
-// Sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line that names the log. Every batch is on
-// the disk before it counts. A file that has become too long gets the number of its last record behind its name, and a new one
-// is started. Nothing is written twice: the end of the file is read first. Records of another log (after an older database was
-// accepted, or from a rebuilt service) never go into the same file: the files of the former log get its id before their names.
+// Sink `file`: the lines of an export, so that `dke audit verify` reads it, behind a first line
+// that names the log. Every batch is on the disk before it counts. A file that has become too long
+// gets the number of its last record behind its name, and a new one is started. Nothing is written
+// twice: the end of the file is read first. Records of another log (after an older database was
+// accepted, or from a rebuilt service) never go into the same file: the files of the former log get
+// its id before their names.
 //
-// A number of a record proves nothing: after older files were put back, or beside a copy of the data directory, the same log has other records of the same
-// numbers. So the last record that both have is compared. Where it differs, both histories are kept: the files of the one that is there get a name with its
-// last record's hash, and the log is written again from its first record.
+// A number of a record proves nothing: after older files were put back, or beside a copy of the
+// data directory, the same log has other records of the same numbers. So the last record that both
+// have is compared. Where it differs, both histories are kept: the files of the one that is there
+// get a name with its last record's hash, and the log is written again from its first record.
 
 import {
   closeSync,
@@ -64,8 +67,8 @@ const parseLine = (line: string): Readonly<Record<string, unknown>> => {
 const unnamed = 'unnamed';
 
 /**
- * Of the log, and no other file of the service's user: who has the disk could put a link in its place,
- * and what it names would be cut off and written to.
+ * Of the log, and no other file of the service's user: who has the disk could put a link in its
+ * place, and what it names would be cut off and written to.
  */
 const openOwn = (path: string): number => {
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
@@ -192,7 +195,10 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     return asideOf(basename(path));
   };
 
-  /** The line of a record, or of the last one where `sequence` is none; the newest file first. Undefined: an operator has taken it away. */
+  /**
+   * The line of a record, or of the last one where `sequence` is none; the newest file first.
+   * Undefined: an operator has taken it away.
+   */
   const lineOf = (content: Content, sequence: number): string | undefined => {
     if (content.record === sequence) return content.last;
     const files = [...rotated().filter((file) => Number(file.slice(-12)) >= sequence), basename(path)].reverse();

@@ -1,10 +1,13 @@
-// Sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). A message has at most 8 KiB: receivers split a longer one, and what follows
-// would be a message that people have written (a name, a rule). A longer record is several messages, each with its part.
+// Sink `syslog`: RFC 5424 messages over TLS with octet counting (RFC 5425). A message has at most 8
+// KiB: receivers split a longer one, and what follows would be a message that people have written
+// (a name, a rule). A longer record is several messages, each with its part.
 //
-// The protocol has no acknowledgement, and TCP's is one of the peer's kernel: what a collector that hung had not read is lost when it ends. So the last
-// `mostKept` bytes are kept, more than the buffers of both kernels, and sent again on the next connection when this one broke. One that the peer has
-// closed was read to its end, but for what the collector had not stored: only the last batch is sent again. The number and the log's name tell repeats.
-// What a collector loses after it has read it, and what was not read when this service ends, no sender of this protocol can know.
+// The protocol has no acknowledgement, and TCP's is one of the peer's kernel: what a collector that
+// hung had not read is lost when it ends. So the last `mostKept` bytes are kept, more than the
+// buffers of both kernels, and sent again on the next connection when this one broke. One that the
+// peer has closed was read to its end, but for what the collector had not stored: only the last
+// batch is sent again. The number and the log's name tell repeats. What a collector loses after it
+// has read it, and what was not read when this service ends, no sender of this protocol can know.
 
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';

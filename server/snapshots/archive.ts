@@ -104,7 +104,10 @@ const requireRoom = async (disk: ForeignDisk, folder: string): Promise<void> => 
   });
 };
 
-/** The pieces of a file that begins as a snapshot does: other files are refused before they are written. */
+/**
+ * The pieces of a file that begins as a snapshot does: other files are refused before they are
+ * written.
+ */
 async function* requireSnapshot(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Buffer | undefined = Buffer.alloc(0);
   for await (const piece of body) {

@@ -290,11 +290,17 @@ export const readBackupHead = async (path: string): Promise<BackupHead> => {
 /** Whose backups are authentic. */
 export interface BackupTrust {
   readonly verifier: Verifier;
-  /** Digests that the audit log names, where one was given: then nothing else counts. Former keys, which others may have, sign in vain. */
+  /**
+   * Digests that the audit log names, where one was given: then nothing else counts. Former keys,
+   * which others may have, sign in vain.
+   */
   readonly logged: ReadonlySet<string> | undefined;
 }
 
-/** Throws ServiceError unless the audit log names the backup, or, without one, this verifier's key has signed it. */
+/**
+ * Throws ServiceError unless the audit log names the backup, or, without one, this verifier's key
+ * has signed it.
+ */
 export const requireSigner = (path: string, { closing }: BackupHead, { verifier, logged }: BackupTrust): void => {
   if (closing === null)
     throw new ServiceError(

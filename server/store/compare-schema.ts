@@ -1,6 +1,8 @@
-// Whether the database has the schema that is declared, and nothing beside it that acts in the service's transactions. Its owner can add a trigger, a
-// rule or a default: that would write in a unit of work what no person asked for. An index or a constraint counts with what it says, not by its name: an
-// expression calls a function, and a value that is not unique can be there twice. Tables of others are not the service's business.
+// Whether the database has the schema that is declared, and nothing beside it that acts in the
+// service's transactions. Its owner can add a trigger, a rule or a default: that would write in a
+// unit of work what no person asked for. An index or a constraint counts with what it says, not by
+// its name: an expression calls a function, and a value that is not unique can be there twice.
+// Tables of others are not the service's business.
 
 import { type Kysely, sql } from 'kysely';
 import type { Difference } from '../domain/difference.ts';
@@ -16,8 +18,9 @@ export interface SchemaList {
   /** The default of a column of the kind `sequence`. */
   readonly sequence: (table: string, column: string) => string;
   /**
-   * A statement that answers `place`, the table, and `line`, as `expectedLines` has them before `inOneForm`. Of what acts in a transaction that writes to
-   * the table, other lines; `place` is null where it acts in every transaction.
+   * A statement that answers `place`, the table, and `line`, as `expectedLines` has them before
+   * `inOneForm`. Of what acts in a transaction that writes to the table, other lines; `place` is
+   * null where it acts in every transaction.
    */
   readonly list: string;
   /** A line of the list where it is another one; undefined: it says nothing. */
@@ -28,8 +31,9 @@ const declared = Object.entries<TableDeclaration>(tables);
 const isDeclared: ReadonlySet<string> = new Set(declared.map(([name]) => name));
 
 /**
- * What databases write in ways of their own: names, casts and parentheses. No two declared lines are the same without them. A cast to a type that is
- * not the database's own calls a function, and a name that needs its quotation marks is another name: both stay.
+ * What databases write in ways of their own: names, casts and parentheses. No two declared lines
+ * are the same without them. A cast to a type that is not the database's own calls a function, and
+ * a name that needs its quotation marks is another name: both stay.
  */
 const inOneForm = (line: string): string =>
   line

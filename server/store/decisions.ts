@@ -1,5 +1,6 @@
-// Settings that decide something (domain/decisions.ts), as rows with authentication codes. All of them are there or none is, in a database that no start
-// has used yet. So one that is missing was removed from outside: it has no value instead of another one.
+// Settings that decide something (domain/decisions.ts), as rows with authentication codes. All of
+// them are there or none is, in a database that no start has used yet. So one that is missing was
+// removed from outside: it has no value instead of another one.
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';

@@ -73,11 +73,16 @@ export interface Engine {
   readonly shared:
     | {
         readonly link: NodeLink;
-        /** Of the server that answers: a failover changes it, and may have taken back what the former one had confirmed. */
+        /**
+         * Of the server that answers: a failover changes it, and may have taken back what the
+         * former one had confirmed.
+         */
         lineage(): string;
         /** Within the transaction: what the others must read again. They hear of it when it is committed. */
         announce(changes: Changes): Promise<HeadOfChanges>;
-        /** Names of the nodes that are connected now, also while the database is of another version. */
+        /**
+         * Names of the nodes that are connected now, also while the database is of another version.
+         */
         running(): Promise<readonly string[]>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;

@@ -57,7 +57,10 @@ const providerOf = (
 const endedMs = 5_000;
 const lookEveryMs = 200;
 
-/** Nodes of the version before would take the new rows for rows that were changed from outside. Throws `StoreError` while one runs. */
+/**
+ * Nodes of the version before would take the new rows for rows that were changed from outside.
+ * Throws `StoreError` while one runs.
+ */
 const requireNoNode = async ({ shared }: Pick<Engine, 'shared'>): Promise<void> => {
   const until = performance.now() + endedMs;
   for (;;) {

@@ -37,7 +37,8 @@ export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows):
       return (await query.execute()).map(load);
     },
     left: async () => {
-      // Without a condition: what the database leaves out would be taken as destroyed. Rows of this table are never removed.
+      // Without a condition: what the database leaves out would be taken as destroyed. Rows of this
+      // table are never removed.
       const all = (await db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').execute()).map(load);
       const there = new Set(all.map(({ id }) => id));
       const unknown = {

@@ -73,9 +73,11 @@ const codedColumns = new Map<PolicyTable, readonly CodedColumn[]>(
 );
 
 /**
- * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration says so: two rows can have one text. Since layout
- * 2 null is a value, and the text names its layout. A layout has the columns that had been declared by then, so a row of an earlier one has no
- * value in the others. Rows of released versions are read forever; a row is written in the newest layout of its table.
+ * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration
+ * says so: two rows can have one text. Since layout 2 null is a value, and the text names its
+ * layout. A layout has the columns that had been declared by then, so a row of an earlier one has
+ * no value in the others. Rows of released versions are read forever; a row is written in the
+ * newest layout of its table.
  */
 type Layout = 1 | 2 | 3;
 type Row = { readonly [column: string]: unknown };
@@ -103,14 +105,20 @@ const rowText = (table: PolicyTable, row: Row, layout: Layout): string => {
   return canonicalJson(values);
 };
 
-/** Whether each value is one that a row of this layout can have there: of layout 1, one of its own column. */
+/**
+ * Whether each value is one that a row of this layout can have there: of layout 1, one of its own
+ * column.
+ */
 const fits = (table: PolicyTable, row: Row, layout: Layout): boolean =>
   (codedColumns.get(table) ?? []).every(({ name, whenSet, since }) => {
     if (row[name] == null) return true;
     return since <= layout && (layout > 1 || whenSet === undefined || whenSet.test(String(row[name])));
   });
 
-/** Whether the values beside the code are those whose digests are under it. A column that was not read says nothing. */
+/**
+ * Whether the values beside the code are those whose digests are under it. A column that was not
+ * read says nothing.
+ */
 const hasItsValues = (table: PolicyTable, row: Row): boolean =>
   Object.entries(coded[table].digests ?? {}).every(([name, under = name]) => {
     const [value, digest] = [row[name], row[under] ?? null];

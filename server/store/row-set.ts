@@ -54,7 +54,10 @@ export interface LongRead {
 export interface PolicyRows {
   /** Whether this process has seen rows of the table. */
   knows(table: PolicyTable): boolean;
-  /** Ids of the rows that this process knows, in a unit of work: other reads may be of an earlier state of the database, and know of none. */
+  /**
+   * Ids of the rows that this process knows, in a unit of work: other reads may be of an earlier
+   * state of the database, and know of none.
+   */
   known(table: PolicyTable): readonly string[];
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
@@ -362,7 +365,10 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
   };
 };
 
-/** `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as it is declared. */
+/**
+ * `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as
+ * it is declared.
+ */
 export const createRowSet = (
   authenticate: RowAuthenticator,
   isShared: boolean,

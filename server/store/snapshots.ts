@@ -38,7 +38,10 @@ const snapshotRow = (snapshot: Snapshot) => ({
   verification: snapshot.verification === null ? null : canonicalJson(snapshot.verification),
 });
 
-/** How many keys are erased is what the row's code covers, where it has it; the others are for people. */
+/**
+ * How many keys are erased is what the row's code covers, where it has it; the others are for
+ * people.
+ */
 const countsOf = ({
   counts,
   erased,

@@ -15,7 +15,9 @@ export interface StoreErrors {
   closing(): void;
 }
 
-/** Fronts refuse it before; a name that another service gives (OpenID, a certificate) may have it. */
+/**
+ * Fronts refuse it before; a name that another service gives (OpenID, a certificate) may have it.
+ */
 const noSuchText = (cause: unknown): ServiceError =>
   new ServiceError('validation', 'the character U+0000 is not allowed', { cause });
 

@@ -1,5 +1,5 @@
-// What was carried out for database hosts, so that a request that is sent again makes nothing twice. The rows are authenticated: what is in one is given
-// as an answer, or refuses a request.
+// What was carried out for database hosts, so that a request that is sent again makes nothing
+// twice. The rows are authenticated: what is in one is given as an answer, or refuses a request.
 
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';

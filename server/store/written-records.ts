@@ -1,5 +1,6 @@
-// The audit log as this process knows it. What is signed is compared with it: a record that was changed in the database before its first checkpoint is found
-// as well (operations/audit/compare-written.ts).
+// The audit log as this process knows it. What is signed is compared with it: a record that was
+// changed in the database before its first checkpoint is found as well
+// (operations/audit/compare-written.ts).
 
 import { type GrowingTree, growTree } from '../base/merkle-tree.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
@@ -14,8 +15,9 @@ interface Own {
 }
 
 /**
- * `lineage`: of a database that other processes use, too. A failover may take back what it has committed before a caller was told: a record of this
- * process is in the tree when it was read again, as those of others are. Undefined: what is committed stays.
+ * `lineage`: of a database that other processes use, too. A failover may take back what it has
+ * committed before a caller was told: a record of this process is in the tree when it was read
+ * again, as those of others are. Undefined: what is committed stays.
  */
 export const createWrittenRecords = (lineage: (() => string) | undefined) => {
   const committed = new Map<number, Own>();

@@ -13,7 +13,10 @@ import { type Verdict, verdictText } from './verdict.ts';
 
 const pace = { perSecond: 1_800, connections: 32 } as const;
 const [p99GoalMs, growthGoal] = [20, 1.1] as const;
-/** Of quiet load before the first attack and after the last one, in which memory is sampled; and of load at the height of each. */
+/**
+ * Of quiet load before the first attack and after the last one, in which memory is sampled; and of
+ * load at the height of each.
+ */
 const [quietSeconds, heldSeconds] = [10, 5] as const;
 
 interface AttackFigure {

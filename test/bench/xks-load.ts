@@ -1,7 +1,8 @@
-// One signed request, sent at a fixed rate over kept TLS connections, one at a time over each, independent of the answers. The latency
-// counts from the scheduled time, so that a server that stalls still gets the requests of that time. A process
-// of its own, on a CPU of its own, which it keeps busy: a timer would be late by more than an answer takes. Until the end of its standard input,
-// it shares the CPU: then a request can be late by a millisecond.
+// One signed request, sent at a fixed rate over kept TLS connections, one at a time over each,
+// independent of the answers. The latency counts from the scheduled time, so that a server that
+// stalls still gets the requests of that time. A process of its own, on a CPU of its own, which it
+// keeps busy: a timer would be late by more than an answer takes. Until the end of its standard
+// input, it shares the CPU: then a request can be late by a millisecond.
 //
 // `node xks-load.ts <job as JSON>` prints a LoadReport as JSON.
 

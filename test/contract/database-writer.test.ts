@@ -435,7 +435,10 @@ interface Database {
   readonly name: string;
   /** Each Nth table has its old rows put back; the attacks are the same for all, and so are most parts of the stores. */
   readonly each: number;
-  /** What the comparison says is more and less, the statements of its owner, and those that undo them. */
+  /**
+   * What the comparison says is more and less, the statements of its owner, and those that undo
+   * them.
+   */
   readonly schemaChanges: readonly (readonly [
     says: string | readonly [string, string],
     change: readonly string[],
@@ -453,7 +456,10 @@ const surroundings = {
     throw error;
   },
 };
-/** An index of the same name with another expression, order, condition, or without what makes it unique. */
+/**
+ * An index of the same name with another expression, order, condition, or without what makes it
+ * unique.
+ */
 const otherIndexes = (collation: string): Database['schemaChanges'] => {
   const [ofTenant, byName] = ['keys_of_tenant', 'tenants_by_name'];
   const keysAre = 'index keys.keys_of_tenant tenant_id, id';

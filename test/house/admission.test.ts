@@ -1,5 +1,7 @@
-// Limits come before a body is read or parsed, on every front. What reads a body takes an `Admission`, which three functions make after they have
-// counted the request (server/fronts/shared/admission.ts). So a front cannot forget it, as long as no other code reads a body or makes a proof.
+// Limits come before a body is read or parsed, on every front. What reads a body takes an
+// `Admission`, which three functions make after they have counted the request
+// (server/fronts/shared/admission.ts). So a front cannot forget it, as long as no other code reads
+// a body or makes a proof.
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 

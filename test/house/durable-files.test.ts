@@ -33,7 +33,8 @@ const crashTests: Readonly<Record<string, string>> = {
   'server/app/certificates.ts': 'test/unit/base/crash-writes.test.ts',
   'server/app/create-backup.ts': 'test/unit/operations/service-backup.test.ts',
   'server/app/instance-lock.ts': 'test/unit/base/crash-writes.test.ts',
-  // `dke store migrate`, before anything uses the copy; the record of a restore: the test of its file.
+  // `dke store migrate`, before anything uses the copy; the record of a restore: the test of its
+  // file.
   'server/app/offline.ts': 'test/unit/store/node-state-crash.test.ts',
   'server/app/renew-certificate.ts': 'test/unit/base/crash-writes.test.ts',
   'server/app/restore-backup.ts': 'test/unit/operations/service-backup.test.ts',

@@ -1,5 +1,7 @@
-// Who may use files while others wait: a synchronous call waits for the disk, and so does every request. Files outside the data directory are used through
-// server/app/disks.ts while the service runs. What is in this list runs at the start, offline, in a process or thread of its own, or on the data directory.
+// Who may use files while others wait: a synchronous call waits for the disk, and so does every
+// request. Files outside the data directory are used through server/app/disks.ts while the service
+// runs. What is in this list runs at the start, offline, in a process or thread of its own, or on
+// the data directory.
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 
@@ -48,7 +50,10 @@ const others: Readonly<Record<string, string>> = {
 /** Of the data directory, of the command, and of programs of their own. */
 const elsewhere = /^server\/(store|cli|web|diagnostics|cloud-simulator|client|bundle|packages)\//;
 
-/** Asynchronous calls wait in one of four threads of the process: four files of a disk that hangs end all others. */
+/**
+ * Asynchronous calls wait in one of four threads of the process: four files of a disk that hangs
+ * end all others.
+ */
 const threads: Readonly<Record<string, string>> = {
   'server/base/disk-files.ts': 'in the process of the disk, in commands, and in the data directory',
   'server/base/durable-files.ts': 'in commands, and in the data directory',

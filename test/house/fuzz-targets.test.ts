@@ -1,6 +1,8 @@
-// Each function of the core and of the library that takes bytes from outside stands in this table with the fuzz target that reaches it. A new one
-// without a row fails, and so does a row whose target is not there or does not reach it. `npm run check:native` runs all targets.
-// Every function with bytes among its parameters counts, but those below another one of the table, which are listed with their files.
+// Each function of the core and of the library that takes bytes from outside stands in this table
+// with the fuzz target that reaches it. A new one without a row fails, and so does a row whose
+// target is not there or does not reach it. `npm run check:native` runs all targets. Every function
+// with bytes among its parameters counts, but those below another one of the table, which are
+// listed with their files.
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 
@@ -61,7 +63,10 @@ const targets: Readonly<Record<string, { readonly target: string; readonly throu
   'xks/xks_body.h XksEncrypt': { target: 'core-xks-body' },
 };
 
-/** Files whose functions have their bytes from functions of the table, and where it is not all of them, which. */
+/**
+ * Files whose functions have their bytes from functions of the table, and where it is not all of
+ * them, which.
+ */
 const below: Readonly<Record<string, readonly string[] | 'all'>> = {
   'base/bytes.h': 'all',
   'base/random.h': 'all',
@@ -138,7 +143,10 @@ const readers: Readonly<Record<string, string>> = {
   'provider/module/transport.c': 'module-abi',
 };
 
-/** What of MariaDB's plugin reads a file. Calls of MariaDB are in plugin.c, and replies of the library come from its own functions. */
+/**
+ * What of MariaDB's plugin reads a file. Calls of MariaDB are in plugin.c, and replies of the
+ * library come from its own functions.
+ */
 const filesOfPlugin = ['binding', 'import', 'key_file'];
 
 test("every file of MariaDB's plugin that reads another one has a fuzz target", () => {

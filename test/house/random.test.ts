@@ -1,5 +1,6 @@
-// Where random values come from: the core's generators, which take fresh bytes of the kernel with each draw (addon/core/base/random.cc), so that two
-// copies of one running machine draw different ones. A file that begins to draw elsewhere fails here until it is declared with the reason.
+// Where random values come from: the core's generators, which take fresh bytes of the kernel with
+// each draw (addon/core/base/random.cc), so that two copies of one running machine draw different
+// ones. A file that begins to draw elsewhere fails here until it is declared with the reason.
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 

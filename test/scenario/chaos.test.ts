@@ -1,5 +1,7 @@
-// Attacks from outside and by callers, one after the other (support/attacks.ts), beside steady calls of a cloud: no call fails, and what an attack has
-// opened is released. Each state is one in which the service could be stopped; it stops in the last one. Latency and memory: npm run bench -- --only chaos.
+// Attacks from outside and by callers, one after the other (support/attacks.ts), beside steady
+// calls of a cloud: no call fails, and what an attack has opened is released. Each state is one in
+// which the service could be stopped; it stops in the last one. Latency and memory: npm run bench
+// -- --only chaos.
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { type AttackedSite, attacks, startAttackedSite } from '../support/attacks.ts';

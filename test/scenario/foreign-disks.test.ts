@@ -1,4 +1,5 @@
-// Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits until something is at its other end.
+// Disks that hang, outside the data directory. A FIFO takes the place of a file: opening it waits
+// until something is at its other end.
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -187,7 +188,8 @@ test('a service uses keys, answers and stops while each disk around it hangs, an
   expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(3);
   expect(statuses.filter((status) => status !== 503 && status !== 429)).toEqual([]);
   expect(await encryptOnce()).toBe(200);
-  // The data directory is used in those threads, and the root key is on the same disk as the snapshots.
+  // The data directory is used in those threads, and the root key is on the same disk as the
+  // snapshots.
   expect((await here.api.send('GET', '/health/live')).status).toBe(200);
   await here.api.call('POST', '/api/vaults', { name: 'meanwhile' });
   repair(file);

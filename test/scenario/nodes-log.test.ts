@@ -1,5 +1,6 @@
-// The audit log as each node knows it, on PostgreSQL: a writer of the database who rewrites a record before its first checkpoint does not get it signed, by the
-// node that wrote it or by one that has only read it, also when nodes are killed in the meantime.
+// The audit log as each node knows it, on PostgreSQL: a writer of the database who rewrites a
+// record before its first checkpoint does not get it signed, by the node that wrote it or by one
+// that has only read it, also when nodes are killed in the meantime.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The examples of docs/postgresql.md, as they are on the page: rights of the role, load balancers, Patroni's settings, a new authority of the database.
+// The examples of docs/postgresql.md, as they are on the page: rights of the role, load balancers,
+// Patroni's settings, a new authority of the database.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

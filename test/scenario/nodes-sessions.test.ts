@@ -1,4 +1,5 @@
-// What the service depends on in its sessions of PostgreSQL: settings, the server process behind a connection, and the schema of the database.
+// What the service depends on in its sessions of PostgreSQL: settings, the server process behind a
+// connection, and the schema of the database.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -126,7 +126,8 @@ describe('a restore', () => {
       (await site.api.audit('kind=erasure.finished')).length > 0 ? true : undefined,
     );
     await json('key', 'delete', kept.id, '--confirm', labels[1]);
-    // The exported file still has it: the key is unrecoverable when a person has confirmed that the file is destroyed.
+    // The exported file still has it: the key is unrecoverable when a person has confirmed that the
+    // file is destroyed.
     const copies = await json<KeyCopies>('snapshot', 'of-key', gone.id);
     expect(copies).toMatchObject({ count: 1, items: [{ place: 'exported-snapshot', waits: true }] });
     const [exported] = copies.items;

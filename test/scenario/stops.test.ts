@@ -1,5 +1,6 @@
-// A server ends after SIGTERM, by its own doing, whatever it is about and whatever does not answer: in good order, or with exit code 5 where what
-// it waits for never comes (server/app/end-in-time.ts). The run prints the times (support/stops.ts).
+// A server ends after SIGTERM, by its own doing, whatever it is about and whatever does not answer:
+// in good order, or with exit code 5 where what it waits for never comes
+// (server/app/end-in-time.ts). The run prints the times (support/stops.ts).
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';

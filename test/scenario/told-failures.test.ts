@@ -1,4 +1,5 @@
-// What the system refuses is reported in one line, with what to do, and never as a stack: by `dke` and by the server.
+// What the system refuses is reported in one line, with what to do, and never as a stack: by `dke`
+// and by the server.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +15,10 @@ import { programAt } from '../support/program.ts';
 import { root } from '../support/sources.ts';
 
 const other = 65_534;
-/** Whether another user can run these programs: only root starts one, and the folders above may be closed. */
+/**
+ * Whether another user can run these programs: only root starts one, and the folders above may be
+ * closed.
+ */
 const isRoot = process.getuid?.() === 0;
 const hasOther =
   isRoot && spawnSync(process.execPath, [commandPath, '--version'], { uid: other, gid: other, cwd: '/' }).status === 0;

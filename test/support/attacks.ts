@@ -1,5 +1,6 @@
-// Attacks on a service, from outside and by callers of one tenant, for a run beside steady calls of a cloud (scenario/chaos, bench/chaos): one after
-// the other. Each resolves at its height; what it holds open is ended by `ends`.
+// Attacks on a service, from outside and by callers of one tenant, for a run beside steady calls of
+// a cloud (scenario/chaos, bench/chaos): one after the other. Each resolves at its height; what it
+// holds open is ended by `ends`.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -161,7 +162,8 @@ const first = (...events: readonly (readonly [Socket, string])[]): Promise<void>
     for (const [socket, event] of events) socket.once(event, () => resolve());
   });
 
-// --- connections and requests of strangers --------------------------------------------------------------------------
+// --- connections and requests of strangers
+// --------------------------------------------------------------------------
 const openSocket = async (on: AttackedSite, localAddress: string): Promise<Socket> => {
   const socket = connect({ port: on.site.server.port, host: '127.0.0.1', localAddress });
   socket.on('error', () => undefined);
@@ -182,7 +184,9 @@ const openTls = async (
   if (!raw.destroyed) await first([socket, 'secureConnect'], [raw, 'close']);
   return socket;
 };
-/** One request over a connection of its own; resolves with the status at the end of the connection. */
+/**
+ * One request over a connection of its own; resolves with the status at the end of the connection.
+ */
 const ask = async (
   socket: TLSSocket,
   line: string,

@@ -1,5 +1,6 @@
-// What is on the disk at each write of a folder's files, as a power failure would leave it: copies of the folder, made around the functions of the system
-// that write, also of modules that are loaded already, and around the commits of the embedded database. For one piece of work at a time.
+// What is on the disk at each write of a folder's files, as a power failure would leave it: copies
+// of the folder, made around the functions of the system that write, also of modules that are
+// loaded already, and around the commits of the embedded database. For one piece of work at a time.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs, { readdirSync, readFileSync, readlinkSync, statSync, truncateSync } from 'node:fs';
@@ -20,7 +21,10 @@ const contentOf = (folder: string): string => {
   return hash.digest('hex');
 };
 
-/** Folders with copies of `folder`, each state once. Of a write that ends in its middle, half of its bytes are there. */
+/**
+ * Folders with copies of `folder`, each state once. Of a write that ends in its middle, half of its
+ * bytes are there.
+ */
 export const crashPoints = async <T>(
   folder: string,
   work: () => Promise<T> | T,

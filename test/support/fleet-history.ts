@@ -318,7 +318,10 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     await restartSome('after the failover');
     if (failover === 'asynchronous' && acknowledged > acknowledgedBefore) await confirmAll();
   };
-  /** Before any confirmation, each at a moment of its own: what a node must know of the failover is on its disk. */
+  /**
+   * Before any confirmation, each at a moment of its own: what a node must know of the failover is
+   * on its disk.
+   */
   const restartSome = async (when: string): Promise<void> => {
     for (const member of members) {
       const how = pick(['stays', 'restart', 'kill'] as const);

@@ -1,4 +1,5 @@
-// A statement of a node that the database keeps waiting: with a lock of the table, as its owner could not do it with a trigger, which the service finds.
+// A statement of a node that the database keeps waiting: with a lock of the table, as its owner
+// could not do it with a trigger, which the service finds.
 import pg from 'pg';
 import { until } from './host.ts';
 import type { PostgresPlace } from './postgresql.ts';

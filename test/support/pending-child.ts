@@ -1,5 +1,6 @@
-// A local user without our library, whose service never answers: calls C_Initialize, opens a session, and asks without waiting for the sizes of so many
-// objects of the token. Writes a line with the return value of each of these calls that is answered.
+// A local user without our library, whose service never answers: calls C_Initialize, opens a
+// session, and asks without waiting for the sizes of so many objects of the token. Writes a line
+// with the return value of each of these calls that is answered.
 
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

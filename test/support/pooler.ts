@@ -1,5 +1,5 @@
-// A pooler between a service and its PostgreSQL, as PgBouncer is one: it announces a server process of its own, and in transaction mode it gives each
-// transaction the next of its connections.
+// A pooler between a service and its PostgreSQL, as PgBouncer is one: it announces a server process
+// of its own, and in transaction mode it gives each transaction the next of its connections.
 import { mkdirSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -14,7 +14,10 @@ const name = '.s.PGSQL.5432';
 /** The last message is ReadyForQuery, outside of a transaction. */
 const isIdle = (bytes: Buffer): boolean => bytes.subarray(-6).equals(Buffer.from([0x5a, 0, 0, 0, 5, 0x49]));
 
-/** `announced`: as in session mode; false: the first connection's own number is announced, and the others follow. */
+/**
+ * `announced`: as in session mode; false: the first connection's own number is announced, and the
+ * others follow.
+ */
 export const openPooler = async (
   folder: string,
   database: string,

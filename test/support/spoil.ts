@@ -1,5 +1,6 @@
-// What a writer of the database does to one row: an id, an owner, a version, a class, a reference or a null of another row in its place, the values of
-// two rows exchanged, a row removed, or copied under another id. Of rows that have codes, and of key records, in either database.
+// What a writer of the database does to one row: an id, an owner, a version, a class, a reference
+// or a null of another row in its place, the values of two rows exchanged, a row removed, or copied
+// under another id. Of rows that have codes, and of key records, in either database.
 import type { SQLInputValue } from 'node:sqlite';
 import { policyColumns } from '../../server/store/row-codes.ts';
 import { tables } from '../../server/store/schema.ts';
@@ -34,7 +35,10 @@ export interface Spoilt {
   readonly after: readonly Row[];
 }
 
-/** Undefined: these choices change nothing. `isTarget`: of which rows one is changed; others only give their values. */
+/**
+ * Undefined: these choices change nothing. `isTarget`: of which rows one is changed; others only
+ * give their values.
+ */
 export const chooseSpoilt = async (
   { query }: StoredRows,
   choices: readonly number[],

@@ -1,4 +1,5 @@
-// Steady calls of a cloud to an endpoint, from a process of its own (bench/xks-load.ts), until they are stopped.
+// Steady calls of a cloud to an endpoint, from a process of its own (bench/xks-load.ts), until they
+// are stopped.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
-// How long servers take to end after SIGTERM. Every stop of a server process of a test is recorded (server-process.ts), and the run prints the
-// longest ones, each with the place that asked for it. No test asserts the times: a server ends itself in time (server/app/end-in-time.ts), and a
-// test sees by the exit code whether it had to.
+// How long servers take to end after SIGTERM. Every stop of a server process of a test is recorded
+// (server-process.ts), and the run prints the longest ones, each with the place that asked for it.
+// No test asserts the times: a server ends itself in time (server/app/end-in-time.ts), and a test
+// sees by the exit code whether it had to.
 import type { ChildProcess } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +25,10 @@ const placeOf = (stack: string): string =>
     .map(([place]) => place)
     .find((place) => !/support\/(stops|server-process|site|fleet)\.ts/.test(place)) ?? 'unknown place';
 
-/** Called when SIGTERM was sent; what it answers, when the process has ended. Throws when that was not by its own doing. */
+/**
+ * Called when SIGTERM was sent; what it answers, when the process has ended. Throws when that was
+ * not by its own doing.
+ */
 export const recordStop = (child: ChildProcess, log: () => string): (() => void) => {
   const began = performance.now();
   const place = placeOf(new Error('place').stack ?? '');

@@ -19,8 +19,8 @@ Status RandomPublic(uint8_t* out, size_t size);
 Status RandomSecret(uint8_t* out, size_t size);
 // Stirs the generator from which libcrypto pads.
 Status StirPublic();
-// A new key pair by a context that EVP_PKEY_keygen_init has seen, or of a kind of libcrypto, with its
-// group where it has several. Null on failure; the caller owns it.
+// A new key pair by a context that EVP_PKEY_keygen_init has seen, or of a kind of libcrypto, with
+// its group where it has several. Null on failure; the caller owns it.
 EVP_PKEY* NewPair(EVP_PKEY_CTX* context);
 EVP_PKEY* NewPair(const char* kind, const char* group = nullptr);
 // From a given generator of libcrypto: for tests.

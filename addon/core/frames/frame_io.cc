@@ -173,8 +173,9 @@ void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_
   ++frames_;
   if (connection->lane == nullptr || connection->lane->spinning()) spin_wanted_ = true;
   spin_microseconds_ = std::max(spin_microseconds_, connection->spin_microseconds);
-  // While the handler still has a message of the connection, it has all that follow: it may not have begun with that one, which
-  // may change what an Init reads, and nothing may be answered ahead of it.
+  // While the handler still has a message of the connection, it has all that follow: it may not
+  // have begun with that one, which may change what an Init reads, and nothing may be answered
+  // ahead of it.
   if (connection->replays != nullptr && connection->awaited == 0) {
     const size_t known = connection->replays->Answer(body, length, reply(), options_.max_frame);
     if (known > 0) {

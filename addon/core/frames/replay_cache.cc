@@ -261,7 +261,8 @@ void ReplayCache::Suspend(const OperationSlot& slot, bool suspended) {
   }
 }
 
-// Nothing runs here while the handler has a message (FrameLoop::Respond), and only the handler says this.
+// Nothing runs here while the handler has a message (FrameLoop::Respond), and only the handler says
+// this.
 void ReplayCache::Forget() {
   DKE_ASSERT(running_.empty());
   known_.clear();

@@ -69,7 +69,8 @@ class ReplayCache {
   // A longer Update is the handler's: what was answered is kept until the Final, in case that the handler has to see it.
   static constexpr size_t kLongestPart = 16 * 1024;
 
-  // Answers a message into `reply`: the length, or 0 when the handler has to. Only while the handler has no message of the connection.
+  // Answers a message into `reply`: the length, or 0 when the handler has to. Only while the
+  // handler has no message of the connection.
   size_t Answer(const uint8_t* message, size_t length, uint8_t* reply, size_t capacity);
   // Whether something was answered here that the handler has not seen.
   bool unseen() const { return !running_.empty(); }

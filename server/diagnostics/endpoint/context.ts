@@ -44,8 +44,9 @@ export interface EndpointContext {
   /** Signed requests of others in the last hour, newest first, at most 1000: these alone are evidence of what the cloud does. */
   readonly recent: readonly XksRequestRecord[];
   /**
-   * The same without a valid signature. Anyone can send them: a check fails because of one only where it names an access key id
-   * that this endpoint has issued, which the cloud knows and a stranger does not.
+   * The same without a valid signature. Anyone can send them: a check fails because of one only
+   * where it names an access key id that this endpoint has issued, which the cloud knows and a
+   * stranger does not.
    */
   readonly unsigned: readonly XksRequestRecord[];
   /** Of credentials of this endpoint that are gone, the latest ones. */

@@ -11,7 +11,10 @@ import { representKey, representRequest } from './represent.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
-/** A reader that takes nothing for this long is not waited for, nor one that takes less than this in the long run. */
+/**
+ * A reader that takes nothing for this long is not waited for, nor one that takes less than this in
+ * the long run.
+ */
 const stallMs = 60_000;
 const leastBytesPerMs = 16;
 

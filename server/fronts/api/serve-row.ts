@@ -1,5 +1,6 @@
-// Serves one row of the contract. For each request, in this order: how often, who may call, path, query, body, its place, If-Match, the handler, the answer. Who
-// calls is known before (authenticate.ts), but for signing in.
+// Serves one row of the contract. For each request, in this order: how often, who may call, path,
+// query, body, its place, If-Match, the handler, the answer. Who calls is known before
+// (authenticate.ts), but for signing in.
 
 import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
@@ -240,7 +241,10 @@ const admission = (
   return caller === undefined ? undefined : admitCaller(caller.actor);
 };
 
-/** The body of a request: of a row that takes none, and of a stranger's that is not counted, nothing is read. */
+/**
+ * The body of a request: of a row that takes none, and of a stranger's that is not counted, nothing
+ * is read.
+ */
 const takeBody = async (
   { row }: Served,
   incoming: IncomingMessage,

@@ -1,5 +1,6 @@
-// Who may have a body read. Every front reads and parses bodies, which costs more than to refuse them, so that limits come first: what reads a body
-// takes the proof that its request was counted. There are three proofs, and no other code makes one (test/house/admission.test.ts).
+// Who may have a body read. Every front reads and parses bodies, which costs more than to refuse
+// them, so that limits come first: what reads a body takes the proof that its request was counted.
+// There are three proofs, and no other code makes one (test/house/admission.test.ts).
 
 import type { IncomingMessage } from 'node:http';
 import type { OriginRates } from '../../base/origin-rates.ts';

@@ -10,7 +10,10 @@ const usualPauses: Partial<Record<ServiceErrorCode, number>> = {
   'dependency-timeout': 1,
 };
 
-/** After how many seconds it is worth to ask again; undefined: it may have been done, or asking again changes nothing. */
+/**
+ * After how many seconds it is worth to ask again; undefined: it may have been done, or asking
+ * again changes nothing.
+ */
 export const retryAfterOf = ({
   code,
   reason,

@@ -51,7 +51,9 @@ export type RecordRequest = (
   peer: string | null,
 ) => void;
 
-/** PostgreSQL has no U+0000 in a text: one record with it would cost those that are written with it. */
+/**
+ * PostgreSQL has no U+0000 in a text: one record with it would cost those that are written with it.
+ */
 const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '\ufffd') ?? null;
 
 export const createRecorder = (options: RecorderOptions): RecordRequest => {

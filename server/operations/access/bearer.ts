@@ -1,6 +1,7 @@
-// Bearer credentials: a prefix that names the kind (so that secret scanners and people recognise one) and 256 random bits
-// in base64url: `dkeg_` access_guid, `dket_` administrator token, `dkem_` token for metrics, `dkei_` invitation; 48 characters, safe in URLs and in TOML.
-// They are stored as a hash only. The text is a JavaScript string because it ends in JSON and in HTTP headers.
+// Bearer credentials: a prefix that names the kind (so that secret scanners and people recognise
+// one) and 256 random bits in base64url: `dkeg_` access_guid, `dket_` administrator token, `dkem_`
+// token for metrics, `dkei_` invitation; 48 characters, safe in URLs and in TOML. They are stored
+// as a hash only. The text is a JavaScript string because it ends in JSON and in HTTP headers.
 
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { BearerPurpose } from '../../ports/key-ring.ts';

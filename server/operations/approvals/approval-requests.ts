@@ -45,8 +45,9 @@ export const isOver = ({ state }: Approval): ServiceError =>
   new ServiceError('conflict', `the approval request has ended: ${state}`);
 
 /**
- * Before a request is decided, used or ended. That it has ended is in its row, and in the audit log since the same commit: an older row that was put
- * back opens nothing a second time, also on a node that has never read the newer one. Who removes the record as well breaks the log.
+ * Before a request is decided, used or ended. That it has ended is in its row, and in the audit log
+ * since the same commit: an older row that was put back opens nothing a second time, also on a node
+ * that has never read the newer one. Who removes the record as well breaks the log.
  */
 const requireOpen = async ({ audit: log }: Pick<Repositories, 'audit'>, { id }: Approval): Promise<void> => {
   const mostInPage = 100;

@@ -139,8 +139,10 @@ const ofOtherName = (
 };
 
 /**
- * Before decisions are read. Values of a version that had no rows for them count only where the policy rows are whole without such rows: as long as
- * there are any, their sum has them, and a database without them is one from which they were removed. The sum that is loaded later shows that.
+ * Before decisions are read. Values of a version that had no rows for them count only where the
+ * policy rows are whole without such rows: as long as there are any, their sum has them, and a
+ * database without them is one from which they were removed. The sum that is loaded later shows
+ * that.
  */
 export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store' | 'root'>): Promise<void> => {
   const adopted = await store.read.decisions.adopted();

@@ -1,8 +1,11 @@
-// Before a checkpoint is signed, or kept next to the root key: the log must be the one that this node has written and read. A writer of the database has no
-// time before the first signature: what it changes in a record differs from the tree that the node has in memory and, for a start, on its own disk.
+// Before a checkpoint is signed, or kept next to the root key: the log must be the one that this
+// node has written and read. A writer of the database has no time before the first signature: what
+// it changes in a record differs from the tree that the node has in memory and, for a start, on its
+// own disk.
 //
-// On PostgreSQL, a failover can take back what a node knows. What no node has read again is forgotten with it: only then is a record in the tree. Of
-// what is missing, the changes that led there are gone, or the database has another lineage: that is named as lost, until an operator
+// On PostgreSQL, a failover can take back what a node knows. What no node has read again is
+// forgotten with it: only then is a record in the tree. Of what is missing, the changes that led
+// there are gone, or the database has another lineage: that is named as lost, until an operator
 // takes the database as it is, and with it the log (`takeLog`). Otherwise the log was rewritten.
 
 import { coverRange, leafHash } from '../../base/merkle-tree.ts';
@@ -39,7 +42,10 @@ const lostChange = async ({ written, link }: Known): Promise<readonly Difference
   return lostDifferences(found.lost, last, expectedIn);
 };
 
-/** Throws ChangedDatabase. `tree`: as it was known before the state that is compared was fixed: what was read since may be newer. */
+/**
+ * Throws ChangedDatabase. `tree`: as it was known before the state that is compared was fixed: what
+ * was read since may be newer.
+ */
 export const requireWritten = async (
   known: Known,
   { audit }: Pick<Repositories, 'audit'>,

@@ -93,9 +93,15 @@ export const forwardToSink = async (
   /** Set aside while nothing could be written. */
   let uncounted = 0;
   let pauseMs = shortestPauseMs;
-  /** The last line at the sink when a fork was recorded: files that cannot be moved are the same fork. */
+  /**
+   * The last line at the sink when a fork was recorded: files that cannot be moved are the same
+   * fork.
+   */
   let forkedAt: string | undefined;
-  /** Durable before the files are moved: the next start finds the fork again, or sends the whole log. */
+  /**
+   * Durable before the files are moved: the next start finds the fork again, or sends the whole
+   * log.
+   */
   const startAgain = async (name: string, fork: LogFork): Promise<Cursor> => {
     if (quarantine.closed() === undefined && forkedAt !== fork.hash) {
       await store.write(async (tx) => {

@@ -15,7 +15,10 @@ export interface Cursor {
 export const settingOf = ({ sink: { name }, log }: Forwarded): string =>
   log === 'audit' ? `audit-sink:${name}` : `request-sink:${name}`;
 export const lostSettingOf = ({ sink: { name } }: Forwarded): string => `request-sink-lost:${name}`;
-/** The last fork that was found at the sink: the number of the first record that is known to differ, and when. */
+/**
+ * The last fork that was found at the sink: the number of the first record that is known to differ,
+ * and when.
+ */
 export const forkSettingOf = ({ sink: { name }, log }: Forwarded): string => `sink-fork:${log}:${name}`;
 export const parseFork = (text: string | undefined): { readonly record: number; readonly at: number } | undefined => {
   const [, record, at] = /^(\d{1,15}) (\d{1,15})$/.exec(text ?? '') ?? [];

@@ -1,5 +1,6 @@
-// What earlier versions knew of files that left the service, once: exports of snapshots as rows without codes, backups as records of the
-// audit log, and how many keys are erased from files of snapshots beside the codes of their rows.
+// What earlier versions knew of files that left the service, once: exports of snapshots as rows
+// without codes, backups as records of the audit log, and how many keys are erased from files of
+// snapshots beside the codes of their rows.
 
 import { newId } from '../../base/ids.ts';
 import type { AuditKind } from '../../domain/audit-event.ts';
@@ -42,8 +43,9 @@ export const adoptCopies = async (tx: Repositories): Promise<void> => {
 export const adoptedErasures = 'erased-adopted';
 
 /**
- * How many keys are erased from the file of a snapshot gets under the code of its row, once. Of an imported file, the record of its import has how many
- * were erased at that time: the counts of the row may have been set back.
+ * How many keys are erased from the file of a snapshot gets under the code of its row, once. Of an
+ * imported file, the record of its import has how many were erased at that time: the counts of the
+ * row may have been set back.
  */
 export const adoptErasures = async (tx: Repositories): Promise<void> => {
   for await (const snapshot of each((window) => tx.snapshots.list({}, window), byId)) {

@@ -1,6 +1,7 @@
-// The copies of a key that the service knows: in other tenants, in files that left the service, and in snapshots whose files are missing. The erasure
-// run, the blast radius, the API and the console ask here; what each place is stands in domain/copies.ts. People of one tenant are told how many copies
-// there are, and not where.
+// The copies of a key that the service knows: in other tenants, in files that left the service, and
+// in snapshots whose files are missing. The erasure run, the blast radius, the API and the console
+// ask here; what each place is stands in domain/copies.ts. People of one tenant are told how many
+// copies there are, and not where.
 
 import type { AuditKind } from '../../domain/audit-event.ts';
 import { describeCopy, type KeyCopies, type KeyCopy, type OutsideCopy, opens } from '../../domain/copies.ts';
@@ -34,8 +35,8 @@ const heldTenant = ({ id, createdAt, purgedAt }: Tenant): Held => ({
 });
 
 /**
- * Whether it may be in a file. It is not only where two witnesses agree: the times, which stand in rows with codes, and the places in the audit log,
- * which no clock moves.
+ * Whether it may be in a file. It is not only where two witnesses agree: the times, which stand in
+ * rows with codes, and the places in the audit log, which no clock moves.
  */
 const mayHold = async (from: Pick<Repositories, 'audit'>, file: OutsideCopy, held: Held): Promise<boolean> => {
   if (file.integrity !== 'ok') return true;
@@ -61,7 +62,10 @@ interface FilesOf {
   readonly file: OutsideCopy;
   readonly waits: boolean;
 }
-/** The files that may hold any of these, and what opens them. A backup of the service that nothing opens is named, and not waited for. */
+/**
+ * The files that may hold any of these, and what opens them. A backup of the service that nothing
+ * opens is named, and not waited for.
+ */
 const filesOf = async (
   from: Pick<Repositories, 'audit'>,
   files: readonly OutsideCopy[],

@@ -9,6 +9,9 @@ export interface CopyOperations {
   /** Of the tenant acted in, or all; backups of the whole service are of none. Newest first. */
   list(actor: TenantActor, query: PageRequest & OutsideCopyFilter): Promise<Page<OutsideCopy>>;
   get(actor: TenantActor, id: string): Promise<OutsideCopy>;
-  /** An operator states that the file is destroyed, with every copy of it. `andOlder`: older ones of its kind and tenant, too. Cannot be undone. */
+  /**
+   * An operator states that the file is destroyed, with every copy of it. `andOlder`: older ones of
+   * its kind and tenant, too. Cannot be undone.
+   */
   confirmDestroyed(actor: TenantActor, id: string, andOlder: boolean): Promise<readonly OutsideCopy[]>;
 }

@@ -1,5 +1,6 @@
-// Files that left the service are listed, and an operator confirms that they are destroyed: the service cannot see it. The confirmation stands in the audit
-// log, and what waited for the file is concluded from it.
+// Files that left the service are listed, and an operator confirms that they are destroyed: the
+// service cannot see it. The confirmation stands in the audit log, and what waited for the file is
+// concluded from it.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -49,7 +50,8 @@ export const manageCopies = ({
           if (copy.id !== id && copy.at <= named.at && copy.tenantId === tenantId) all.push(copy);
       const after: OutsideCopy[] = [];
       for (const copy of all) {
-        // It is answered as it is: its row says that it was changed, and nothing is concluded from it.
+        // It is answered as it is: its row says that it was changed, and nothing is concluded from
+        // it.
         if (copy.integrity !== 'ok') {
           after.push(copy);
           continue;

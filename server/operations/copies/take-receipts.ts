@@ -1,5 +1,6 @@
-// Backups of the service and of the root key are made by commands on the hosts (`dke backup create`, `dke root backup`). They leave receipts; each node
-// brings its own into the store. A backup that has begun counts from then on: what it holds is not known before it ends.
+// Backups of the service and of the root key are made by commands on the hosts (`dke backup
+// create`, `dke root backup`). They leave receipts; each node brings its own into the store. A
+// backup that has begun counts from then on: what it holds is not known before it ends.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';

@@ -39,7 +39,10 @@ const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIt
   })();
 };
 
-/** Runs, with those that wait: of an endpoint, and of all. They continue after their caller has gone. */
+/**
+ * Runs, with those that wait: of an endpoint, and of all. They continue after their caller has
+ * gone.
+ */
 const mostRuns = { endpoint: 3, all: 24 };
 
 /** Of so many earlier runs it is known which requests were theirs. */

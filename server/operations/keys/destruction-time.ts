@@ -1,6 +1,7 @@
-// When something was destroyed, told so that an erasure run knows whether it comes before it or behind: by the clock, but never
-// earlier than the current run, nor than what the last one has covered, should the clock have jumped back. What a run has not
-// covered it must not call unrecoverable.
+// When something was destroyed, told so that an erasure run knows whether it comes before it or
+// behind: by the clock, but never earlier than the current run, nor than what the last one has
+// covered, should the clock have jumped back. What a run has not covered it must not call
+// unrecoverable.
 
 import type { Clock } from '../../base/clock.ts';
 import type { Key } from '../../domain/key.ts';
@@ -18,13 +19,17 @@ interface EndedValue {
 export const ever = Number.MAX_SAFE_INTEGER;
 
 export const destructionTime = async (tx: Repositories, clock: Clock): Promise<number> => {
-  // From this moment on, what is destroyed waits for the next run: while one is under way, and when it is over.
+  // From this moment on, what is destroyed waits for the next run: while one is under way, and when
+  // it is over.
   const started = await tx.decisions.get('erasure-started');
   const covered = await tx.decisions.get('erasure-covered');
   return Math.max(clock.now(), Number(started ?? 0), Number(covered ?? 0));
 };
 
-/** Objects whose value was replaced or destroyed since this time: rows that the service wrote. One can be among them twice. */
+/**
+ * Objects whose value was replaced or destroyed since this time: rows that the service wrote. One
+ * can be among them twice.
+ */
 export async function* endedValues(from: Pick<Repositories, 'objects'>, since: number): AsyncGenerator<EndedValue> {
   for (const how of ['replaced', 'destroyed'] as const)
     for (let after: StoredObject | undefined; ; ) {

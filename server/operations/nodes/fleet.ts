@@ -105,7 +105,10 @@ const waitingDirectory = (
   },
 });
 
-/** Counts changes that are read for this node, or for others who wait for it, and those that wait for others. */
+/**
+ * Counts changes that are read for this node, or for others who wait for it, and those that wait
+ * for others.
+ */
 const createPress = () => {
   let count = 0;
   return {

@@ -95,8 +95,9 @@ export const createHeartbeat = (
       return;
     }
     draining = state === 'draining';
-    // Also where no change is new: audit records are read soon after another node has written them. Under a steady stream of changes reading does
-    // not end; that everything up to this beat is shown is enough.
+    // Also where no change is new: audit records are read soon after another node has written them.
+    // Under a steady stream of changes reading does not end; that everything up to this beat is
+    // shown is enough.
     await within(showMs, changes.catchUp());
     if (!renewsContact(last, before, changes.view())) return;
     contact.renew(began);

@@ -62,7 +62,10 @@ export interface FleetEvents {
   readonly keyDestroyed: undefined;
   /** A duty came here. */
   readonly dutyTaken: Duty;
-  /** The database has this schema now, which is of another version of the service: this node may not use it. */
+  /**
+   * The database has this schema now, which is of another version of the service: this node may not
+   * use it.
+   */
   readonly schemaChanged: string;
   /** An operator has removed this node. */
   readonly nodeRemoved: undefined;

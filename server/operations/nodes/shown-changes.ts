@@ -101,7 +101,10 @@ interface Hooks {
   readonly shown: (last: ChangeMark) => Promise<void>;
   /** What was read of the database. */
   readonly noted: (last: ChangeMark, rows: number) => void;
-  /** Resolves when the positions that were noted are on this node's disk: a later start asks for them. */
+  /**
+   * Resolves when the positions that were noted are on this node's disk: a later start asks for
+   * them.
+   */
   readonly kept: () => Promise<void>;
   readonly destroyed: () => void;
   readonly lost: (differences: Differences, last: ChangeMark) => Promise<void>;

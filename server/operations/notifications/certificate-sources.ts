@@ -12,7 +12,9 @@ import type { NotificationSource } from './watch.ts';
 
 export interface CertificateViews {
   readonly certificates: () => readonly ServedCertificate[];
-  /** Why the next start could not serve the certificates of the files, or clients would refuse them. */
+  /**
+   * Why the next start could not serve the certificates of the files, or clients would refuse them.
+   */
   readonly certificateFaults: () => Promise<readonly string[]>;
 }
 

@@ -140,7 +140,10 @@ const ownState = async (
     details,
   });
   const nodes = await fleet.nodes();
-  /** One for each check of each node: another one that fails is news, also while the first one is acknowledged. */
+  /**
+   * One for each check of each node: another one that fails is news, also while the first one is
+   * acknowledged.
+   */
   const failing = async (): Promise<readonly Condition[]> => {
     const found: Condition[] = [];
     const add = (checks: Failing, subject: (check: string) => Condition['subject']): void => {

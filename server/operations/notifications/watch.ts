@@ -1,9 +1,10 @@
-// Keeps the inbox: what is so now is compared with what is open. Something new is raised, something that came nearer to harm, or has another cause, is
-// raised again (and asks for a new acknowledgement), something that is over is resolved. Each change is one event, in the same transaction, for
-// the targets to have (deliver.ts).
+// Keeps the inbox: what is so now is compared with what is open. Something new is raised, something
+// that came nearer to harm, or has another cause, is raised again (and asks for a new
+// acknowledgement), something that is over is resolved. Each change is one event, in the same
+// transaction, for the targets to have (deliver.ts).
 //
-// A source checks one subject, and it alone decides about its kinds: what it no longer finds is closed. When it fails,
-// what was open stays open.
+// A source checks one subject, and it alone decides about its kinds: what it no longer finds is
+// closed. When it fails, what was open stays open.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { newId } from '../../base/ids.ts';

@@ -1,6 +1,7 @@
-// Sign-ins that are under way elsewhere: at an authenticator, at the OpenID provider, or until the second factor. Each is in the database for minutes, found
-// by the hash of a value that only the other party has, and used once. What it says decides who signs in and with which roles, so it has an
-// authentication code: a row that was made or changed in the database is none.
+// Sign-ins that are under way elsewhere: at an authenticator, at the OpenID provider, or until the
+// second factor. Each is in the database for minutes, found by the hash of a value that only the
+// other party has, and used once. What it says decides who signs in and with which roles, so it has
+// an authentication code: a row that was made or changed in the database is none.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { StoredAttempt } from '../../ports/people.ts';

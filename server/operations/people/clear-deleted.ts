@@ -1,5 +1,6 @@
-// Users that an earlier version deleted kept their name and e-mail address: they are removed once, a user at a time. A check that is cut off
-// continues with those that are left. A row that was changed from outside stays as it is; `dke verify` names it.
+// Users that an earlier version deleted kept their name and e-mail address: they are removed once,
+// a user at a time. A check that is cut off continues with those that are left. A row that was
+// changed from outside stays as it is; `dke verify` names it.
 
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';

@@ -69,7 +69,10 @@ export const erasedTenants = async (
   return erased;
 };
 
-/** Whether nothing that the service knows can bring back a destroyed key. A copy that only looks as if it had no value left still counts. */
+/**
+ * Whether nothing that the service knows can bring back a destroyed key. A copy that only looks as
+ * if it had no value left still counts.
+ */
 export const isErased = async (
   from: Reads,
   key: Key,
@@ -85,7 +88,10 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
   return (await listUnerased(from, ever)).some(({ purgedAt }) => (purgedAt ?? 0) >= covered);
 };
 
-/** Whether what a run has covered waited for copies, and those are gone: it is concluded without another run. */
+/**
+ * Whether what a run has covered waited for copies, and those are gone: it is concluded without
+ * another run.
+ */
 export const isConclusionDue = async (from: Reads): Promise<boolean> => {
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];

@@ -9,7 +9,10 @@ import type { RootParcel, SeenNode } from '../../ports/node-link.ts';
 import type { RootKey } from '../../ports/root-provider.ts';
 import type { NodeRootKeys } from '../nodes/running-fleet.ts';
 
-/** What a node proves, each under a class of its own: which root keys it has, and that it has sealed a new one to another node. */
+/**
+ * What a node proves, each under a class of its own: which root keys it has, and that it has sealed
+ * a new one to another node.
+ */
 interface Proof {
   readonly class: 'node-root-keys' | 'root-parcel';
   readonly attributes: Readonly<Record<string, string | number>>;

@@ -415,7 +415,8 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   const before = started === undefined ? 0 : Number(started);
   const erased: Erased = {
     before,
-    // Another node, whose clock is ahead, may have destroyed it: everything that this run covers was destroyed before this time.
+    // Another node, whose clock is ahead, may have destroyed it: everything that this run covers
+    // was destroyed before this time.
     unrecoverableAt: Math.max(clock.now(), before),
     erasure: howErased(root),
     missing,

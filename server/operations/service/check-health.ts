@@ -1,9 +1,11 @@
-// Deep health: the store writes and reads, the root key is there, the service's own test key round-trips. A good answer is
-// kept for ten seconds, a bad one for two, so that probes cost nothing and recovery shows soon.
+// Deep health: the store writes and reads, the root key is there, the service's own test key
+// round-trips. A good answer is kept for ten seconds, a bad one for two, so that probes cost
+// nothing and recovery shows soon.
 //
-// A store that takes no writes (a full disk) stops changes, not the use of keys: a monitor must not cut off databases
-// and clouds that are served well. The same is true of a wrong clock, a full disk of the node, and settings with which the database may lose what it
-// confirms: they make the node degraded, and every node tells the one that notifies (told-health.ts).
+// A store that takes no writes (a full disk) stops changes, not the use of keys: a monitor must not
+// cut off databases and clouds that are served well. The same is true of a wrong clock, a full disk
+// of the node, and settings with which the database may lose what it confirms: they make the node
+// degraded, and every node tells the one that notifies (told-health.ts).
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -1,6 +1,8 @@
-// First start: the default tenant with its KEK, a general vault, and one administrator token, whose value is shown once. It counts as shown when the
-// decision `first-token` is gone: a start that ends before that, by a crash for example, leaves it to the next one, which puts another token in its
-// place. Later starts find them and change nothing. Several nodes may start at the same time: each decides in the unit of work that creates.
+// First start: the default tenant with its KEK, a general vault, and one administrator token, whose
+// value is shown once. It counts as shown when the decision `first-token` is gone: a start that
+// ends before that, by a crash for example, leaves it to the next one, which puts another token in
+// its place. Later starts find them and change nothing. Several nodes may start at the same time:
+// each decides in the unit of work that creates.
 
 import { serviceTenantId } from '../../base/ids.ts';
 import { acrossTenants, serviceActor } from '../../domain/actor.ts';

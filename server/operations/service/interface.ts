@@ -32,8 +32,8 @@ export interface OverviewOperations {
 }
 
 /**
- * `clock`: of this host, compared with those of the other nodes and of the database. `disk`: of the data directory. `database`: settings of its server
- * with which it may lose what it confirms.
+ * `clock`: of this host, compared with those of the other nodes and of the database. `disk`: of the
+ * data directory. `database`: settings of its server with which it may lose what it confirms.
  */
 export const healthChecks = ['store', 'root-key', 'round-trip', 'clock', 'disk', 'database'] as const;
 export type HealthCheckName = (typeof healthChecks)[number];
@@ -62,7 +62,9 @@ export interface ServiceStatus {
   readonly erasure: ErasureState & {
     readonly fileSystem: string;
     readonly overwritesInPlace: boolean;
-    /** Destroyed keys that no run has covered, and those that wait for copies (domain/copies.ts). */
+    /**
+     * Destroyed keys that no run has covered, and those that wait for copies (domain/copies.ts).
+     */
     readonly pendingKeys: number;
     readonly waitingKeys: number;
     /** Token objects with values that were replaced or destroyed and that no run has covered. */

@@ -1,5 +1,5 @@
-// Backups of the whole service, which `dke backup create` makes on this host: the service names the recipients and signs. The receipt of the command is
-// taken by operations/copies/take-receipts.ts.
+// Backups of the whole service, which `dke backup create` makes on this host: the service names the
+// recipients and signs. The receipt of the command is taken by operations/copies/take-receipts.ts.
 
 import { ServiceError } from '../../base/errors.ts';
 import { backupClosingText } from '../../domain/service-backup.ts';

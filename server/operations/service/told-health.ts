@@ -1,5 +1,6 @@
-// What a node finds wrong with itself, for the node that notifies: one setting for each node, written when it changes. It decides nothing, so that it has
-// no authentication code. A node that cannot write it is one whose database is away: then it is offline for the others, too.
+// What a node finds wrong with itself, for the node that notifies: one setting for each node,
+// written when it changes. It decides nothing, so that it has no authentication code. A node that
+// cannot write it is one whose database is away: then it is offline for the others, too.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { LogState } from '../../ports/log.ts';
@@ -21,8 +22,8 @@ export const failingOf = ({ checks }: Pick<Health, 'checks'>): Failing =>
   );
 
 /**
- * Who writes to the database chooses it: what no node has told is a failing check, too, and hides no
- * other one.
+ * Who writes to the database chooses it: what no node has told is a failing check, too, and hides
+ * no other one.
  */
 const parseFailing = (text: string): Failing => {
   try {
@@ -46,7 +47,10 @@ export const readToldHealth = async (
   return text === undefined ? {} : parseFailing(text);
 };
 
-/** Checks the health, and tells the others what has changed. In quarantine nothing is written: what is wrong then is told when the database is back. */
+/**
+ * Checks the health, and tells the others what has changed. In quarantine nothing is written: what
+ * is wrong then is told when the database is back.
+ */
 export const tellHealth = (
   { store }: Pick<Ports, 'store'>,
   nodeId: string,

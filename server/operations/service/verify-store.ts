@@ -130,7 +130,10 @@ const checkRecords = async (
   };
 };
 
-/** Each row that owns a secret has it, and each secret has its row: the keys have a check of their own. */
+/**
+ * Each row that owns a secret has it, and each secret has its row: the keys have a check of their
+ * own.
+ */
 const checkPlaces = async (
   read: Read,
   present: Present,

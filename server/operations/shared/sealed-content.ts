@@ -1,5 +1,6 @@
-// The form in which the value of a token object that is not a secret key is stored: nonce (12), ciphertext, tag (16), AES-256-GCM with the id of the
-// object as additional data. Whose the content key is: operations/tde/object-content.ts.
+// The form in which the value of a token object that is not a secret key is stored: nonce (12),
+// ciphertext, tag (16), AES-256-GCM with the id of the object as additional data. Whose the content
+// key is: operations/tde/object-content.ts.
 
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';

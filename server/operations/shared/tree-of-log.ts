@@ -1,4 +1,5 @@
-// The root of the audit log's tree as the database has it, to be compared with what is known of it elsewhere.
+// The root of the audit log's tree as the database has it, to be compared with what is known of it
+// elsewhere.
 
 import { rootHash } from '../../base/merkle-tree.ts';
 import type { Repositories } from '../../ports/store.ts';

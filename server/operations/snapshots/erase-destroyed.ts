@@ -64,7 +64,10 @@ const recordErased = async (
   });
 };
 
-/** Overwrites what is destroyed in one snapshot, and says so once. Answers how many are erased in it. */
+/**
+ * Overwrites what is destroyed in one snapshot, and says so once. Answers how many are erased in
+ * it.
+ */
 export const eraseUnits = async (
   { store, ring, archive, clock, log }: ErasePorts,
   actor: Actor,
@@ -161,8 +164,9 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
 };
 
 /**
- * Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is. One whose row was changed
- * from outside, or is gone, is of any tenant, and is reached only where its file is there.
+ * Snapshots of these tenants whose files cannot be reached: the file is missing, or the folder is.
+ * One whose row was changed from outside, or is gone, is of any tenant, and is reached only where
+ * its file is there.
  */
 export const unreachedOf = async (
   { store, archive }: Pick<ErasePorts, 'store' | 'archive'>,

@@ -82,8 +82,8 @@ interface Carried {
   /** How many rows and keys were damaged. */
   readonly omitted: number;
   /**
-   * Applications with an access_guid that an earlier version issued and that was not used since: only this service can check it. No secret of the
-   * service leaves for it.
+   * Applications with an access_guid that an earlier version issued and that was not used since:
+   * only this service can check it. No secret of the service leaves for it.
    */
   readonly rotate: ReadonlySet<string>;
 }

@@ -1,4 +1,5 @@
-// Recovery keys: those to which snapshots and backups are sealed from now on. The service knows their public halves only.
+// Recovery keys: those to which snapshots and backups are sealed from now on. The service knows
+// their public halves only.
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -11,8 +12,9 @@ import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 
 /**
- * Public halves of the live recovery keys: the only list of recipients. Each row has the right code, is the newest one that the row set knows, and
- * its id is the digest of its key, which is what people compare.
+ * Public halves of the live recovery keys: the only list of recipients. Each row has the right
+ * code, is the newest one that the row set knows, and its id is the digest of its key, which is
+ * what people compare.
  */
 export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Promise<readonly RecoveryPublicKey[]> => {
   const live = (await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
@@ -30,7 +32,10 @@ export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Pr
   });
 };
 
-/** The head of a snapshot, and of a backup of the service, has room for the content key sealed to so many (64 KiB; about 170 bytes each). */
+/**
+ * The head of a snapshot, and of a backup of the service, has room for the content key sealed to so
+ * many (64 KiB; about 170 bytes each).
+ */
 export const mostRecoveryKeys = 256;
 
 export const recoveryKeys = (

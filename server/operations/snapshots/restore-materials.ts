@@ -101,8 +101,8 @@ const recordsOf = (
     const recordClass = copy as RecordClass;
     const row = rows.get(objectId);
     if (owner.attributes !== attributes || !isVersionOf(table, row, version)) throw notOfItsRow(objectId);
-    // Each copy has the one value: where this one is damaged, another may still say which.
-    // The value of an object is none that never changes: with another one, its key is another one, too.
+    // Each copy has the one value: where this one is damaged, another may still say which. The
+    // value of an object is none that never changes: with another one, its key is another one, too.
     const isOther = table === 'tde_objects' && restore.newValues.has(objectId);
     const kept = classes.map((each) =>
       isOther ? 'none' : compare(restore, stored.get(`${objectId} ${version} ${each}`), check),

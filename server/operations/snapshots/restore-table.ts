@@ -66,7 +66,8 @@ const toTarget = (restore: RunningRestore, table: TenantTable, row: SnapshotRow)
       if (typeof id === 'string') changed[column] = idHere(restore, id);
     }
   if (Object.hasOwn(row, 'tenant_id')) changed.tenant_id = restore.target.tenantId;
-  // The time of a destruction decides what erasure runs cover: a clock elsewhere, or who signs the file, moves none of it ahead here.
+  // The time of a destruction decides what erasure runs cover: a clock elsewhere, or who signs the
+  // file, moves none of it ahead here.
   if (typeof row.destroyed_at === 'number') changed.destroyed_at = Math.min(row.destroyed_at, restore.endsAt);
   return changed;
 };
@@ -124,7 +125,9 @@ const wantedKey = (
   return wanted;
 };
 
-/** Which value the row says to have, and when an older one ended: of the row here, not of the file. */
+/**
+ * Which value the row says to have, and when an older one ended: of the row here, not of the file.
+ */
 const withValue = ({ endsAt }: RunningRestore, wanted: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
   const before = existing?.row;
   const isSound = existing?.integrity === 'ok';
@@ -144,8 +147,8 @@ const withValue = ({ endsAt }: RunningRestore, wanted: SnapshotRow, existing: Te
 };
 
 /**
- * The hash of an access_guid is made again, in another form, when one of an earlier version is used: a snapshot from before then has the former one of
- * the same value. The one here stays.
+ * The hash of an access_guid is made again, in another form, when one of an earlier version is
+ * used: a snapshot from before then has the former one of the same value. The one here stays.
  */
 const withHash = ({ ring }: RunningRestore, row: SnapshotRow, existing: TenantRow | undefined): SnapshotRow => {
   const hash = existing?.row.hash;

@@ -73,7 +73,10 @@ export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
   readonly claimedCopies: Set<string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;
-  /** Token objects whose value is the snapshot's and was another one here, or none: their content key is the snapshot's. */
+  /**
+   * Token objects whose value is the snapshot's and was another one here, or none: their content
+   * key is the snapshot's.
+   */
   readonly newValues: Set<string>;
   /** When what this restore ends has ended. */
   readonly endsAt: number;

@@ -38,9 +38,11 @@ export const trustedFor = (
 };
 
 /**
- * What the file says of itself, after every destroyed key is erased from it. Those of a file that was away are still in it, and those of an older
- * copy that replaced the file, for example from a backup of the folder, are in it again. How many were erased before is under the row's code:
- * a file of another service that has fewer of them is an older one, with keys that were destroyed there. Not to be called within `exclusion`.
+ * What the file says of itself, after every destroyed key is erased from it. Those of a file that
+ * was away are still in it, and those of an older copy that replaced the file, for example from a
+ * backup of the folder, are in it again. How many were erased before is under the row's code: a
+ * file of another service that has fewer of them is an older one, with keys that were destroyed
+ * there. Not to be called within `exclusion`.
  */
 export const inspectFile = async (
   ports: Pick<VerifyPorts, 'store' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,

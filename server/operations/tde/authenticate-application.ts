@@ -1,7 +1,9 @@
-// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header; and whether the caller may use the
-// application's credentials from its address, with the client certificate that its connection has shown. Look-ups go by the hash. A
-// caller whose text never was an access_guid learns nothing. One that has a removed access_guid, or one of a disabled application, or calls
-// from another network than it may, is told so: this is what the database's administrator has to know.
+// Who calls: the access_guid as bearer, the app_id from the URL, the instance from its header; and
+// whether the caller may use the application's credentials from its address, with the client
+// certificate that its connection has shown. Look-ups go by the hash. A caller whose text never was
+// an access_guid learns nothing. One that has a removed access_guid, or one of a disabled
+// application, or calls from another network than it may, is told so: this is what the database's
+// administrator has to know.
 
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
@@ -77,8 +79,9 @@ export const checkCaller = (application: TdeApplication, { peer, certificate }: 
 type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
 
 /**
- * An access_guid that an earlier version issued is checked with a key of the service. The first use proves its value: its row then gets the hash that
- * needs no key, so that it is good on another service, too. No caller waits for it; what fails is done by the next use.
+ * An access_guid that an earlier version issued is checked with a key of the service. The first use
+ * proves its value: its row then gets the hash that needs no key, so that it is good on another
+ * service, too. No caller waits for it; what fails is done by the next use.
  */
 const renewHashes = ({ store, ring, directory, log }: AuthenticatePorts) => {
   const underWay = new Set<string>();
@@ -115,7 +118,8 @@ export const authenticateApplication = (ports: AuthenticatePorts): TdeOperations
       const own = ring.hashToken('access-guid', accessGuid);
       const found = look(own);
       if (found !== undefined) return { at: own, value: found };
-      // One of an earlier version; or it came here with a snapshot of one, under the key of the service that issued it.
+      // One of an earlier version; or it came here with a snapshot of one, under the key of the
+      // service that issued it.
       for (const hash of ring.formerHashes('access-guid', accessGuid)) {
         const answer = look(hash);
         if (answer !== undefined) return { at: hash, value: answer };

@@ -1,7 +1,8 @@
-// The value of a token object that is not a secret key: encrypted (shared/sealed-content.ts) under a content key that no other value has. The row of the
-// object has the digest of the content under its authentication code, so an older value that is put back is not accepted, with its key or without
-// (docs/decisions/0054-values-under-the-code.md). Values of earlier versions have no digest until their row is written again, and share their
-// content key with those that they had before.
+// The value of a token object that is not a secret key: encrypted (shared/sealed-content.ts) under
+// a content key that no other value has. The row of the object has the digest of the content under
+// its authentication code, so an older value that is put back is not accepted, with its key or
+// without (docs/decisions/0054-values-under-the-code.md). Values of earlier versions have no digest
+// until their row is written again, and share their content key with those that they had before.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -28,7 +29,10 @@ export const sealContent = (
   record: ring.seal(ownerOf(object), 1, 'object-content', contentKey),
 });
 
-/** The content with another value, and the record of its own new content key: who has the former record opens only what was under it. */
+/**
+ * The content with another value, and the record of its own new content key: who has the former
+ * record opens only what was under it.
+ */
 export const replaceContent = async (
   ports: Pick<Ports, 'core' | 'ring'>,
   tx: Repositories,
@@ -38,7 +42,8 @@ export const replaceContent = async (
   const contentKey = ports.core.generateAes(256);
   try {
     const { content, record } = sealContent(ports, object, contentKey, value);
-    // Overwritten in its own page first: the former key stays in older pages and logs only, until the erasure run.
+    // Overwritten in its own page first: the former key stays in older pages and logs only, until
+    // the erasure run.
     await tx.records.wipe(record);
     await tx.records.put(record);
     return content;
@@ -61,7 +66,10 @@ const openContent = (
   }
 };
 
-/** The value and the version of the object that has it. The caller wipes it. Throws 'key-tampered', and 'key-destroyed' where it is gone by now. */
+/**
+ * The value and the version of the object that has it. The caller wipes it. Throws 'key-tampered',
+ * and 'key-destroyed' where it is gone by now.
+ */
 export const readContent = async (
   ports: Pick<Ports, 'core' | 'ring' | 'store'>,
   object: StoredObject,
@@ -76,7 +84,8 @@ export const readContent = async (
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'key-tampered') throw error;
   }
-  // Content and key were read one after the other, and a replacement between both gives them another pair: in one state, both fit.
+  // Content and key were read one after the other, and a replacement between both gives them
+  // another pair: in one state, both fit.
   return ports.store.snapshot(async (from) => {
     const now = await from.objects.get(object.handle);
     if (now === undefined || now.destroyedAt !== null)

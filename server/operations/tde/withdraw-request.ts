@@ -20,7 +20,8 @@ export const withdrawRequest = (
     const outcome = await store.write((tx) => {
       afterCommit.length = 0;
       return withdrawOnce(tx, caller, key, clock.now(), async (created) => {
-        // Which keys these are, and whether they are keys, verified rows say: what is destroyed here has no rule, and is erased from snapshots, too.
+        // Which keys these are, and whether they are keys, verified rows say: what is destroyed
+        // here has no rule, and is erased from snapshots, too.
         for (const { id, tenantId, integrity } of created) {
           if (integrity !== 'ok')
             throw new ServiceError('key-tampered', 'the stored object of the key was changed from outside', {

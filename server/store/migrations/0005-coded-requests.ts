@@ -1,5 +1,6 @@
-// Requests of database hosts that were carried out get rows with authentication codes. Those from before have none, and are forgotten: a host that sends
-// one of them again after the upgrade makes an object that is not used.
+// Requests of database hosts that were carried out get rows with authentication codes. Those from
+// before have none, and are forgotten: a host that sends one of them again after the upgrade makes
+// an object that is not used.
 
 import type { SchemaMigration } from './migration.ts';
 

@@ -1,5 +1,5 @@
-// Files that left the service get rows with authentication codes (server/domain/copies.ts). Exports of earlier versions are moved by the first start,
-// which has the key of the codes.
+// Files that left the service get rows with authentication codes (server/domain/copies.ts). Exports
+// of earlier versions are moved by the first start, which has the key of the codes.
 
 import { sql } from 'kysely';
 import type { SchemaMigration } from './migration.ts';

@@ -1,5 +1,6 @@
-// The row of a token object says which content it has and when an older one was replaced, and the row of a snapshot how many keys are erased from
-// its file. Rows from before say neither: they get it when they are written the next time.
+// The row of a token object says which content it has and when an older one was replaced, and the
+// row of a snapshot how many keys are erased from its file. Rows from before say neither: they get
+// it when they are written the next time.
 
 import { sql } from 'kysely';
 import type { SchemaMigration } from './migration.ts';

@@ -42,7 +42,10 @@ export interface PostgresOptions {
   readonly database: string;
   /** Reads the password at every connection; undefined: none is needed. */
   readonly password: (() => Promise<string>) | undefined;
-  /** Reads the PEM at every connection; undefined: no TLS, for a socket or a host that is trusted with everything. */
+  /**
+   * Reads the PEM at every connection; undefined: no TLS, for a socket or a host that is trusted
+   * with everything.
+   */
   readonly ca: (() => string) | undefined;
   /** Connections that read. */
   readonly readers: number;
@@ -95,7 +98,10 @@ interface Connections {
   readonly lineage: Lineage;
 }
 
-/** pg copies the options for each connection, and so reads the authorities again: they can be changed while the service runs. */
+/**
+ * pg copies the options for each connection, and so reads the authorities again: they can be
+ * changed while the service runs.
+ */
 export const tlsOf = (ca: () => string): { readonly ca: string; readonly minVersion: 'TLSv1.2' } => ({
   get ca() {
     return ca();

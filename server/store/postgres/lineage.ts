@@ -15,9 +15,15 @@ export interface Lineage {
   /** Counts up when a connection has lost its server without a word. Those that were opened before are used for nothing new. */
   era(): number;
   suspect(): void;
-  /** A connection has found this primary, and the tables in this schema. Throws NotPrimary when a newer one is known. */
+  /**
+   * A connection has found this primary, and the tables in this schema. Throws NotPrimary when a
+   * newer one is known.
+   */
   enter(found: Primary, schema: string): void;
-  /** Of the first connection: the others have it too, whatever the search_path of the role has become. */
+  /**
+   * Of the first connection: the others have it too, whatever the search_path of the role has
+   * become.
+   */
   schema(): string | undefined;
   isNewest(found: Primary | undefined): boolean;
   /** Of the primary that was met last: a failover changes it. */

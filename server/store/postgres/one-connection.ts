@@ -13,7 +13,10 @@ import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 const aliveEveryMs = 1_000;
 
 export interface OneConnection extends PostgresPool {
-  /** Begins a transaction, on a fresh connection when the old one is gone. Answers the last statement's first row, which names its `backend`. */
+  /**
+   * Begins a transaction, on a fresh connection when the old one is gone. Answers the last
+   * statement's first row, which names its `backend`.
+   */
   begin(statements: string): Promise<Row | undefined>;
   /** On the connection of the transaction. */
   query(text: string, values: readonly unknown[]): Promise<readonly Row[]>;

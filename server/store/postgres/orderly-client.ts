@@ -71,7 +71,10 @@ export class OrderlyClient extends pg.Client {
     this.connection.stream.destroy();
   }
 
-  /** Connects, asks who answers and sets what the service depends on. Throws what `identify` does; then nothing is left open. */
+  /**
+   * Connects, asks who answers and sets what the service depends on. Throws what `identify` does;
+   * then nothing is left open.
+   */
   async open(): Promise<void> {
     try {
       await this.connect();
@@ -83,8 +86,8 @@ export class OrderlyClient extends pg.Client {
   }
 
   /**
-   * Sets what the service depends on, and asks who answers. Throws ConnectionLost, NotPrimary, StoreError, or what the server says, and then the
-   * connection is not to be used.
+   * Sets what the service depends on, and asks who answers. Throws ConnectionLost, NotPrimary,
+   * StoreError, or what the server says, and then the connection is not to be used.
    */
   async identify(): Promise<void> {
     const expected = this.#lineage?.schema();

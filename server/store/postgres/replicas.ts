@@ -18,23 +18,34 @@ const standbys = `pg_stat_replication r
   where state is distinct from 'backup'
     and not exists (select from pg_stat_activity a where a.pid = r.pid and a.datname <> current_database())`;
 
-/** A temporary slot ends with its connection, so that its standby is named as one that has no slot: to lose the connection gives nothing up. */
+/**
+ * A temporary slot ends with its connection, so that its standby is named as one that has no slot:
+ * to lose the connection gives nothing up.
+ */
 const slots = 'pg_replication_slots s where not s.temporary';
 
-/** The file of the log that holds a position is still written: what receives whole files stores it when it is full, or ended. */
+/**
+ * The file of the log that holds a position is still written: what receives whole files stores it
+ * when it is full, or ended.
+ */
 const isInCurrentFile = 'pg_walfile_name($1::pg_lsn) = pg_walfile_name(pg_current_wal_lsn())';
 const maySwitch = `has_function_privilege('pg_switch_wal()', 'execute')`;
 const endsFiles = `case when ${isInCurrentFile} and not ${maySwitch}
   then '. What receives whole files of the log waits for the end of this one: GRANT EXECUTE ON FUNCTION pg_switch_wal() TO ' || quote_ident(current_user)
   else '' end`;
 
-/** A receiver of files without a slot (pg_receivewal) tells only what it has written; it stores a file before it begins the next one. */
+/**
+ * A receiver of files without a slot (pg_receivewal) tells only what it has written; it stores a
+ * file before it begins the next one.
+ */
 const segment = `(select setting::numeric from pg_settings where name = 'wal_segment_size')`;
 const hasNotWrittenFile = `write_lsn - '0/0'::pg_lsn < ceil(($1::pg_lsn - '0/0'::pg_lsn) / ${segment}) * ${segment}`;
 
 /**
- * Of a role that may not read how far standbys are (pg_read_all_stats), PostgreSQL says only that they are there; a slot tells all. A standby with a slot is
- * named by that alone: to drop the slot gives the standby up. `hint` is not part of the name, which stays the same when rights are granted.
+ * Of a role that may not read how far standbys are (pg_read_all_stats), PostgreSQL says only that
+ * they are there; a slot tells all. A standby with a slot is named by that alone: to drop the slot
+ * gives the standby up. `hint` is not part of the name, which stays the same when rights are
+ * granted.
  */
 const copiesSql = `
   select ${standbyName} as name, coalesce(flush_lsn < $1::pg_lsn, ${hasNotWrittenFile}, true) as is_behind, false as is_slow,
@@ -67,7 +78,8 @@ export const createReplicas = (
     const rows = await query(copiesSql, [known.position]);
     const here = primary();
     if (here?.system !== known.system || here.timeline !== known.timeline) return 'other';
-    // Once for a position: then another file is the current one. Asked here, so that the node that continues a run does it, too.
+    // Once for a position: then another file is the current one. Asked here, so that the node that
+    // continues a run does it, too.
     if (rows.some((row) => row.is_behind === true))
       await query(`select pg_switch_wal() where ${isInCurrentFile} and ${maySwitch}`, [known.position]).catch(
         () => undefined,

@@ -1,7 +1,9 @@
-// All nodes of one database have its schema: a node of another version would take rows that it does not know for rows that were changed from outside, or
-// write rows that others take for such. The schema is in the database itself (kysely_migration), and each transaction that writes reads it under the
-// writer's lock, so that a node of the version before writes nothing once a migration is committed; each heartbeat reads it too. A migration, which no
-// other way undoes, waits for no one: it is refused while another node runs (migrate.ts).
+// All nodes of one database have its schema: a node of another version would take rows that it does
+// not know for rows that were changed from outside, or write rows that others take for such. The
+// schema is in the database itself (kysely_migration), and each transaction that writes reads it
+// under the writer's lock, so that a node of the version before writes nothing once a migration is
+// committed; each heartbeat reads it too. A migration, which no other way undoes, waits for no one:
+// it is refused while another node runs (migrate.ts).
 
 import { StoreError } from '../errors.ts';
 import { newestSchema } from '../migrate.ts';

@@ -1,5 +1,6 @@
-// The schema of a PostgreSQL database as lines (compare-schema.ts). Functions, operators and casts of the service's own schema count as well: a
-// statement may mean one of them. What an extension has made does not.
+// The schema of a PostgreSQL database as lines (compare-schema.ts). Functions, operators and casts
+// of the service's own schema count as well: a statement may mean one of them. What an extension
+// has made does not.
 
 import type { SchemaList } from '../compare-schema.ts';
 

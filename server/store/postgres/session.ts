@@ -1,15 +1,21 @@
-// What a connection to PostgreSQL depends on, for each connection that is opened: it is set, read back, and compared. Settings of a role, a database or
-// the server may change while the service runs, and what a session has set itself no longer follows them.
+// What a connection to PostgreSQL depends on, for each connection that is opened: it is set, read
+// back, and compared. Settings of a role, a database or the server may change while the service
+// runs, and what a session has set itself no longer follows them.
 //
-// Who can choose the values: the database's administrators, by any of those settings, and a pooler, which gives one session's settings to another. Proof:
-// what is read back after it was set, by the server process that has announced itself when the connection was opened. Whose: of this connection only.
-// Lost or older: a connection that is opened again is compared again. Settings that no session can set (`fsync`, `full_page_writes`) are read again each
-// time that the health is checked.
+// Who can choose the values: the database's administrators, by any of those settings, and a pooler,
+// which gives one session's settings to another. Proof: what is read back after it was set, by the
+// server process that has announced itself when the connection was opened. Whose: of this
+// connection only. Lost or older: a connection that is opened again is compared again. Settings
+// that no session can set (`fsync`, `full_page_writes`) are read again each time that the health is
+// checked.
 
 import { StoreError } from '../errors.ts';
 import type { Row } from './link-query.ts';
 
-/** Confirmed changes stay; a weaker setting than `on` that waits for the server's own disk, and a stronger one, are the administrators' choice. */
+/**
+ * Confirmed changes stay; a weaker setting than `on` that waits for the server's own disk, and a
+ * stronger one, are the administrators' choice.
+ */
 const durable = `case current_setting('synchronous_commit') when 'off' then 'on' else current_setting('synchronous_commit') end`;
 
 /** Schemas with tables of a service; more than one: the search_path tells which. */
@@ -18,7 +24,10 @@ const withTables = `from pg_class c join pg_namespace n on n.oid = c.relnamespac
 const schemaOfTables = `coalesce((select n.nspname ${withTables} and n.nspname = current_schema()),
   (select min(n.nspname) ${withTables} having count(*) = 1), current_schema())`;
 
-/** `$1`: the schema of the tables, as the first connection has found it; null: this is the first one. */
+/**
+ * `$1`: the schema of the tables, as the first connection has found it; null: this is the first
+ * one.
+ */
 export const setSessionSql = `
   select set_config('search_path', coalesce(quote_ident(coalesce($1, ${schemaOfTables})), '""') || ', pg_temp', false),
          set_config('synchronous_commit', ${durable}, false),
@@ -46,7 +55,9 @@ const poolerFault = (): StoreError =>
       'port of [store]); nothing was changed',
   );
 
-/** `announced`: the server process that answered when the connection was opened. Throws StoreError. */
+/**
+ * `announced`: the server process that answered when the connection was opened. Throws StoreError.
+ */
 export const requireOwnBackend = (announced: number | null, found: unknown): void => {
   if (announced !== null && Number(found) !== announced) throw poolerFault();
 };

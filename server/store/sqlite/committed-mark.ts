@@ -1,8 +1,11 @@
-// How many audit records the database had at its last durable commit, and the root of their tree, in a file next to it. SQLite recovers its log as far as the log is
-// whole: a changed byte, or a log that was taken away, silently takes confirmed changes back. With this number that shows at the next start.
+// How many audit records the database had at its last durable commit, and the root of their tree,
+// in a file next to it. SQLite recovers its log as far as the log is whole: a changed byte, or a
+// log that was taken away, silently takes confirmed changes back. With this number that shows at
+// the next start.
 //
-// It is written behind the commit and never synced: a killed process leaves it exact, a power failure leaves it at most too low. So it never
-// asks for more than was confirmed. What is torn or changed in it says nothing. A durable commit that appended no audit record is not covered.
+// It is written behind the commit and never synced: a killed process leaves it exact, a power
+// failure leaves it at most too low. So it never asks for more than was confirmed. What is torn or
+// changed in it says nothing. A durable commit that appended no audit record is not covered.
 
 import { createHash } from 'node:crypto';
 import { closeSync, constants, openSync, readFileSync, statSync, writeSync } from 'node:fs';

@@ -5,7 +5,10 @@ import type { SchemaList } from '../compare-schema.ts';
 const own = "sqlite_master t where t.type = 'table' and t.name not like 'sqlite%'";
 const each = own.replace(' where', ', %s where');
 
-/** What the statement of a declared table has beside quoted names and texts. What else a table can have (check, collate, generated, strict) is a rule. */
+/**
+ * What the statement of a declared table has beside quoted names and texts. What else a table can
+ * have (check, collate, generated, strict) is a rule.
+ */
 const words =
   /\b(create|table|text|integer|blob|double|precision|not|null|primary|key|unique|references|constraint|default|autoincrement|\d+)\b|[(),\s]/gi;
 const quoted = /"[^"]*"|'[^']*'/g;

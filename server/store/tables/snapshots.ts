@@ -84,7 +84,10 @@ export const snapshotsTables = {
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'empty' },
   }),
-  /** Files that left the service (domain/copies.ts). Without references: they outlive snapshot and tenant. */
+  /**
+   * Files that left the service (domain/copies.ts). Without references: they outlive snapshot and
+   * tenant.
+   */
   outside_copies: policyTable({
     columns: {
       id: text({ key: true }),

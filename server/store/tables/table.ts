@@ -84,9 +84,11 @@ interface Common<C extends Columns> {
     | { readonly without: string }
     | 'of no tenant';
   /**
-   * Classes of the key records that its rows own: no other table's rows lead to them. `attributes`: what they bind of a row that a snapshot
-   * carries; others are opened by their own operations only. `each`: these rows have one record of each class, and others have none; null: what
-   * a row has depends on other rows too. `tenant`: the column that says whose they are, or refers to a row that does.
+   * Classes of the key records that its rows own: no other table's rows lead to them. `attributes`:
+   * what they bind of a row that a snapshot carries; others are opened by their own operations
+   * only. `each`: these rows have one record of each class, and others have none; null: what a row
+   * has depends on other rows too. `tenant`: the column that says whose they are, or refers to a
+   * row that does.
    */
   readonly records?: {
     readonly classes: readonly RecordClass[];
@@ -113,9 +115,15 @@ export const policyTable = <const C extends Columns & CodeColumns, const P exten
     readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
     /** Under the code of rows that carry a version only. */
     readonly codeSinceVersions?: readonly ColumnOf<C>[];
-    /** Columns that came later, by the layout that has them first: a row of an earlier layout has none of them, so they are null there. */
+    /**
+     * Columns that came later, by the layout that has them first: a row of an earlier layout has
+     * none of them, so they are null there.
+     */
     readonly codeSinceLayout?: { readonly [Name in ColumnOf<C>]?: 3 };
-    /** Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there: a row of an earlier version, or no value. */
+    /**
+     * Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there: a
+     * row of an earlier version, or no value.
+     */
     readonly digests?: { readonly [Name in ColumnOf<C>]?: ColumnOf<C> };
     readonly beside: { readonly [Name in ColumnOf<C>]?: string };
   },

@@ -3,8 +3,8 @@
 import type { KeyUsage } from '../../domain/key.ts';
 
 /**
- * A driver's bytes, not copied. SQLite keeps any value in any column: what is not bytes was written from
- * outside, and becomes none, which open nothing.
+ * A driver's bytes, not copied. SQLite keeps any value in any column: what is not bytes was written
+ * from outside, and becomes none, which open nothing.
  */
 export const toBuffer = (bytes: Uint8Array): Buffer =>
   bytes instanceof Uint8Array ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) : Buffer.alloc(0);

@@ -62,7 +62,8 @@ unsigned Drawn(EVP_RAND_CTX* generator) {
   return count;
 }
 
-// libcrypto draws without additional input: what a draw before has stirred in is what keeps copies apart.
+// libcrypto draws without additional input: what a draw before has stirred in is what keeps copies
+// apart.
 TEST(WhatLibcryptoDrawsFollowsAFreshDraw) {
   uint8_t dropped[16], one[32], two[32];
   const auto after = [&](uint8_t* out) {

@@ -1,6 +1,7 @@
-// Fuzzes what callers hand to keys that are there: signatures and what is signed, plaintexts and ciphertexts of RSA, points, sealed and wrapped keys and
-// data, numbers of an RSA key, sealed states. What is made of the input comes back as it was.
-// The first byte chooses. Nothing is left behind in the key table or in the arena.
+// Fuzzes what callers hand to keys that are there: signatures and what is signed, plaintexts and
+// ciphertexts of RSA, points, sealed and wrapped keys and data, numbers of an RSA key, sealed
+// states. What is made of the input comes back as it was. The first byte chooses. Nothing is left
+// behind in the key table or in the arena.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
-// Fuzzes what callers have enciphered, digested and derived, with parameters of their choice. A message comes to the same bytes in one piece, in an
-// operation of several parts, and in parts whose state is sealed in between; it opens to what it was, and no changed one opens. The first byte chooses.
+// Fuzzes what callers have enciphered, digested and derived, with parameters of their choice. A
+// message comes to the same bytes in one piece, in an operation of several parts, and in parts
+// whose state is sealed in between; it opens to what it was, and no changed one opens. The first
+// byte chooses.
 #include <stdlib.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What the socket thread hands to the main thread: so much of each configuration at a time that no user's calls wait behind all of another's.
+// What the socket thread hands to the main thread: so much of each configuration at a time that no
+// user's calls wait behind all of another's.
 import type { MessagePort } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { HostPort, type Question, type Reply } from '../../../provider/client/bridge.ts';

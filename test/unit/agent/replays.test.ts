@@ -348,7 +348,8 @@ describe('an agent with replays and one without', () => {
       message('C_SetAttributeValue', u64(2), u64(firstKey + 2), template(flag(CKA.SIGN, false))),
       ...Array.from({ length: 10 }, () => pair(1, firstKey)).flat(),
     ];
-    // The change is carried out between two rounds of the loop, which has sixteen frames of a connection in each.
+    // The change is carried out between two rounds of the loop, which has sixteen frames of a
+    // connection in each.
     for (let before = 0; before < 16; before++) {
       expect(await replay.answers(steps(before), true)).toEqual(await plain.answers(steps(before), true));
     }

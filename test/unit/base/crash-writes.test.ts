@@ -1,5 +1,7 @@
-// A power failure at each write of files that the service or its commands write outside the database: what is there before or after, and what a crash
-// leaves is continued. Root keys, backups, restores and the node's own state have files of tests of their own (test/house/durable-files.test.ts).
+// A power failure at each write of files that the service or its commands write outside the
+// database: what is there before or after, and what a crash leaves is continued. Root keys,
+// backups, restores and the node's own state have files of tests of their own
+// (test/house/durable-files.test.ts).
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

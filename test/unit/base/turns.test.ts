@@ -4,7 +4,10 @@ import { MessageChannel } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { createTurns } from '../../../server/base/turns.ts';
 
-/** Works of a millisecond each, and an exchange of this many messages: answers how many works were done at its end. */
+/**
+ * Works of a millisecond each, and an exchange of this many messages: answers how many works were
+ * done at its end.
+ */
 const exchange = async (isPressed: boolean, messages: number): Promise<number> => {
   let time = 0;
   const run = createTurns(

@@ -191,7 +191,8 @@ test('the key that snapshots of earlier versions had keys nothing of sign-ins, a
     const hash = ring.hashToken(purpose, 'value');
     expect([hash, ring.hashToken(purpose, Buffer.from('value'))]).toEqual([hash, hash]);
     expect(hash).not.toBe(under(`${purpose}\0value`));
-    // Rows of earlier versions that have codes stay valid; those of minutes, which have none, do not.
+    // Rows of earlier versions that have codes stay valid; those of minutes, which have none, do
+    // not.
     const isKept = purpose === 'invitation' || purpose === 'recovery-code';
     expect(ring.formerHashes(purpose, 'value')).toEqual(isKept ? [under(`${purpose}\0value`)] : []);
   }

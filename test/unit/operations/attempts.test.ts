@@ -1,4 +1,5 @@
-// Sign-ins under way: a writer of the database who changes or makes such a row, and knows every key that a snapshot has had, brings no one in and gives no roles.
+// Sign-ins under way: a writer of the database who changes or makes such a row, and knows every key
+// that a snapshot has had, brings no one in and gives no roles.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// Users that an earlier version deleted lose what belongs to the person; those of this version have lost it already.
+// Users that an earlier version deleted lose what belongs to the person; those of this version have
+// lost it already.
 import { beforeEach, expect, test } from 'vitest';
 import { newId } from '../../../server/base/ids.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';

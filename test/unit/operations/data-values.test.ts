@@ -1,5 +1,6 @@
-// Values of token objects other than secret keys. A writer of the database cannot put an older value back, with or without its key; a snapshot
-// carries none that was put back; and a value that was replaced or destroyed ends with the next erasure run.
+// Values of token objects other than secret keys. A writer of the database cannot put an older
+// value back, with or without its key; a snapshot carries none that was put back; and a value that
+// was replaced or destroyed ends with the next erasure run.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import type { TdeCaller } from '../../../server/operations/tde/interface.ts';

@@ -1,4 +1,5 @@
-// The offline check names every secret that has lost its row, and every row that has lost its secret: whichever class it is of.
+// The offline check names every secret that has lost its row, and every row that has lost its
+// secret: whichever class it is of.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
@@ -26,7 +27,10 @@ interface Row {
   readonly class: string;
   readonly version: number;
 }
-/** The records that are there, of other classes than the service's own keys: without those it does not start. */
+/**
+ * The records that are there, of other classes than the service's own keys: without those it does
+ * not start.
+ */
 const readRecords = async (): Promise<readonly Row[]> =>
   (
     (await queryStored(

@@ -1,4 +1,5 @@
-// What the next restore undoes of one that was cut off: only files that the former one can have written.
+// What the next restore undoes of one that was cut off: only files that the former one can have
+// written.
 import { existsSync, mkdirSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

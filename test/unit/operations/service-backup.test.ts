@@ -1,5 +1,6 @@
-// A backup of the whole service, made and opened in this process. Those who attack it: a writer of the database (DBW), a writer of the place where backups are
-// kept, who has a copy of the database (BW), and the holder of an old database with its root key (OF).
+// A backup of the whole service, made and opened in this process. Those who attack it: a writer of
+// the database (DBW), a writer of the place where backups are kept, who has a copy of the database
+// (BW), and the holder of an old database with its root key (OF).
 import {
   cpSync,
   existsSync,
@@ -83,7 +84,9 @@ const restoreTo = (machine: string, file: string, of: Verifier | undefined, appl
     differs: (lines) => void differences.push([...lines]),
   });
 const newMachine = (): string => mkdtempSync(at('machine-'));
-/** What DBW and BW have: the file, and the public recovery key. Its database is changed by `change`. */
+/**
+ * What DBW and BW have: the file, and the public recovery key. Its database is changed by `change`.
+ */
 const forge = async (
   name: string,
   change: (stored: DatabaseSync) => void | Promise<void>,

@@ -1,6 +1,8 @@
-// A writer of the database swaps what the rows of one tenant say: ids, owners, versions, classes, references and nulls. Each use and each change of that
-// tenant is tried meanwhile: it answers as before, from what was verified, or it is refused. What the writer has left is not written again with a code
-// that is right, nothing outside the tenant is another thing, and with the genuine rows everything is as it was.
+// A writer of the database swaps what the rows of one tenant say: ids, owners, versions, classes,
+// references and nulls. Each use and each change of that tenant is tried meanwhile: it answers as
+// before, from what was verified, or it is refused. What the writer has left is not written again
+// with a code that is right, nothing outside the tenant is another thing, and with the genuine rows
+// everything is as it was.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
@@ -221,7 +223,8 @@ test('while a row of a tenant is changed, its uses are as before or refused, and
       } finally {
         expect([spoilt.what, await withRows((stored) => undoSpoilt(stored, spoilt))]).toEqual([spoilt.what, true]);
       }
-      // With the genuine row everything is as it was. A comparison of the rows, once a minute, may have come in between.
+      // With the genuine row everything is as it was. A comparison of the rows, once a minute, may
+      // have come in between.
       for (;;) {
         // What was loaded meanwhile is loaded again with the next change of it.
         for (const end of ['disabled', 'enabled'])
@@ -263,7 +266,8 @@ test('while no node runs, a changed row of any owner is named by the check of ev
       const found = await findingsNow();
       expect([spoilt.what, await withRows((stored) => undoSpoilt(stored, spoilt))]).toEqual([spoilt.what, true]);
       expect([spoilt.what, found]).not.toEqual([spoilt.what, []]);
-      // No check ended early: what it has not reached would not be named. A log whose name was removed cannot be checked.
+      // No check ended early: what it has not reached would not be named. A log whose name was
+      // removed cannot be checked.
       if (spoilt.table !== 'decisions') expect([spoilt.what, ...found].join('\n')).not.toMatch(/the check failed/);
       expect(await verifyOffline(opened.config, ask)).toEqual(before);
     }),

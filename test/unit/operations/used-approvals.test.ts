@@ -1,4 +1,5 @@
-// A request that has ended is used, decided or ended once: also where a node reads an older row of it that was put back, and takes it for the newest one.
+// A request that has ended is used, decided or ended once: also where a node reads an older row of
+// it that was put back, and takes it for the newest one.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';

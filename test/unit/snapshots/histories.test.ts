@@ -336,7 +336,9 @@ const without = (dump: Dump, table: string, column: string): Dump =>
       name === table ? new Map([...rows].map(([id, row]) => [id, { ...row, [column]: null }])) : rows,
     ]),
   );
-/** The values of a copy's objects are encrypted for the copy: only whether there is one is the same. */
+/**
+ * The values of a copy's objects are encrypted for the copy: only whether there is one is the same.
+ */
 const withoutValues = (dump: Dump): Dump =>
   new Map(
     [...dump].map(([table, rows]) => [

@@ -1,5 +1,6 @@
-// Files that left the service, and open a key that is destroyed later: a backup of the whole service with one of the root key, and an exported snapshot.
-// The service knows them, so it does not call the key unrecoverable before an operator confirms that they are destroyed.
+// Files that left the service, and open a key that is destroyed later: a backup of the whole
+// service with one of the root key, and an exported snapshot. The service knows them, so it does
+// not call the key unrecoverable before an operator confirms that they are destroyed.
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';

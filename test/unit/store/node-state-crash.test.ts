@@ -1,4 +1,5 @@
-// A power failure at each write of a node's own state: what is there before or after, and a quarantine ends last.
+// A power failure at each write of a node's own state: what is there before or after, and a
+// quarantine ends last.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openNodeState, recordRootRestored } from '../../../server/store/node-state.ts';

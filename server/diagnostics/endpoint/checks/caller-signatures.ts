@@ -1,5 +1,6 @@
-// SigV4: recent signatures were accepted. A failure after the last success is a fault of now where the request names a credential of this
-// endpoint, live or removed. Any other may be a request that is not the cloud's: its signature does not show who sent it.
+// SigV4: recent signatures were accepted. A failure after the last success is a fault of now where
+// the request names a credential of this endpoint, live or removed. Any other may be a request that
+// is not the cloud's: its signature does not show who sent it.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import { refusalReasons } from '../../../base/refusal-reasons.ts';

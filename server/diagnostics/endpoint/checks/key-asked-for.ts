@@ -1,5 +1,5 @@
-// Key and vault: the cloud asks for the key by its exact id. What it asked for last decides: an earlier request may be of a
-// KMS key that was created with a wrong id and is gone.
+// Key and vault: the cloud asks for the key by its exact id. What it asked for last decides: an
+// earlier request may be of a KMS key that was created with a wrong id and is gone.
 
 import { notAsked, ok } from '../../../base/checks.ts';
 import { type EndpointCheck, foretold } from '../context.ts';

@@ -1,5 +1,5 @@
-// Files that left the service with its keys: exported snapshots, and backups of the service and of the root key. An operator confirms that they are
-// destroyed.
+// Files that left the service with its keys: exported snapshots, and backups of the service and of
+// the root key. An operator confirms that they are destroyed.
 
 import { z } from '@hono/zod-openapi';
 import { outsideKinds } from '../../../domain/copies.ts';

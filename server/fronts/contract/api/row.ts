@@ -17,7 +17,10 @@ export interface RouteRow {
   readonly needs: Permission | 'signed-in' | 'sign-in';
   /** Taken also by sessions that lack these: what finishes a sign-in, and what tells that it is not finished. */
   readonly unfinished?: readonly SignInStep[];
-  /** Tries a credential: counted for the address before anything of the request is read. Every change that is open to everybody does. */
+  /**
+   * Tries a credential: counted for the address before anything of the request is read. Every
+   * change that is open to everybody does.
+   */
   readonly attempt?: true;
   /** String members of the body that are passwords: they reach the handler as bytes, and nothing as text. */
   readonly secrets?: readonly string[];

@@ -1,4 +1,5 @@
-// The copies of the key that the service knows, in its words: what can still open it when this key is destroyed.
+// The copies of the key that the service knows, in its words: what can still open it when this key
+// is destroyed.
 
 import type { KeyCopies } from '../api/types.ts';
 import { Notice } from './notice.tsx';

@@ -1,4 +1,5 @@
-// Files that left the service with its keys: lists those that are not confirmed as destroyed, and confirms it.
+// Files that left the service with its keys: lists those that are not confirmed as destroyed, and
+// confirms it.
 
 import { useState } from 'react';
 import type { Copy } from '../api/types.ts';
