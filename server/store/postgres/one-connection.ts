@@ -57,13 +57,50 @@ export interface OneConnection extends PostgresPool {
   rollback(): Promise<void>;
 }
 
+/** Asks the statements of one transaction after the other. */
+const createAsking = () => {
+  /** Undefined: the transaction is not done again. */
+  let asked: Asked | undefined;
+  return {
+    begin: (statements: string, row: Row | undefined): void => {
+      asked = { beginning: { statements, row }, done: [], rows: 0, left: mostAgain };
+    },
+    end: (): void => {
+      asked = undefined;
+    },
+    /** A statement; when its transaction is undone, all that were before it, and then this one, again. */
+    ask: async (used: OrderlyClient, text: string, values: unknown[]): Promise<pg.QueryResult> => {
+      let undone: unknown;
+      for (;;)
+        try {
+          if (undone !== undefined && asked !== undefined) await askAgain(used, asked, undone);
+          const answer = await used.query(text, values);
+          if (asked === undefined) return answer;
+          asked.rows += answer.rows.length;
+          asked.done.push({ text, values, answer });
+          if (asked.done.length > mostAsked.statements || asked.rows > mostAsked.rows) asked = undefined;
+          return answer;
+        } catch (error) {
+          if (asked !== undefined && isUndone(error) && error !== undone && asked.left > 0) {
+            asked.left -= 1;
+            undone = error;
+            continue;
+          }
+          asked = undefined;
+          // Other units of the transaction have seen answers that are no longer true.
+          if (undone !== undefined) used.drop();
+          throw error;
+        }
+    },
+  };
+};
+
 export const openOneConnection = (options: OrderlyConfig): OneConnection => {
   let client: OrderlyClient | undefined;
   /** The one that the transaction runs on. */
   let pinned: OrderlyClient | undefined;
   let alive: NodeJS.Timeout | undefined;
-  /** Of the transaction under way; undefined: it is not done again. */
-  let asked: Asked | undefined;
+  const asking = createAsking();
 
   const open = async (): Promise<OrderlyClient> => {
     if (client?.isCurrent === true) return client;
@@ -86,7 +123,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
   };
   const unpin = (): void => {
     pinned = undefined;
-    asked = undefined;
+    asking.end();
     clearInterval(alive);
   };
   const pin = (used: OrderlyClient): void => {
@@ -103,30 +140,6 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
         });
     }, aliveEveryMs);
     alive.unref();
-  };
-  /** A statement; of a transaction that was undone, with all that were before it, again. */
-  const ask = async (used: OrderlyClient, text: string, values: unknown[]): Promise<pg.QueryResult> => {
-    let undone: unknown;
-    for (;;)
-      try {
-        if (undone !== undefined && asked !== undefined) await askAgain(used, asked, undone);
-        const answer = await used.query(text, values);
-        if (asked === undefined) return answer;
-        asked.rows += answer.rows.length;
-        asked.done.push({ text, values, answer });
-        if (asked.done.length > mostAsked.statements || asked.rows > mostAsked.rows) asked = undefined;
-        return answer;
-      } catch (error) {
-        if (asked !== undefined && isUndone(error) && error !== undone && asked.left > 0) {
-          asked.left -= 1;
-          undone = error;
-          continue;
-        }
-        asked = undefined;
-        // Other units of the transaction have seen answers that are no longer true.
-        if (undone !== undefined) used.drop();
-        throw error;
-      }
   };
   /** Statements that end a transaction end the pinning, whatever comes of them. */
   const end = async (statement: string): Promise<pg.QueryResult> => {
@@ -147,7 +160,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
       if (face === undefined) {
         const query = (text: unknown, values: unknown) =>
           typeof text === 'string' && pinned === used
-            ? ask(used, text, [...((values as readonly unknown[] | undefined) ?? [])])
+            ? asking.ask(used, text, [...((values as readonly unknown[] | undefined) ?? [])])
             : used.query(text as string, values as unknown[]);
         face = { query, release: () => undefined } as unknown as PostgresPoolClient;
         faces.set(used, face);
@@ -160,7 +173,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
       try {
         const row = firstRow((await used.query(statements)) as pg.QueryResult | pg.QueryResult[]);
         used.requireBackend(row?.backend);
-        asked = { beginning: { statements, row }, done: [], rows: 0, left: mostAgain };
+        asking.begin(statements, row);
         return row;
       } catch (error) {
         unpin();
@@ -170,7 +183,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
         throw error;
       }
     },
-    query: async (text, values) => (await ask(await current(), text, [...values])).rows,
+    query: async (text, values) => (await asking.ask(await current(), text, [...values])).rows,
     commit: async () => {
       if (pinned?.leadsToPrimary === false) {
         pinned.drop();

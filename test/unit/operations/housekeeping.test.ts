@@ -188,7 +188,7 @@ test.each([
   expect(directory.requestLog().queued).toBe(0);
 });
 
-test('requests for approval that ended long ago go in steps; open ones and recent ends stay', async () => {
+test('approval requests that ended long ago are removed in steps; open ones and recent ends stay', async () => {
   const days = (count: number): number => now - count * day;
   const request = (at: number, endedAt: number | null): Approval => ({
     id: newId(at),

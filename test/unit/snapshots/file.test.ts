@@ -306,7 +306,7 @@ describe('a file that comes from elsewhere', () => {
     }
   });
 
-  test('is stored only where there is room, which is looked at before its first byte', async () => {
+  test('is stored only where there is room, which is checked before its first byte', async () => {
     const whole = readFileSync(pathOf((await make(1)).id));
     const { code, asked, written, names } = await receiveOn(2 ** 20, inPieces(whole, 100));
     expect({ code, written, names }).toEqual({ code: 'unavailable', written: 0, names: [] });
