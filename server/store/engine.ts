@@ -50,6 +50,8 @@ export interface Engine {
   readonly columns: ColumnKinds;
   readonly schema: SchemaList;
   kindOf(error: unknown): ErrorKind;
+  /** The database has undone one transaction for another one's sake: done again, it may succeed. */
+  isUndone(error: unknown): boolean;
   /** What an error of kind `away` means, and what to do, with the words of the database. */
   readonly whenAway: (error: unknown) => { readonly what: string; readonly hint: string } | undefined;
   /**

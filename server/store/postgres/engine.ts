@@ -20,6 +20,7 @@ import {
   awayCause,
   CommitUnknown,
   isPassing,
+  isUndone,
   kindOf,
   leavesCommitOpen,
   TransactionLost,
@@ -305,6 +306,7 @@ export const openPostgres = async (options: PostgresOptions, how: 'start' | 'loo
     columns,
     schema: postgresSchema,
     kindOf,
+    isUndone,
     begin: (_run, durable) => begin(writer, durable),
     // The strongest: what the session had before is not known.
     outlast: (run) => run('set local synchronous_commit = remote_apply'),
