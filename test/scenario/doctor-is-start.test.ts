@@ -95,7 +95,7 @@ interface Situation {
   readonly cause: RegExp;
   readonly toml?: string;
   readonly spoil?: (place: Place) => void;
-  /** What the fix says, where it is no command; and that it says so. */
+  /** What the fix says, where it is not a command; and that it says so. */
   readonly repair?: readonly [says: RegExp, work: (place: Place) => void];
   /** Of a service that has not started yet. */
   readonly fresh?: true;

@@ -179,12 +179,12 @@ describe('the unit of systemd', () => {
 
   test('its folders, with the drop-in that opens them', async () => {
     expect((await withUnit(written(''), packaged)).get('unit')).toMatchObject({ state: 'ok' });
-    const toml = '[snapshots]\ndirectory = "/srv/dke snapshots"\n[access_log]\nfile = "/home/dke/access.log"\n';
+    const toml = '[snapshots]\ndirectory = "/srv/dke snapshots"\n[access_log]\nfile = "/run/user/dke/access.log"\n';
     const closed = (await withUnit(written(toml), packaged)).get('unit');
     expect(closed).toMatchObject({
       state: 'failed',
       evidence:
-        '/home/dke (access_log.file) cannot be written inside the unit dke-server; ' +
+        '/run/user/dke (access_log.file) cannot be written inside the unit dke-server; ' +
         '/srv/dke snapshots (snapshots.directory) cannot be written inside the unit dke-server',
     });
     const unit = mkdtempSync(join(folder, 'drop-in-'));
@@ -193,9 +193,9 @@ describe('the unit of systemd', () => {
       .replace(/ && systemctl daemon-reload$/, '');
     execFileSync('sh', ['-c', command]);
     expect(readFileSync(join(unit, 'folders.conf'), 'utf8')).toBe(
-      '[Service]\nReadWritePaths=/home/dke\nReadWritePaths="/srv/dke snapshots"\n',
+      '[Service]\nReadWritePaths=/run/user/dke\nReadWritePaths="/srv/dke snapshots"\n',
     );
-    const open = [...packaged, 'ReadWritePaths=/home/dke "/srv/dke snapshots"'];
+    const open = [...packaged, 'ReadWritePaths=/run/user/dke "/srv/dke snapshots"'];
     expect((await withUnit(written(toml), open)).get('unit')).toMatchObject({ state: 'ok' });
   });
 
