@@ -7,7 +7,7 @@ import { type DualControlRule, isWeaker, mayApprove, mostApprovals } from '../..
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { type ActingIdentity, listIdentities } from '../access/identities.ts';
+import { type ActingIdentity, countPeople, listIdentities, personOf } from '../access/identities.ts';
 import { findVault } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { Approvals, CarriedOut } from './governed-operation.ts';
@@ -58,12 +58,14 @@ export const dualControl = (
       throw new ServiceError('conflict', `${unknown} does not have the permission to approve`, {
         hint: 'first give the role key-approver (for a token: dke token create --role key-approver)',
       });
-    const others = able.filter(({ id }) => id !== actorId).length;
+    const others = countPeople(able, actorId === null ? null : await personOf(from, actorId));
     if (others < rule.required)
       throw new ServiceError(
         'conflict',
         `this rule could never be satisfied: it requires ${rule.required} approvals, and there are ${others} eligible approvers other than the requester`,
-        { hint: 'first give the role key-approver to more users, or require fewer approvals' },
+        {
+          hint: 'first give the role key-approver to more users, or require fewer approvals; a user and the tokens that this user created are one person',
+        },
       );
   };
 
