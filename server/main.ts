@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { endStartInTime, endStopInTime, endWith } from './app/end-in-time.ts';
+import { endStartInTime, endStopInTime, endWith, holdNewConnections } from './app/end-in-time.ts';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
 import { markProven } from './base/connection-proof.ts';
@@ -110,6 +110,7 @@ const createTlsServing = (config: Config, log: Log, refusals: LimitRefusals) => 
         maxConnections: config.limits.connections,
         trustedProxies: config.server.trustedProxies,
         handle: serving.handle,
+        holdNew: holdNewConnections,
         refused: refusals.refused,
       });
       port = await listener.listen(config.server.host, config.server.port);
