@@ -104,8 +104,8 @@ const firstMiss = ({ when }: AuthorizationRule, origin: RequestOrigin): RuleSubj
     const patterns = when[subject];
     if (patterns === undefined) return false;
     const text = tell[subject](origin);
-    const fit = subject === 'principal' || subject === 'key' ? fitsArnPattern : fitsPattern;
-    return text === undefined || !patterns.some((pattern) => fit(pattern, text));
+    const matches = subject === 'principal' || subject === 'key' ? fitsArnPattern : fitsPattern;
+    return text === undefined || !patterns.some((pattern) => matches(pattern, text));
   });
 const fits = (rule: AuthorizationRule, origin: RequestOrigin): boolean => firstMiss(rule, origin) === undefined;
 

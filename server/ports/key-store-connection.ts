@@ -34,9 +34,7 @@ export interface RegisteredKeyStore {
 /** Read access to the cloud itself, where it is configured. A key store with another path is like none. */
 export interface CloudReader {
   /** What the cloud reports about a custom key store; undefined when it cannot be asked now. */
-  describe(
-    store: RegisteredKeyStore,
-  ): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
+  describe(store: RegisteredKeyStore): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
   /** XksProxyLatency of a custom key store; undefined when there were no calls, or the cloud cannot be asked. */
   latency(store: RegisteredKeyStore): Promise<CloudLatency | undefined>;
 }

@@ -178,7 +178,7 @@ describe("a token of one's own", () => {
 describe('what a user signs in with is changed by the user who signed in, lately', () => {
   const minute = 60_000;
   /** Later by the clock, for the length of some work. */
-  const after = async <T>(minutes: number, work: () => Promise<T>): Promise<T> => {
+  const later = async <T>(minutes: number, work: () => Promise<T>): Promise<T> => {
     const now = Date.now();
     vi.setSystemTime(now + minutes * minute);
     try {
@@ -202,8 +202,8 @@ describe('what a user signs in with is changed by the user who signed in, lately
   test('a sign-in of more than fifteen minutes ago changes no factor', async () => {
     const { session } = await makeUser(opened.operations, 'late', 'auditor');
     for (const [name, change] of Object.entries(changes(session))) {
-      expect([name, await after(15.1, () => errorOf(change()))]).toEqual([name, 'forbidden']);
-      expect([name, await after(14.9, () => change().then(String, ({ code }) => code))]).not.toEqual([
+      expect([name, await later(15.1, () => errorOf(change()))]).toEqual([name, 'forbidden']);
+      expect([name, await later(14.9, () => change().then(String, ({ code }) => code))]).not.toEqual([
         name,
         'forbidden',
       ]);
@@ -211,13 +211,13 @@ describe('what a user signs in with is changed by the user who signed in, lately
   });
   test('a second factor and a new password continue the session: neither its end nor its sign-in moves', async () => {
     const { user, session } = await makeUser(opened.operations, 'steady', 'auditor');
-    const { session: enrolled, secret } = await after(10, () => enrol(session));
+    const { session: enrolled, secret } = await later(10, () => enrol(session));
     expect(enrolled.expiresAt).toBe(session.expiresAt);
-    expect(await after(16, () => errorOf(opened.operations.factors.begin(enrolled, 'more')))).toBe('forbidden');
+    expect(await later(16, () => errorOf(opened.operations.factors.begin(enrolled, 'more')))).toBe('forbidden');
     const began = await signIn(user.name);
-    const complete = await after(12, () => give(began, codeOf(secret, 0)));
+    const complete = await later(12, () => give(began, codeOf(secret, 0)));
     expect(complete.expiresAt).toBe(began.expiresAt);
-    const changed = await after(20, () =>
+    const changed = await later(20, () =>
       opened.operations.profile.changePassword(
         complete,
         bytesOf(goodPassword),
@@ -226,7 +226,7 @@ describe('what a user signs in with is changed by the user who signed in, lately
       ),
     );
     expect(changed.expiresAt).toBe(began.expiresAt);
-    expect(await after(21, () => errorOf(opened.operations.factors.begin(changed, 'more')))).toBe('forbidden');
+    expect(await later(21, () => errorOf(opened.operations.factors.begin(changed, 'more')))).toBe('forbidden');
   });
   test('a session that began with a token of the user changes neither factors nor profile', async () => {
     const { user, session } = await makeUser(opened.operations, 'tokened', 'auditor');
