@@ -75,7 +75,7 @@ const fieldsOfArn = (text: string): readonly string[] | null => {
 
 /**
  * A pattern that is an ARN is compared field by field, as AWS does: `*` in the account does not stand
- * for an account and a path of somebody else's role that ends like the resource of the pattern.
+ * for an account and the path of a role there that ends like the resource of the pattern.
  */
 export const fitsArnPattern = (pattern: string, text: string): boolean => {
   const wanted = fieldsOfArn(pattern);

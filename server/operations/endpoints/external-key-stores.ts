@@ -31,7 +31,7 @@ export const lookAtKeyStore =
   async (known: ExternalKeyStore): Promise<ExternalKeyStore> => {
     if (known.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'the stored external key store was changed from outside');
-    const endpoint = await store.read.endpoints.stored(known.tenantId, known.endpointId);
+    const endpoint = await store.read.endpoints.get(known.tenantId, known.endpointId);
     const told =
       endpoint === undefined
         ? undefined

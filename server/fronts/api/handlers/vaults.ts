@@ -1,6 +1,5 @@
 // Handlers of vaults.
 
-import { databasesUnder } from '../../../domain/dual-control.ts';
 import type { Operations, VaultDualControl } from '../../../operations/index.ts';
 import { representPage, representVault } from '../represent.ts';
 import type { Handlers } from './handler.ts';
@@ -27,11 +26,10 @@ export const vaultsHandlers = ({ vaults, dualControl }: Operations): Handlers['v
   setProfile: async ({ actor, path, body }) => representVault(await vaults.setProfile(actor, path.id, body.profile)),
   dualControl: async ({ actor, path }) => represent(await dualControl.get(actor, path.id)),
   setDualControl: async ({ actor, path, query, body }) => {
-    const rule = { ...body, databases: body.databases ?? databasesUnder(body.actions) };
-    if (query.dryRun !== true) return represent(await dualControl.change(actor, path.id, rule));
+    if (query.dryRun !== true) return represent(await dualControl.change(actor, path.id, body));
     return {
       ...represent(await dualControl.get(actor, path.id)),
-      plan: await dualControl.planChange(actor, path.id, rule),
+      plan: await dualControl.planChange(actor, path.id, body),
     };
   },
   removeDualControl: async ({ actor, path, query }) => {
