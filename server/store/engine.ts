@@ -50,6 +50,8 @@ export interface Engine {
   readonly columns: ColumnKinds;
   readonly schema: SchemaList;
   kindOf(error: unknown): ErrorKind;
+  /** The database has undone one transaction for another one's sake: done again, it may succeed. */
+  isUndone(error: unknown): boolean;
   /** What to do about an error of kind `away`, where the database has said why. */
   readonly whenAway: (error: unknown) => string | undefined;
   /**

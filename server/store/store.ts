@@ -11,7 +11,7 @@ import type { Repositories, Store } from '../ports/store.ts';
 import { compareSchema } from './compare-schema.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
-import type { StoreError } from './errors.ts';
+import { StoreError } from './errors.ts';
 import { migrate, newestSchema, requireNewest } from './migrate.ts';
 import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
@@ -66,8 +66,15 @@ const inOneState = async <T>(
 };
 
 const upgrade = async (db: Kysely<Schema>, engine: Engine): Promise<void> => {
-  await migrate(db, engine);
-  await makeTerms(db);
+  for (let times = 0; ; times += 1)
+    try {
+      await migrate(db, engine);
+      await makeTerms(db);
+      return;
+    } catch (error) {
+      const cause = error instanceof StoreError ? error.cause : error;
+      if (times === mostRepeats || !engine.isUndone(cause)) throw error;
+    }
 };
 
 const openOver = async (
@@ -119,7 +126,9 @@ const openOver = async (
     const { newest, dropped } = own.requests;
     return { ...own, requests: { ...walked, newest, dropped } };
   };
-  const read = guarded(readers('reader'), readers('again'), errors.ofReading);
+  /** A read is one statement, or several that see one state each: done again, it does nothing twice. */
+  const isAgain = (error: unknown): boolean => isOutdated(error) || engine.isUndone(error);
+  const read = guarded(readers('reader'), readers('again'), errors.ofReading, isAgain);
   const oneState = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
     inOneState(engine, readerDb, errors, work);
   const inReader = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
@@ -129,7 +138,7 @@ const openOver = async (
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
-    link: shared && (translated(shared.link, shared.link, errors.ofReading) as NodeLink),
+    link: shared && (translated(shared.link, shared.link, errors.ofReading, isOutdated) as NodeLink),
     committed: engine.mark && { found: engine.mark.found, accept: engine.mark.accept, place: engine.mark.place },
     epoch: () => mark().epoch,
     mark,
@@ -191,19 +200,26 @@ const openOver = async (
 /** How often a read is repeated whose rows were changed in the meantime. */
 const mostRepeats = 5;
 
+const isOutdated = (error: unknown): boolean => error instanceof OutdatedRow;
+
 type Method = (...values: unknown[]) => unknown;
 
 /**
- * The methods of `group` with their errors translated. A read that met a row older than the newest one is done again, the last time by `again`, which
- * tells of such a row.
+ * The methods of `group` with their errors translated. A read that met a row older than the newest one,
+ * or was undone, is done again, the last time by `again`, which tells of such a row.
  */
-const translated = (group: object, again: object, translate: (error: unknown) => unknown): object => {
+const translated = (
+  group: object,
+  again: object,
+  translate: (error: unknown) => unknown,
+  isAgain: (error: unknown) => boolean,
+): object => {
   const readAgain = async (method: Method, last: Method, values: unknown[]): Promise<unknown> => {
     for (let times = 0; times < mostRepeats; times += 1)
       try {
         return await method(...values);
       } catch (error) {
-        if (!(error instanceof OutdatedRow)) throw error;
+        if (!isAgain(error)) throw error;
       }
     return last(...values);
   };
@@ -217,7 +233,7 @@ const translated = (group: object, again: object, translate: (error: unknown) =>
         const last = (again as Readonly<Record<string, Method>>)[name] ?? method;
         return answer
           .catch((error: unknown) => {
-            if (!(error instanceof OutdatedRow)) throw error;
+            if (!isAgain(error)) throw error;
             return readAgain(method, last, values);
           })
           .catch((error: unknown) => {
@@ -232,11 +248,12 @@ const guarded = (
   repositories: Repositories,
   again: Repositories,
   translate: (error: unknown) => unknown,
+  isAgain: (error: unknown) => boolean,
 ): Repositories =>
   Object.fromEntries(
     Object.entries(repositories).map(([name, group]: [string, object]) => [
       name,
-      translated(group, again[name as keyof Repositories], translate),
+      translated(group, again[name as keyof Repositories], translate, isAgain),
     ]),
   ) as unknown as Repositories;
 

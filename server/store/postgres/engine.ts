@@ -22,6 +22,7 @@ import {
   isDropped,
   isPassing,
   isRefused,
+  isUndone,
   kindOf,
   leavesCommitOpen,
   TransactionLost,
@@ -283,6 +284,7 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
     columns,
     schema: postgresSchema,
     kindOf,
+    isUndone,
     begin: (_run, durable) => begin(writer, durable),
     // The strongest: what the session had before is not known.
     outlast: (run) => run('set local synchronous_commit = remote_apply'),

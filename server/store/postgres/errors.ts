@@ -96,12 +96,16 @@ export const endsConnection = (error: unknown): boolean =>
 export const leavesCommitOpen = (error: unknown): boolean =>
   error instanceof ConnectionLost || (error instanceof pg.DatabaseError && /^(08|57P|40003)/.test(codeOf(error)));
 
+/** The server has undone the transaction for another one's sake: done again, it may succeed. */
+export const isUndone = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && /^(40001|40P01)$/.test(codeOf(error));
+
 /**
  * Refusals that end on their own soon: the server starts, is full, or has undone one transaction
  * for another one's sake.
  */
 export const isPassing = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && /^(40001|40P01|53300|55000|55P03|57P03)$/.test(codeOf(error));
+  isUndone(error) || (error instanceof pg.DatabaseError && /^(53300|55000|55P03|57P03)$/.test(codeOf(error)));
 
 export const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
 export const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';

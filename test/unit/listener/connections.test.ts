@@ -7,18 +7,21 @@ import { createServer, request } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { createLimitRefusals, type LimitReport } from '../../../server/base/limit-refusals.ts';
 import { markUpload } from '../../../server/base/upload.ts';
+import { openClient } from '../../../server/cli/client.ts';
 import { createListener } from '../../../server/listener/listener.ts';
 import { watchRawConnections } from '../../../server/listener/raw-connections.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-connections-'));
-const issued = makeAuthority(folder, 'connections').issue({
+const authority = makeAuthority(folder, 'connections');
+const issued = authority.issue({
   commonName: 'connections',
   names: ['IP:127.0.0.1'],
   usage: 'serverAuth',
@@ -466,5 +469,20 @@ describe('a request that takes longer to come than a request may', () => {
       expect.stringMatching(/^408 /),
     ]);
     expect(await Promise.all([overHttp2('/', 100), overHttp2('/file', 1)])).toEqual(['8 ', '8 ']);
+  });
+
+  test('is a refusal with its reason in the command, also while its file is sent', async () => {
+    const client = openClient({
+      url: `https://127.0.0.1:${await open()}`,
+      ca: Buffer.from(authority.pem),
+      credential: () => ({}),
+      tenant: undefined,
+      timeoutMs: undefined,
+    });
+    const route = { method: 'post', path: '/file', takes: 'application/octet-stream' } as const;
+    await expect(client.upload(route, {}, Readable.from(pieces(1)), 60)).rejects.toMatchObject({
+      message: 'the request did not arrive in time',
+      hint: expect.stringContaining('repeat') as unknown,
+    });
   });
 });
