@@ -372,6 +372,15 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
 };
 
 /**
+ * Rows that another process has removed: a state whose sum is right lacks them.
+ * Requests and sessions are rows, too, and would fill the memory of every other node.
+ */
+const forgetRemoved = ({ known }: State, present: ReadonlySet<string>, version: number): void => {
+  for (const [table, versions] of known)
+    for (const [id, own] of versions) if (own <= version && !present.has(nameOf(table, id))) versions.delete(id);
+};
+
+/**
  * `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as
  * it is declared.
  */
@@ -401,11 +410,16 @@ export const createRowSet = (
       const found = await heads.read(db);
       const older: string[] = [];
       const seen: LongRead = { version: found?.version ?? 0, known: atLeast };
+      const present = new Set<string>();
       const { sum, rows } = await heads.scan(db, (table, row) => {
+        present.add(nameOf(table, row.id));
         if (!isNewest(context, table, row, seen)) older.push(nameOf(table, row.id));
       });
       const differences = differencesOf(heads, found, { sum, rows, atLeast });
-      if (differences.length === 0) keep(state, found);
+      if (differences.length === 0) {
+        keep(state, found);
+        if (isShared) forgetRemoved(state, present, seen.version);
+      }
       return { differences: [...(await schemaOf(db)), ...differences], older };
     },
     head: async (db) => {

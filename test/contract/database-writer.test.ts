@@ -8,6 +8,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
+import { contentDigest } from '../../server/base/content-digest.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
@@ -837,6 +838,27 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
         await expect(store.write((tx) => change(tx))).rejects.toMatchObject({ code: 'key-tampered' });
       expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
     }
+  });
+
+  test('a row of an earlier layout that a restore puts gets the digest of its value', async () => {
+    const columns = store.read.tenantRows.columns('tde_objects');
+    const row = await rowOf('tde_objects');
+    const value = { content: Buffer.from('a value'), content_digest: null };
+    const older = {
+      ...row,
+      ...value,
+      row_mac: authenticationCode(authenticateRow, 'tde_objects', { ...row, ...value }, 2),
+    };
+    await replace('tde_objects', older);
+    expect(await integrityOf('tde_objects')).toBe('ok');
+    const given = Object.fromEntries(columns.map((column) => [column, older[column as keyof typeof older] ?? null]));
+    await store.write((tx) => tx.tenantRows.put('tde_objects', [{ row: given as SnapshotRow, integrity: 'ok' }]));
+    expect([await integrityOf('tde_objects'), (await rowOf('tde_objects')).content_digest]).toEqual([
+      'ok',
+      contentDigest(value.content),
+    ]);
+    await ask(folder, 'update tde_objects set content = ? where id = ?', Buffer.from('another'), rowId('tde_objects'));
+    expect(await integrityOf('tde_objects')).toBe('tampered');
   });
 
   test('a value that is put into another column or row is tampered', async () => {

@@ -147,3 +147,23 @@ test.each([
   await destroy(copy);
   await untilAudited(opened, 'key.unrecoverable', keyId);
 });
+
+test('a destroyed copy whose row was changed hides no file of its tenant', async () => {
+  const copy = await restoreBeside('with an export');
+  const own = await hand.make(copy.tenantId);
+  for await (const _ of await opened.operations.snapshots.export(administrator, own));
+  await destroy(copy);
+  await expect.poll(runsFinished).toBe(1);
+  await tamper('update keys set copy_of = null where id = ?', copy.id);
+  await destroy(await keyNow());
+  await expect.poll(runsFinished).toBe(2);
+  expect((await keyNow()).unrecoverableAt).toBeNull();
+
+  // Repaired, the key waits for the file, and no longer when that is destroyed.
+  await tamper('update keys set copy_of = ? where id = ?', keyId, copy.id);
+  expect((await opened.operations.keys.use(administrator, keyId)).copies.count).toBe(1);
+  expect((await keyNow()).unrecoverableAt).toBeNull();
+  const [file] = (await opened.operations.copies.list(administrator, { limit: 1 })).items;
+  await opened.operations.copies.confirmDestroyed(administrator, file?.id ?? '', false);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
+});

@@ -9,7 +9,7 @@ import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
 import { checkOf } from '../../../server/snapshots/writer.ts';
 import { core } from '../../support/core-keys.ts';
 import { type ForgedItem, type Forger, makeForger, withFreshIds } from '../../support/forged-snapshots.ts';
-import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
+import { administrator, dataObject, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { actorIn, type Dump, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
@@ -206,6 +206,26 @@ test('a key that says that it is a copy of one with another value is refused', a
   const [original] = genuine.flatMap((item) => (item.kind === 'row' && item.table === 'keys' ? [item.row] : []));
   expect(await tryOne(withValue('keys', 'copy_of', String(original?.id)))).toBe('restored');
   expect((await operations.keys.use(administrator, String(original?.id))).copies.count).toBe(1);
+});
+
+test('a value that does not open does not keep a tenant from being copied: its object is named', async () => {
+  const isNote = (item: ForgedItem): boolean =>
+    item.kind === 'row' && item.table === 'tde_objects' && item.row.label === toLabel('note');
+  // Under the ids of the original: everything gets others.
+  const items = genuine.map((item) =>
+    isNote(item) && item.kind === 'row' ? { ...item, row: { ...item.row, content: Buffer.alloc(40, 7) } } : item,
+  );
+  const { id, file } = await forger.write(items);
+  await opened.operations.snapshots.import(administrator, once(file), forger.verifier);
+  const outcome = await hand.restore(id, { newTenant: 'with a damaged value' });
+  expect(outcome.withoutValue).toEqual([{ id: expect.any(String), label: toLabel('note') }]);
+  const [row] = await queryStored(
+    opened.folder,
+    'select content, content_digest from tde_objects where id = ?',
+    outcome.withoutValue[0]?.id ?? '',
+  );
+  expect(row).toEqual({ content: null, content_digest: null });
+  expect(outcome.counts.keys?.created).toBeGreaterThan(0);
 });
 
 test('no swapped value reaches anything outside the tenant, and the service starts again', async () => {
