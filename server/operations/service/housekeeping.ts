@@ -3,6 +3,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
+import { repeatMs } from '../../domain/tde.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
@@ -27,8 +28,6 @@ const diagnosisDays = 90;
 const approvalDays = 400;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
-/** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
-const repeatMs = 7 * 86_400_000;
 /** What was made under an Idempotency-Key is known for a day. */
 const idempotencyMs = 86_400_000;
 const pruneEveryMs = 60_000;
