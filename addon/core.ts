@@ -390,6 +390,17 @@ export interface Core {
    * those that a disk holds). A later call sets another time. False: no thread could be started.
    */
   endProcessIn(milliseconds: number, exitCode: number): boolean;
+  /**
+   * From now on who begins a connection at this listening TCP socket is not answered and asks again
+   * a second later; handshakes that have begun still end (addon/core/base/new_connections.h).
+   * False: `descriptor` is not a listening socket, or the system has no filters.
+   */
+  holdNewConnections(descriptor: number): boolean;
+  /**
+   * Sends `state`, lines of NAME=value, to the socket of the service manager that the variable
+   * NOTIFY_SOCKET names. False: nothing has received it. Never waits.
+   */
+  tellServiceManager(socket: string, state: string): boolean;
 }
 
 const packageRoot = (from: string): string => {

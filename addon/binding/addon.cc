@@ -31,6 +31,8 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterFrameServer(env, exports);
   dke::RegisterUserFiles(env, exports);
   dke::RegisterProcessEnd(env, exports);
+  dke::RegisterNewConnections(env, exports);
+  dke::RegisterServiceManager(env, exports);
   return exports;
 }
 

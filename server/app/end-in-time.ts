@@ -32,3 +32,6 @@ export const endStopInTime = (drainMs: number, log: Pick<Log, 'error'>): void =>
     );
   }, ms - lastWordsMs).unref();
 };
+
+/** A listening socket that is about to end takes no new connection: see the core's own. */
+export const { holdNewConnections } = core;

@@ -4,21 +4,21 @@
 
 import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createHttp2, type Http2Session, constants as http2Constants } from 'node:http2';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../base/address.ts';
 import { expectProof } from '../base/connection-proof.ts';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { createNetworks, type Networks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
-import { isOverdue } from '../base/upload.ts';
+import { createHttp2Server } from './http2.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
-import { type RawConnection, watchRawConnections } from './raw-connections.ts';
-import { answerParserError, headersExceed, objectionTo, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
+import { watchRawConnections } from './raw-connections.ts';
+import { answerParserError, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -35,12 +35,11 @@ const requestTimeoutMs = 10_000;
 const keepAliveTimeoutMs = 360_000;
 /** More than any connection may be silent. */
 const sweepMarginMs = 10_000;
-const pingTimeoutMs = 5_000;
-const aliveCheckMs = 15_000;
-const mostStreams = 128;
-/** How long an answer over HTTP/2 may wait for its reader, in steps of the time of a request. */
-const mostUnreadSteps = 6;
 const lingerMs = 1_000;
+/** How long the handshake of a TCP connection that has begun takes at most, in a network that works. */
+const handshakeMs = 100;
+/** A connection that is silent for this time when a stop has begun is idle. */
+const idleMs = 200;
 /**
  * Requests over HTTP/1 that a connection may send before it has the answers to those before them.
  */
@@ -59,6 +58,11 @@ export interface ListenerOptions {
   /** Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all others must have none. */
   readonly trustedProxies: readonly string[];
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+  /**
+   * The system answers no new connection at this listening socket from now on, but ends handshakes
+   * that have begun; false where it cannot.
+   */
+  readonly holdNew: (descriptor: number) => boolean;
   /** How long a request may take to come, and its answer to continue. */
   readonly requestMs?: number;
   /** Told of each connection that gives way, finds no place, or does not read its answer. */
@@ -206,113 +210,6 @@ const createHttp1Handlers = (
   return { handleHttp1, handleExpectation };
 };
 
-/** HTTP/2 over connections that are given to it. */
-const createHttp2Server = (handle: Handle, requestMs: number, refused: NonNullable<ListenerOptions['refused']>) => {
-  const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const objection = objectionTo(incoming);
-    if (objection !== undefined) refuse(incoming, outgoing, objection);
-    else if (headersExceed(incoming, maxHeaderBytes))
-      refuse(incoming, outgoing, 'the headers are longer than 8 KiB', 431);
-    else handle(incoming, outgoing);
-  };
-
-  const sessions = new Set<Http2Session>();
-  /** What sessions are on. */
-  const connections = new WeakMap<Http2Session, RawConnection>();
-  /** A peer that lets a request wait may be gone without a sign: one that is there answers (RFC 9113, 6.7). */
-  const requireAlive = (session: Http2Session): void => {
-    const end = (): void => connections.get(session)?.destroy();
-    const timer = setTimeout(end, pingTimeoutMs);
-    timer.unref();
-    const answered = (error: Error | null): void => {
-      clearTimeout(timer);
-      if (error !== null) end();
-    };
-    try {
-      if (!session.ping(answered)) end();
-    } catch {
-      end();
-    }
-  };
-  const http2 = createHttp2({
-    settings: { maxConcurrentStreams: mostStreams, maxHeaderListSize: maxHeaderBytes, enablePush: false },
-    maxHeaderListPairs: 100,
-  });
-  http2.on('session', (session) => {
-    sessions.add(session);
-    session.once('close', () => sessions.delete(session));
-    session.setTimeout(keepAliveTimeoutMs, () => session.close());
-    // Once after what was last begun, so that a silent peer costs one PING.
-    let isDue = true;
-    session.on('stream', () => {
-      isDue = true;
-    });
-    const check = setInterval(() => {
-      if (isDue) requireAlive(session);
-      isDue = false;
-    }, aliveCheckMs);
-    check.unref();
-    session.once('close', () => clearInterval(check));
-    session.on('error', () => session.destroy());
-  });
-  http2.on('stream', (stream) => {
-    const { session } = stream;
-    let unreadSteps = 0;
-    const hasCome = (): boolean => stream.state.state === http2Constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
-    const look = (): void => {
-      if (session !== undefined) requireAlive(session);
-      // A request that has come is answered in the time that it takes, as over HTTP/1.
-      unreadSteps = hasCome() && stream.writableLength === 0 ? 0 : unreadSteps + 1;
-      if (hasCome() && unreadSteps < mostUnreadSteps) {
-        stream.setTimeout(requestMs, look);
-        return;
-      }
-      if (hasCome()) refused('unread-answer', session?.socket?.remoteAddress ?? null);
-      stream.close(http2Constants.NGHTTP2_CANCEL);
-    };
-    stream.setTimeout(requestMs, look);
-    // Silence is not all: a request comes completely in this time, or is a file.
-    if (stream.endAfterHeaders) return;
-    const since = performance.now();
-    const check = setInterval(() => {
-      if (hasCome()) clearInterval(check);
-      else if (isOverdue(stream, session?.socket?.bytesRead ?? 0, since, requestMs))
-        stream.close(http2Constants.NGHTTP2_CANCEL);
-    }, requestMs / 10);
-    check.unref();
-    stream.once('close', () => clearInterval(check));
-  });
-  http2.on('connect', (incoming, outgoing) =>
-    refuse(
-      incoming as unknown as IncomingMessage,
-      outgoing as unknown as ServerResponse,
-      'the request target is a path',
-    ),
-  );
-  http2.on('request', (incoming, outgoing) =>
-    handleHttp2(incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse),
-  );
-
-  return {
-    /** `connection`: what it is on. */
-    take: (socket: TLSSocket, connection: RawConnection | undefined): void => {
-      http2.once('session', (session) => {
-        if (connection === undefined) return;
-        session.once('close', () => connection.destroy());
-        connection.endWith(() => session.close());
-        connections.set(session, connection);
-      });
-      http2.emit('connection', socket);
-    },
-    close: (): void => {
-      for (const session of sessions) session.close();
-    },
-    destroy: (): void => {
-      for (const session of sessions) session.destroy();
-    },
-  };
-};
-
 /** Answers what cannot be read, behind the answers to the requests before it. */
 const refuseUnreadable = (
   server: Server,
@@ -393,6 +290,41 @@ const listenOn = (server: Server, host: string, port: number): Promise<number> =
     });
   });
 
+/**
+ * Takes no new connection, and resolves when the last one has ended. `begin` ends what Node does
+ * not know as idle; after `drainMs`, everything is ended, with `cut`.
+ */
+const drain = async (
+  server: Server,
+  drainMs: number,
+  { holdNew, begin, cut }: Record<'begin' | 'cut', () => void> & Pick<ListenerOptions, 'holdNew'>,
+) => {
+  // A socket that is closed resets the connections in its queue, although their peers, and balancers
+  // that only connect, take them for accepted: no new one comes, and those are taken first.
+  const { fd } = (server as { readonly _handle?: { readonly fd?: number } | null })._handle ?? {};
+  if (fd !== undefined && fd >= 0 && holdNew(fd)) await pause(handshakeMs);
+  const closed = new Promise<void>((resolve) => {
+    // Not the server's own method, which would end what is idle at this moment.
+    NetServer.prototype.close.call(server, () => resolve());
+  });
+  const began = performance.now();
+  // Node closes idle connections only when asked: a connection that becomes idle while draining is closed here.
+  const sweep = setInterval(() => {
+    const since = performance.now() - began;
+    if (since < drainMs) {
+      if (since >= idleMs) server.closeIdleConnections();
+      return;
+    }
+    server.closeAllConnections();
+    cut();
+  }, 50);
+  begin();
+  await closed;
+  clearInterval(sweep);
+  // Ends its own timers.
+  server.close();
+};
+
 export const createListener = (options: ListenerOptions): Listener => {
   let draining = false;
   let current = options.handle;
@@ -447,7 +379,13 @@ export const createListener = (options: ListenerOptions): Listener => {
     refused,
     isBalancer: trusted.has,
   });
-  const http2 = createHttp2Server(handle, requestMs, refused);
+  const http2 = createHttp2Server({
+    handle,
+    requestMs,
+    refused,
+    maxHeaderBytes,
+    silentMs: keepAliveTimeoutMs,
+  });
   const beginHttp1 = takeOver(server, 'secureConnection');
   // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
   const established = new WeakSet<object>();
@@ -484,24 +422,14 @@ export const createListener = (options: ListenerOptions): Listener => {
     },
     close: async (drainMs) => {
       draining = true;
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
+      await drain(server, drainMs, {
+        holdNew: options.holdNew,
+        begin: http2.end,
+        cut: () => {
+          http2.destroy();
+          raw.destroy();
+        },
       });
-      const deadline = performance.now() + drainMs;
-      // Node closes idle connections only when asked: a connection that becomes idle while draining is closed here.
-      const sweep = setInterval(() => {
-        if (performance.now() < deadline) {
-          server.closeIdleConnections();
-          return;
-        }
-        server.closeAllConnections();
-        http2.destroy();
-        raw.destroy();
-      }, 50);
-      server.closeIdleConnections();
-      http2.close();
-      await closed;
-      clearInterval(sweep);
       raw.stop();
     },
   };

@@ -59,12 +59,14 @@ export const headersExceed = ({ rawHeaders }: IncomingMessage, most: number): bo
 };
 
 /** Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for everybody. */
-const refusalBody = (status: number, message: string): string =>
+const refusalBody = (status: number, message: string, hint?: string): string =>
   JSON.stringify({
     errorName: 'ValidationException',
     errorMessage: message,
     type: 'about:blank',
     title: message,
+    detail: message,
+    hint,
     status,
     code: status === 413 ? 'payload-too-large' : 'validation',
   });
@@ -77,19 +79,25 @@ export const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, mess
     .end(body);
 };
 
+interface ParserRefusal {
+  readonly message: string;
+  readonly status: number;
+  readonly reason: string;
+  readonly hint?: string;
+}
+
 /** For what has no response object: the answer is written by hand, and the connection ends. */
-export const refuseByHand = (socket: Duplex, message: string, status = 400, reason = 'Bad Request'): void => {
-  const body = refusalBody(status, message);
+export const refuseByHand = (
+  socket: Duplex,
+  message: string,
+  { status, reason, hint }: Omit<ParserRefusal, 'message'> = { status: 400, reason: 'Bad Request' },
+): void => {
+  const body = refusalBody(status, message, hint);
   socket.end(
     `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 };
 
-interface ParserRefusal {
-  readonly message: string;
-  readonly status: number;
-  readonly reason: string;
-}
 const parserRefusals: Readonly<Record<string, ParserRefusal>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: {
     message: 'the chunk extensions are longer than 16 KiB',
@@ -101,12 +109,17 @@ const parserRefusals: Readonly<Record<string, ParserRefusal>> = {
     status: 431,
     reason: 'Request Header Fields Too Large',
   },
-  ERR_HTTP_REQUEST_TIMEOUT: { message: 'the request did not arrive in time', status: 408, reason: 'Request Timeout' },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    message: 'the request did not arrive in time',
+    status: 408,
+    reason: 'Request Timeout',
+    hint: 'check the connection, and repeat the request: a file needs at least 128 kbit/s',
+  },
 };
 
 /** What Node's parser refuses never becomes a request. */
 export const answerParserError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   const known = parserRefusals[error.code ?? ''];
   if (known === undefined) refuseByHand(socket, 'the request is not HTTP/1.1');
-  else refuseByHand(socket, known.message, known.status, known.reason);
+  else refuseByHand(socket, known.message, known);
 };

@@ -29,6 +29,14 @@ export interface TenantRow {
   readonly integrity: Integrity;
 }
 
+/** Where a token object belongs, and the key of the same id. */
+export interface Place {
+  readonly id: string;
+  readonly handle: number;
+  readonly groupId: string;
+  readonly vaultId: string;
+}
+
 export interface TenantRows {
   /** Every column that a snapshot carries. */
   columns(table: TenantTable): readonly string[];
@@ -57,10 +65,13 @@ export interface TenantRows {
   owners(table: TenantTable, tenantId: string, rows: readonly TenantRow[]): ReadonlyMap<string, RecordOwner>;
   /** Every record that is not wiped of these owners, which are of one table and tenant. */
   recordsOf(owners: readonly RecordOwner[]): Promise<readonly OwnedRecord[]>;
-  /** Ids of objects that are not in their application's group. */
-  strays(
-    tenantId: string,
-  ): Promise<readonly { readonly id: string; readonly groupId: string; readonly vaultId: string }[]>;
+  /** Objects that are not in their application's group, with the place that they should have. */
+  strays(tenantId: string): Promise<readonly Place[]>;
+  /**
+   * Moves objects with their keys. Rows get fresh authentication codes; one that was changed from outside gets no valid one.
+   * Answers whether every row was sound.
+   */
+  place(places: readonly Place[]): Promise<boolean>;
   /** Live vaults that share a name, and handles of live key objects that share a label in a group: candidates, of which the rules decide. */
   namesakes(tenantId: string): Promise<{ readonly vaults: readonly string[]; readonly handles: readonly number[] }>;
   /** No handle up to this one will be assigned again. */

@@ -24,6 +24,7 @@ const writers = {
   },
   tenantRows: {
     put: () => ({ everything: true }),
+    place: (places) => ({ objects: places.map(({ handle }) => handle), keys: places.map(({ id }) => id) }),
   },
   decisions: {
     set: (name, value) => (name === rotationSetting && value !== null ? { destroyed: true } : {}),

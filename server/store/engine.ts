@@ -50,8 +50,10 @@ export interface Engine {
   readonly columns: ColumnKinds;
   readonly schema: SchemaList;
   kindOf(error: unknown): ErrorKind;
-  /** What to do about an error of kind `away`, where the database has said why. */
-  readonly whenAway: (error: unknown) => string | undefined;
+  /** The database has undone one transaction for another one's sake: done again, it may succeed. */
+  isUndone(error: unknown): boolean;
+  /** What an error of kind `away` means, and what to do, with the words of the database. */
+  readonly whenAway: (error: unknown) => { readonly what: string; readonly hint: string } | undefined;
   /**
    * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Where other
    * processes use the database, answers the newest change, and how often the set of KEKs has changed.

@@ -7,12 +7,12 @@ import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
-import type { Repositories, Store } from '../ports/store.ts';
+import type { Repositories, Store, StoredKek } from '../ports/store.ts';
 import { compareSchema } from './compare-schema.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
-import type { StoreError } from './errors.ts';
-import { migrate, newestSchema, requireNewest } from './migrate.ts';
+import { StoreError } from './errors.ts';
+import { migrate, newestSchema, requireKnown, requireNewest } from './migrate.ts';
 import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
@@ -21,8 +21,10 @@ import { createRowSet, OutdatedRow } from './row-set.ts';
 import { readVersion } from './row-set-head.ts';
 import type { Schema } from './schema.ts';
 import { makeTerms } from './search.ts';
+import { begunSetting, createSettings } from './settings.ts';
 import { openSqliteEngine } from './sqlite/engine.ts';
 import { createStoreErrors, type StoreErrors } from './store-errors.ts';
+import { createTenantKeks } from './tenant-keks.ts';
 import { createTransactions } from './transactions.ts';
 
 interface Surroundings {
@@ -66,8 +68,15 @@ const inOneState = async <T>(
 };
 
 const upgrade = async (db: Kysely<Schema>, engine: Engine): Promise<void> => {
-  await migrate(db, engine);
-  await makeTerms(db);
+  for (let times = 0; ; times += 1)
+    try {
+      await migrate(db, engine);
+      await makeTerms(db);
+      return;
+    } catch (error) {
+      const cause = error instanceof StoreError ? error.cause : error;
+      if (times === mostRepeats || !engine.isUndone(cause)) throw error;
+    }
 };
 
 const openOver = async (
@@ -119,7 +128,9 @@ const openOver = async (
     const { newest, dropped } = own.requests;
     return { ...own, requests: { ...walked, newest, dropped } };
   };
-  const read = guarded(readers('reader'), readers('again'), errors.ofReading);
+  /** A read is one statement, or several that see one state each: done again, it does nothing twice. */
+  const isAgain = (error: unknown): boolean => isOutdated(error) || engine.isUndone(error);
+  const read = guarded(readers('reader'), readers('again'), errors.ofReading, isAgain);
   const oneState = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
     inOneState(engine, readerDb, errors, work);
   const inReader = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
@@ -129,7 +140,7 @@ const openOver = async (
   const store: Store = {
     dialect: engine.name,
     path: engine.path,
-    link: shared && (translated(shared.link, shared.link, errors.ofReading) as NodeLink),
+    link: shared && (translated(shared.link, shared.link, errors.ofReading, isOutdated) as NodeLink),
     committed: engine.mark && { found: engine.mark.found, accept: engine.mark.accept, place: engine.mark.place },
     epoch: () => mark().epoch,
     mark,
@@ -191,19 +202,26 @@ const openOver = async (
 /** How often a read is repeated whose rows were changed in the meantime. */
 const mostRepeats = 5;
 
+const isOutdated = (error: unknown): boolean => error instanceof OutdatedRow;
+
 type Method = (...values: unknown[]) => unknown;
 
 /**
- * The methods of `group` with their errors translated. A read that met a row older than the newest one is done again, the last time by `again`, which
- * tells of such a row.
+ * The methods of `group` with their errors translated. A read that met a row older than the newest one,
+ * or was undone, is done again, the last time by `again`, which tells of such a row.
  */
-const translated = (group: object, again: object, translate: (error: unknown) => unknown): object => {
+const translated = (
+  group: object,
+  again: object,
+  translate: (error: unknown) => unknown,
+  isAgain: (error: unknown) => boolean,
+): object => {
   const readAgain = async (method: Method, last: Method, values: unknown[]): Promise<unknown> => {
     for (let times = 0; times < mostRepeats; times += 1)
       try {
         return await method(...values);
       } catch (error) {
-        if (!(error instanceof OutdatedRow)) throw error;
+        if (!isAgain(error)) throw error;
       }
     return last(...values);
   };
@@ -217,7 +235,7 @@ const translated = (group: object, again: object, translate: (error: unknown) =>
         const last = (again as Readonly<Record<string, Method>>)[name] ?? method;
         return answer
           .catch((error: unknown) => {
-            if (!(error instanceof OutdatedRow)) throw error;
+            if (!isAgain(error)) throw error;
             return readAgain(method, last, values);
           })
           .catch((error: unknown) => {
@@ -232,11 +250,12 @@ const guarded = (
   repositories: Repositories,
   again: Repositories,
   translate: (error: unknown) => unknown,
+  isAgain: (error: unknown) => boolean,
 ): Repositories =>
   Object.fromEntries(
     Object.entries(repositories).map(([name, group]: [string, object]) => [
       name,
-      translated(group, again[name as keyof Repositories], translate),
+      translated(group, again[name as keyof Repositories], translate, isAgain),
     ]),
   ) as unknown as Repositories;
 
@@ -251,6 +270,27 @@ export const openPostgresStore = async ({
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> => {
   const { openPostgres } = await import('./postgres/engine.ts');
   return openOver(await openPostgres(postgres), surroundings);
+};
+
+/**
+ * What a start finds in a database of PostgreSQL, which stays as it is: its schema, and the keys
+ * that the root key opens. Throws `StoreError`.
+ */
+export const inspectPostgres = async (
+  postgres: PostgresOptions,
+): Promise<{ readonly schema: string | undefined; readonly begun: boolean; readonly keks: readonly StoredKek[] }> => {
+  const { openPostgres } = await import('./postgres/engine.ts');
+  const engine = await openPostgres(postgres, 'look');
+  const db = new Kysely<Schema>({ dialect: engine.reader });
+  try {
+    const schema = (await requireKnown(db)).toSorted().at(-1);
+    if (schema === undefined) return { schema, begun: false, keks: [] };
+    const begun = (await createSettings(db).get(begunSetting)) !== undefined;
+    return { schema, begun, keks: await createTenantKeks(db).list() };
+  } finally {
+    await engine.close();
+    await Promise.allSettled([db.destroy(), new Kysely<Schema>({ dialect: engine.writer }).destroy()]);
+  }
 };
 
 /** Copies all of one store to another one that is empty (copy.ts). No other process uses either. Throws `StoreError`. */

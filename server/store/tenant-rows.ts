@@ -141,11 +141,11 @@ const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'namesakes'>
         .selectFrom('tde_objects')
         .innerJoin('tde_applications', 'tde_applications.id', 'tde_objects.application_id')
         .innerJoin('tde_groups', 'tde_groups.id', 'tde_applications.group_id')
-        .select(['tde_objects.id', 'tde_applications.group_id as groupId', 'tde_groups.vault_id as vaultId'])
+        .select(['tde_objects.id', 'handle', 'tde_applications.group_id as groupId', 'tde_groups.vault_id as vaultId'])
         .where('tde_objects.tenant_id', '=', tenantId)
         .whereRef('tde_objects.group_id', '!=', 'tde_applications.group_id')
         .execute()
-    ).map(({ id, groupId, vaultId }) => ({ id, groupId, vaultId })),
+    ).map(({ id, handle, groupId, vaultId }) => ({ id, handle, groupId, vaultId })),
   namesakes: async (tenantId) => {
     const { rows: vaults } = await sql<{ readonly id: string }>`
       select id from vaults one where tenant_id = ${tenantId} and state <> 'deleted' and exists (
@@ -248,6 +248,21 @@ export const createTenantRows = (
       return Number(found[0]?.count ?? 0);
     },
     put: (table, given) => putRows(db, policyRows, terms, tags, table, given),
+    place: async (places) => {
+      const placeOf = new Map(places.map((each) => [each.id, each]));
+      let isSound = true;
+      for (const table of ['tde_objects', 'keys'] as const) {
+        const found = await find(table, [...placeOf.keys()]);
+        isSound &&= found.every(({ integrity }) => integrity === 'ok');
+        const placed = found.map(({ row, integrity }): TenantRow => {
+          const to = placeOf.get(String(row.id));
+          const moved = table === 'keys' ? { vault_id: to?.vaultId ?? null } : { group_id: to?.groupId ?? null };
+          return { row: { ...row, ...moved }, integrity };
+        });
+        await putRows(db, policyRows, terms, tags, table, placed);
+      }
+      return isSound;
+    },
     recordClasses: recordClassesOf,
     owners: (table, tenantId, rows) => {
       const attributes = declared[table].records?.attributes;

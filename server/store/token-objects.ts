@@ -82,7 +82,13 @@ const searchObjects = (
   check: PolicyRows['integrity'],
 ): Pick<
   Repositories['objects'],
-  'find' | 'listWithoutDecryption' | 'countKeys' | 'findElsewhere' | 'listByApplication' | 'keyWithLabel'
+  | 'find'
+  | 'listWithoutDecryption'
+  | 'countKeys'
+  | 'findElsewhere'
+  | 'listByApplication'
+  | 'keyWithLabel'
+  | 'labelledAsIn'
 > => {
   const query = () => objectQuery(db);
   const load = (row: ObjectRow): StoredObject => loadObject(row, check);
@@ -161,6 +167,27 @@ const searchObjects = (
       const which = fixed ? labelled.where('modifiable', '=', 0) : labelled;
       return (await which.orderBy('handle').limit(1).executeTakeFirst())?.handle;
     },
+    labelledAsIn: async (applicationId, groupId) =>
+      (
+        await db
+          .selectFrom('tde_objects as own')
+          .select('own.handle')
+          .where('own.application_id', '=', applicationId)
+          .where('own.destroyed_at', 'is', null)
+          .where('own.label', '!=', '')
+          .where((e) =>
+            e.exists(
+              e
+                .selectFrom('tde_objects as other')
+                .select('other.handle')
+                .where('other.group_id', '=', groupId)
+                .whereRef('other.label', '=', 'own.label')
+                .where('other.destroyed_at', 'is', null),
+            ),
+          )
+          .orderBy('own.handle')
+          .execute()
+      ).map(({ handle }) => handle),
   };
 };
 

@@ -1,6 +1,7 @@
 // One service, two listeners: the XKS front alone, and behind Hono's router, which hands it Node's own request and response, as the
 // server does it. A separate process, so that its CPU time can be measured: prints the two ports and a credential as JSON.
 
+import { core } from '../../addon/core.ts';
 import { createListener } from '../../server/listener/listener.ts';
 import { administrator, openTestService } from '../support/open-service.ts';
 
@@ -12,7 +13,13 @@ const endpoint = await operations.endpoints.create(administrator, { name: 'bench
 const { credential, secretAccessKey } = await operations.endpoints.addCredential(administrator, endpoint.id);
 
 const listen = (handle: Parameters<typeof createListener>[0]['handle']): Promise<number> =>
-  createListener({ tls: service.readTls(), maxConnections: 1000, trustedProxies: [], handle }).listen('127.0.0.1', 0);
+  createListener({
+    tls: service.readTls(),
+    maxConnections: 1000,
+    trustedProxies: [],
+    holdNew: core.holdNewConnections,
+    handle,
+  }).listen('127.0.0.1', 0);
 
 const before = await listen((incoming, outgoing) => service.xks.handle(incoming, outgoing));
 const through = await listen(service.handle);

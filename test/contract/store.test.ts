@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId } from '../../server/base/ids.ts';
@@ -443,6 +444,76 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
 });
 
 // We cannot control old rows in a database server: there the erasure run makes them worthless.
+describe('a transaction that PostgreSQL undoes for the sake of another one', () => {
+  let folder: string;
+  let store: Store;
+  let hand: pg.Client;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'dke-store-'));
+    store = await (implementations.find(({ name }) => name === 'postgres') as Implementation).open(folder);
+    await store.write((tx) => tx.tenants.insert(tenant));
+    await store.write((tx) => tx.settings.set('counter', '1'));
+    hand = new pg.Client({ ...databaseOf(folder) });
+    await hand.connect();
+  });
+  afterEach(async () => {
+    await store.close();
+    await hand.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** A unit whose second statement waits for the hand, which waits for its first: the database ends the unit's transaction. */
+  const inDeadlock = async (work: (tx: Repositories) => Promise<void>, byHand: string): Promise<void> => {
+    // The unit is the one that looks for a deadlock.
+    await hand.query("set deadlock_timeout = '1h'; begin; lock table vaults in share mode");
+    const begun = Promise.withResolvers<void>();
+    const blocked = Promise.withResolvers<void>();
+    const unit = store.write(async (tx) => {
+      await tx.settings.set('first', '1');
+      begun.resolve();
+      await blocked.promise;
+      await work(tx);
+    });
+    await begun.promise;
+    // Sent before the statement that waits for it; the database takes them in any order.
+    const locked = hand.query('lock table settings in share mode');
+    blocked.resolve();
+    await locked;
+    await hand.query(byHand);
+    await unit;
+  };
+  const counter = async (tx: Pick<Repositories, 'settings'>): Promise<number> =>
+    Number(await tx.settings.get('counter'));
+
+  test('is done again without running its units of work twice', async () => {
+    let ran = 0;
+    const work = async (tx: Repositories): Promise<void> => {
+      ran += 1;
+      await tx.settings.set('counter', String((await counter(tx)) + 1));
+      await tx.vaults.insert(vaultOf('behind a lock'));
+    };
+    await inDeadlock(work, 'commit');
+    expect([ran, await counter(store.read)]).toEqual([1, 2]);
+    expect((await store.read.vaults.list(tenant.id, { limit: 10 })).map(({ name }) => name)).toEqual(['behind a lock']);
+  });
+
+  test('is lost where what it has read is no longer so, and nothing of it remains', async () => {
+    const work = async (tx: Repositories): Promise<void> => {
+      const found = await counter(tx);
+      await tx.vaults.insert(vaultOf('behind a lock'));
+      await tx.settings.set('counter', String(found + 1));
+    };
+    await expect(
+      inDeadlock(work, "update settings set value = '7' where name = 'counter'; commit"),
+    ).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await counter(store.read)).toBe(7);
+    expect(await store.read.settings.get('first')).toBeUndefined();
+    expect(await store.read.vaults.list(tenant.id, { limit: 10 })).toEqual([]);
+    await store.write(async (tx) => tx.settings.set('counter', String((await counter(tx)) + 1)));
+    expect(await counter(store.read)).toBe(8);
+  });
+});
+
 describe('the store that is a file', () => {
   let folder: string;
   let store: Store;

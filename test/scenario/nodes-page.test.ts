@@ -1,7 +1,9 @@
 // The examples of docs/postgresql.md, as they are on the page: rights of the role, load balancers,
 // Patroni's settings, a new authority of the database.
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
@@ -84,9 +86,17 @@ test('a role with the rights of the page is enough: start, changes, an erasure r
   expect((await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
 });
 
+interface FoundBalancer {
+  readonly port: number;
+  /** Resolves when it sends new connections to this node, or does not. */
+  sees(node: string, state: 'UP' | 'DOWN'): Promise<unknown>;
+}
+
 const balancers = {
-  HAProxy: async (fleet: TestFleet): Promise<number> => {
+  HAProxy: async (fleet: TestFleet): Promise<FoundBalancer> => {
     const port = await freePort();
+    const folder = newFolder();
+    const states = join(folder, 'states');
     const example = blockBehind('without a `Host` header is enough. HAProxy');
     const text = fleet.members
       .reduce(
@@ -97,31 +107,52 @@ const balancers = {
       .replace('bind :443', `bind 127.0.0.1:${port}`)
       .replace('/etc/haproxy/dke-ca.pem', fleet.caFile)
       .replaceAll('keys.example.com', 'localhost');
-    const folder = newFolder();
     const config = join(folder, 'haproxy.cfg');
-    writeFileSync(config, text);
+    writeFileSync(config, `global\n    stats socket ${states}\n${text}`);
     const daemon = await startDaemon('/usr/sbin/haproxy', ['-W', '-db', '-f', config], {
       folder,
       ready: /Loading success/,
     });
     undo.push(() => daemon.stop());
-    return port;
+    const ask = async (command: string): Promise<string> => {
+      const socket = connect(states).setEncoding('utf8');
+      let answer = '';
+      socket.on('data', (part: string) => {
+        answer += part;
+      });
+      socket.end(`${command}\n`);
+      await once(socket, 'close');
+      return answer;
+    };
+    return {
+      port,
+      sees: (node, state) =>
+        until(`HAProxy to see ${node} as ${state}`, async () =>
+          (await ask('show stat'))
+            .split('\n')
+            .some((line) => line.startsWith(`nodes,${node},`) && line.split(',')[17] === state)
+            ? true
+            : undefined,
+        ),
+    };
   },
-  'a plain TCP balancer': (fleet: TestFleet): Promise<number> => Promise.resolve(fleet.balancer.port),
+  'a plain TCP balancer': (fleet: TestFleet): Promise<FoundBalancer> =>
+    // It has no checks.
+    Promise.resolve({ port: fleet.balancer.port, sees: () => Promise.resolve() }),
 } as const;
 
 test.each(Object.entries(balancers))('%s: no call fails while each node in turn is restarted', async (name, open) => {
   if (name === 'HAProxy' && !installed('haproxy', '/usr/sbin/haproxy')) return;
-  // Longer than two checks of the example.
-  const fleet = await start(['one', 'two'], { toml: 'drain_notice_seconds = 6\n' });
+  // The notice takes as long as the balancer needs: a second signal ends it.
+  const fleet = await start(['one', 'two'], { toml: 'drain_notice_seconds = 600\n' });
   const [one, two] = fleet.members as readonly [FleetMember, FleetMember];
+  // Their own end would wait for the notice.
+  undo.push(() => Promise.all(fleet.members.map((member) => member.stop('SIGKILL'))));
   await untilActive(fleet, one, ['one', 'two']);
   const endpoint: XksEndpoint = await createXksEndpoint(one, 'cloud');
-  const port = await open(fleet);
-  const through = endpoint.at({ url: `https://127.0.0.1:${port}`, caFile: fleet.caFile });
-  await until('the balancer to have found a node', async () =>
-    (await through.health().catch(() => undefined))?.status === 200 ? true : undefined,
-  );
+  const balancer = await open(fleet);
+  const through = endpoint.at({ url: `https://127.0.0.1:${balancer.port}`, caFile: fleet.caFile });
+  for (const node of ['one', 'two']) await balancer.sees(node, 'UP');
   const statuses = new Map<number | string, number>();
   let isOver = false;
   const calls = (async () => {
@@ -132,12 +163,18 @@ test.each(Object.entries(balancers))('%s: no call fails while each node in turn 
     }
   })();
   for (const member of [one, two]) {
-    await member.stop();
+    const stopped = member.stop();
+    await until('its notice', async () =>
+      (await member.api.send('GET', '/health')).status === 503 ? true : undefined,
+    );
+    await balancer.sees(member.name, 'DOWN');
+    member.server.child.kill('SIGTERM');
+    await stopped;
     await member.start();
     const before = statuses.get(200) ?? 0;
-    // The balancer has found the node again, or goes round.
     await until('calls', async () => ((statuses.get(200) ?? 0) > before + 20 ? true : undefined));
     await until('the node', async () => ((await member.api.send('GET', '/health')).status === 200 ? true : undefined));
+    await balancer.sees(member.name, 'UP');
   }
   isOver = true;
   await calls;

@@ -128,19 +128,7 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
 
 /** Applications that had been moved are in their group again, and what they made in the meantime goes with them. */
 const moveStrays = async ({ tx: { tenantRows }, target }: RunningRestore): Promise<void> => {
-  const strays = await tenantRows.strays(target.tenantId);
-  const places = new Map(strays.map((each) => [each.id, each]));
-  for (const table of ['tde_objects', 'keys'] as const) {
-    const found = await tenantRows.find(table, [...places.keys()]);
-    await tenantRows.put(
-      table,
-      found.map(({ row, integrity }) => {
-        const place = places.get(String(row.id));
-        const moved = table === 'keys' ? { vault_id: place?.vaultId ?? null } : { group_id: place?.groupId ?? null };
-        return { row: { ...row, ...moved }, integrity };
-      }),
-    );
-  }
+  await tenantRows.place(await tenantRows.strays(target.tenantId));
 };
 
 /**

@@ -3,14 +3,46 @@
 //
 // The database ends a transaction in which nothing is asked for three seconds, so that a node that stands still gives the writer's lock back. A node that
 // is busy between two statements asks for nothing once a second, which one that stands still cannot.
+//
+// A transaction that the database undoes for another one's sake (a deadlock) is done again here, a few
+// times: the same statements from its beginning. Each must be answered as it was before, and the head
+// that the beginning reads must be the same. Then who asked them cannot tell the difference, and no unit
+// of work runs twice. With any other answer the transaction is lost.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import type pg from 'pg';
-import { TransactionLost } from './errors.ts';
+import { isUndone, TransactionLost } from './errors.ts';
 import type { Row } from './link-query.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
 
 const aliveEveryMs = 1_000;
+
+/** How often one transaction is done again, and the largest that is: longer ones are not kept in memory. */
+const mostAgain = 3;
+const mostAsked = { statements: 1_000, rows: 10_000 };
+
+/** What a transaction has asked so far, with the answers. */
+interface Asked {
+  readonly beginning: { readonly statements: string; readonly row: Row | undefined };
+  readonly done: { readonly text: string; readonly values: unknown[]; readonly answer: pg.QueryResult }[];
+  rows: number;
+  left: number;
+}
+
+const firstRow = (answered: pg.QueryResult | pg.QueryResult[]): Row | undefined =>
+  (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0] as Row | undefined;
+
+/** Throws `error` where an answer is another one. What this throws of another kind says nothing either: the transaction is lost. */
+const askAgain = async (used: OrderlyClient, { beginning, done }: Asked, error: unknown): Promise<void> => {
+  await used.query('rollback');
+  const row = firstRow((await used.query(beginning.statements)) as pg.QueryResult | pg.QueryResult[]);
+  if (!isDeepStrictEqual(row, beginning.row)) throw error;
+  for (const { text, values, answer } of done) {
+    const { rows, rowCount } = await used.query(text, values);
+    if (rowCount !== answer.rowCount || !isDeepStrictEqual(rows, answer.rows)) throw error;
+  }
+};
 
 export interface OneConnection extends PostgresPool {
   /**
@@ -25,11 +57,50 @@ export interface OneConnection extends PostgresPool {
   rollback(): Promise<void>;
 }
 
+/** Asks the statements of one transaction after the other. */
+const createAsking = () => {
+  /** Undefined: the transaction is not done again. */
+  let asked: Asked | undefined;
+  return {
+    begin: (statements: string, row: Row | undefined): void => {
+      asked = { beginning: { statements, row }, done: [], rows: 0, left: mostAgain };
+    },
+    end: (): void => {
+      asked = undefined;
+    },
+    /** A statement; when its transaction is undone, all that were before it, and then this one, again. */
+    ask: async (used: OrderlyClient, text: string, values: unknown[]): Promise<pg.QueryResult> => {
+      let undone: unknown;
+      for (;;)
+        try {
+          if (undone !== undefined && asked !== undefined) await askAgain(used, asked, undone);
+          const answer = await used.query(text, values);
+          if (asked === undefined) return answer;
+          asked.rows += answer.rows.length;
+          asked.done.push({ text, values, answer });
+          if (asked.done.length > mostAsked.statements || asked.rows > mostAsked.rows) asked = undefined;
+          return answer;
+        } catch (error) {
+          if (asked !== undefined && isUndone(error) && error !== undone && asked.left > 0) {
+            asked.left -= 1;
+            undone = error;
+            continue;
+          }
+          asked = undefined;
+          // Other units of the transaction have seen answers that are no longer true.
+          if (undone !== undefined) used.drop();
+          throw error;
+        }
+    },
+  };
+};
+
 export const openOneConnection = (options: OrderlyConfig): OneConnection => {
   let client: OrderlyClient | undefined;
   /** The one that the transaction runs on. */
   let pinned: OrderlyClient | undefined;
   let alive: NodeJS.Timeout | undefined;
+  const asking = createAsking();
 
   const open = async (): Promise<OrderlyClient> => {
     if (client?.isCurrent === true) return client;
@@ -52,19 +123,20 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
   };
   const unpin = (): void => {
     pinned = undefined;
+    asking.end();
     clearInterval(alive);
   };
   const pin = (used: OrderlyClient): void => {
     pinned = used;
-    let asked = false;
+    let isAsked = false;
     alive = setInterval(() => {
-      if (asked) return;
-      asked = true;
+      if (isAsked) return;
+      isAsked = true;
       used
         .query('select')
         .catch(() => undefined)
         .finally(() => {
-          asked = false;
+          isAsked = false;
         });
     }, aliveEveryMs);
     alive.unref();
@@ -86,7 +158,11 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
       const used = await current();
       let face = faces.get(used);
       if (face === undefined) {
-        face = { query: used.query.bind(used), release: () => undefined } as unknown as PostgresPoolClient;
+        const query = (text: unknown, values: unknown) =>
+          typeof text === 'string' && pinned === used
+            ? asking.ask(used, text, [...((values as readonly unknown[] | undefined) ?? [])])
+            : used.query(text as string, values as unknown[]);
+        face = { query, release: () => undefined } as unknown as PostgresPoolClient;
         faces.set(used, face);
       }
       return face;
@@ -95,9 +171,9 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
       const used = await open();
       pin(used);
       try {
-        const answered = (await used.query(statements)) as pg.QueryResult | pg.QueryResult[];
-        const row = (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0] as Row | undefined;
+        const row = firstRow((await used.query(statements)) as pg.QueryResult | pg.QueryResult[]);
         used.requireBackend(row?.backend);
+        asking.begin(statements, row);
         return row;
       } catch (error) {
         unpin();
@@ -107,7 +183,7 @@ export const openOneConnection = (options: OrderlyConfig): OneConnection => {
         throw error;
       }
     },
-    query: async (text, values) => (await (await current()).query(text, [...values])).rows,
+    query: async (text, values) => (await asking.ask(await current(), text, [...values])).rows,
     commit: async () => {
       if (pinned?.leadsToPrimary === false) {
         pinned.drop();

@@ -71,6 +71,7 @@ export const openSqliteEngine = (path: string): Engine => {
     },
     columns: sqliteColumns,
     schema: sqliteSchema,
+    isUndone: () => false,
     kindOf: (error) => {
       if (isFatal(error) || error instanceof StoreError) return 'fatal';
       if (isFull(error)) return 'full';

@@ -2,22 +2,26 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { createServer, request } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { core } from '../../../addon/core.ts';
 import { createLimitRefusals, type LimitReport } from '../../../server/base/limit-refusals.ts';
 import { markUpload } from '../../../server/base/upload.ts';
+import { openClient } from '../../../server/cli/client.ts';
 import { createListener } from '../../../server/listener/listener.ts';
 import { watchRawConnections } from '../../../server/listener/raw-connections.ts';
 import { makeAuthority } from '../../support/authority.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-connections-'));
-const issued = makeAuthority(folder, 'connections').issue({
+const authority = makeAuthority(folder, 'connections');
+const issued = authority.issue({
   commonName: 'connections',
   names: ['IP:127.0.0.1'],
   usage: 'serverAuth',
@@ -191,6 +195,7 @@ test('of requests that are sent without waiting, the next one is begun when the 
   const begun: string[] = [];
   const listener = createListener({
     ...{ tls: { pairs: [pair], clientAuthorities: undefined }, maxConnections: 16, trustedProxies: [] },
+    holdNew: core.holdNewConnections,
     handle: ({ url = '' }, outgoing) => {
       begun.push(url);
       outgoing.end(Buffer.alloc(url === '/large' ? 32 << 20 : 1));
@@ -230,6 +235,7 @@ test('over HTTP/2, an answer that takes longer than a request may take to come i
     tls: { pairs: [pair], clientAuthorities: undefined },
     maxConnections: 10,
     trustedProxies: [],
+    holdNew: core.holdNewConnections,
     requestMs,
     handle: (_, outgoing) => {
       setTimeout(() => outgoing.end('late'), requestMs * 8);
@@ -246,6 +252,138 @@ test('over HTTP/2, an answer that takes longer than a request may take to come i
   });
   await once(stream, 'end');
   expect(text).toBe('late');
+});
+
+describe('a stop loses no request that is under way', () => {
+  const start = async () => {
+    const listener = createListener({
+      tls: { pairs: [pair], clientAuthorities: undefined },
+      maxConnections: 10,
+      trustedProxies: [],
+      holdNew: core.holdNewConnections,
+      handle: (_, outgoing) => outgoing.end('here'),
+    });
+    const port = await listener.listen('127.0.0.1', 0);
+    ends.push(() => listener.close(0));
+    const open = () => {
+      const session = connectHttp2(`https://127.0.0.1:${port}`, { rejectUnauthorized: false });
+      ends.push(() => session.destroy());
+      return session;
+    };
+    return { listener, port, open };
+  };
+  const ask = async (session: ClientHttp2Session): Promise<string> => {
+    const stream = session.request({ ':path': '/' });
+    let text = '';
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    await once(stream, 'end');
+    return text;
+  };
+
+  test('over HTTP/2, of a client that has not seen yet that the session ends', async () => {
+    const { listener, open } = await start();
+    const session = open();
+    expect(await ask(session)).toBe('here');
+    const closed = listener.close(60_000);
+    const answer = ask(session);
+    expect(await answer).toBe('here');
+    await closed;
+  });
+
+  test('over HTTP/2, the first one of a session that has just begun', async () => {
+    const { listener, open } = await start();
+    const session = open();
+    await once(session, 'remoteSettings');
+    const closed = listener.close(60_000);
+    expect(await ask(session)).toBe('here');
+    await closed;
+  });
+
+  test('over HTTP/2, the first one behind a handshake that had begun', async () => {
+    const { listener, port } = await start();
+    const socket = connect({ port, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    const closed = listener.close(60_000);
+    const session = connectHttp2(`https://127.0.0.1:${port}`, {
+      createConnection: () =>
+        connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['h2'], servername: 'localhost' }),
+    });
+    ends.push(() => session.destroy());
+    expect(await ask(session)).toBe('here');
+    await closed;
+  });
+
+  test('over HTTP/1, of a client that has not seen yet that the connection ends', async () => {
+    const { listener, port } = await start();
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+    ends.push(() => socket.destroy());
+    await once(socket, 'secureConnect');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    const send = (): void => void socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
+    send();
+    await until(() => text.endsWith('here'));
+    expect(text).not.toMatch(/connection: close/i);
+    text = '';
+    const closed = listener.close(60_000);
+    send();
+    await isGone(socket);
+    expect(text).toMatch(/connection: close.*here$/is);
+    await closed;
+  });
+
+  test('a connection that the system has accepted is answered; a later one is refused, and never reset', async () => {
+    const { listener, port } = await start();
+    const connections: Promise<string>[] = [];
+    const begin = (): void => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+      ends.push(() => socket.destroy());
+      let text = '';
+      socket.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      socket.once('secureConnect', () => socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n'));
+      const ended = new Promise<string>((resolve) => {
+        socket.once('error', ({ message }) => resolve(message.split(' ').slice(0, 2).join(' ')));
+        socket.once('close', () => resolve(text.slice(-4)));
+      });
+      connections.push(ended);
+    };
+    begin();
+    // Node connects a turn later.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    // Right after the turn in which the listener asks the system.
+    setImmediate(begin);
+    const closed = listener.close(60_000);
+    begin();
+    setImmediate(begin);
+    await closed;
+    const outcomes = await Promise.all(connections);
+    expect(outcomes.filter((outcome) => outcome !== 'here' && outcome !== 'connect ECONNREFUSED')).toEqual([]);
+    expect(outcomes).toContain('here');
+    expect(outcomes).toContain('connect ECONNREFUSED');
+  });
+
+  test('and waits for nothing else: idle sessions and connections end', async () => {
+    const { listener, port, open } = await start();
+    const used = open();
+    await ask(used);
+    const unused = open();
+    await once(unused, 'remoteSettings');
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+    await once(socket, 'secureConnect');
+    socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
+    await once(socket, 'data');
+    await Promise.all([
+      listener.close(60_000),
+      ...[used, unused].map((session) => once(session, 'close')),
+      isGone(socket),
+    ]);
+  });
 });
 
 test('refusals are counted, and reported at once, then once a minute with the addresses', () => {
@@ -278,6 +416,7 @@ describe('a request that takes longer to come than a request may', () => {
       tls: { pairs: [pair], clientAuthorities: undefined },
       maxConnections: 10,
       trustedProxies: [],
+      holdNew: core.holdNewConnections,
       requestMs,
       handle: (incoming, outgoing) => {
         if (incoming.url === '/file') markUpload(incoming);
@@ -330,5 +469,20 @@ describe('a request that takes longer to come than a request may', () => {
       expect.stringMatching(/^408 /),
     ]);
     expect(await Promise.all([overHttp2('/', 100), overHttp2('/file', 1)])).toEqual(['8 ', '8 ']);
+  });
+
+  test('is a refusal with its reason in the command, also while its file is sent', async () => {
+    const client = openClient({
+      url: `https://127.0.0.1:${await open()}`,
+      ca: Buffer.from(authority.pem),
+      credential: () => ({}),
+      tenant: undefined,
+      timeoutMs: undefined,
+    });
+    const route = { method: 'post', path: '/file', takes: 'application/octet-stream' } as const;
+    await expect(client.upload(route, {}, Readable.from(pieces(1)), 60)).rejects.toMatchObject({
+      message: 'the request did not arrive in time',
+      hint: expect.stringContaining('repeat') as unknown,
+    });
   });
 });

@@ -295,6 +295,22 @@ describe('a rotation history of 500 master keys', () => {
     expect(many.answer.items.filter(({ newest }) => newest)).toHaveLength(1);
   });
 
+  test.runIf(plans)('moves with all its keys in a few statements for hundreds of them', async () => {
+    const { applications } = opened.operations;
+    const { caller: mover } = await registerCaller(opened, 'moves with many');
+    const { id } = mover.application;
+    for (let at = 0; at < 300; at += 1) await opened.operations.tde.generateKey(mover, masterKey(`MOVED.${at}`));
+    const { groupId } = await registerCaller(opened, 'joined by many');
+    const { answer, statements } = await counted(() => applications.move(administrator, id, groupId));
+    expect(answer.move).toMatchObject({ keys: 300 });
+    expect(statements.length).toBeLessThan(100);
+    const { vaultId } = await opened.operations.tdeGroups.get(administrator, groupId);
+    const page = await opened.operations.masterKeys.list(administrator, id, { limit: 300 });
+    expect(page.items).toHaveLength(300);
+    for (const key of page.items)
+      expect(await opened.operations.keys.get(administrator, key.id)).toMatchObject({ vaultId });
+  });
+
   test('shows when each was activated and last used; the activation does not change', async () => {
     const { tde, masterKeys } = opened.operations;
     const { id } = caller.application;

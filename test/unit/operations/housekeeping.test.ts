@@ -1,6 +1,8 @@
 // What happens to request records by the clock: written, removed when they are too old or too many, and counted when they are lost.
 import { beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
+import { newId } from '../../../server/base/ids.ts';
+import type { Approval } from '../../../server/domain/approval.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
@@ -14,7 +16,7 @@ import { requestRecord } from '../../support/request-record.ts';
 import { onSqlite } from '../../support/test-store.ts';
 
 const day = 86_400_000;
-const now = 100 * day;
+const now = 1_000 * day;
 let monotonic = 0;
 const clock = { now: () => now, monotonic: () => monotonic };
 const deadlines = deadlinesBy(clock);
@@ -184,4 +186,44 @@ test.each([
   await open(limits).stop();
   expect(await all()).toBe(outcome.queued);
   expect(directory.requestLog().queued).toBe(0);
+});
+
+test('approval requests that ended long ago are removed in steps; open ones and recent ends stay', async () => {
+  const days = (count: number): number => now - count * day;
+  const request = (at: number, endedAt: number | null): Approval => ({
+    id: newId(at),
+    tenantId: newId(0),
+    kind: 'key.delete',
+    subject: { kind: 'key', id: newId(0), name: 'key' },
+    parameters: {},
+    impact: {},
+    rules: [],
+    fingerprint: '',
+    state: endedAt === null ? 'pending' : 'completed',
+    requestedBy: { id: newId(0), name: 'requester' },
+    requestedAt: at,
+    expiresAt: at,
+    endedAt,
+    decisions: [],
+    missing: 0,
+    integrity: 'ok',
+  });
+  const kept = [request(days(402), days(1)), request(days(402), null), request(days(1), days(1))];
+  await store.write(async (tx) => {
+    for (let count = 0; count < 250; count += 1) await tx.approvals.insert(request(days(403), days(402)));
+    for (const each of kept) await tx.approvals.insert(each);
+  });
+  const stored = () => store.read.approvals.list(everyTenant, {}, { limit: 1_000 });
+  expect(await stored()).toHaveLength(253);
+  const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000 });
+  housekeeping.start();
+  for (const left of [153, 53, 3]) {
+    monotonic += 61_000;
+    await vi.waitFor(async () => expect(await stored()).toHaveLength(left), { timeout: 300_000 });
+  }
+  await housekeeping.stop();
+  const left = await stored();
+  expect(new Set(left.map(({ id }) => id))).toEqual(new Set(kept.map(({ id }) => id)));
+  expect(left.every(({ integrity }) => integrity === 'ok')).toBe(true);
+  expect(complaints).toEqual([]);
 });

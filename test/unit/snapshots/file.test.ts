@@ -1,9 +1,13 @@
 // The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: it returns its input; anything changed, cut, swapped or
 // mixed is found; erased units no longer open, and all others still do.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { KeyRef } from '../../../addon/core.ts';
+import { localDisk } from '../../../server/base/disk-files.ts';
+import type { DiskFile, ForeignDisk } from '../../../server/ports/foreign-disk.ts';
 import type { SnapshotItem } from '../../../server/ports/snapshot-archive.ts';
+import { openArchive } from '../../../server/snapshots/archive.ts';
 import { core } from '../../support/core-keys.ts';
 import { codeOfWork } from '../../support/outcomes.ts';
 import { makeArchive, makeRecoveryKey, makeSigner, openSnapshotKey } from '../../support/snapshot-files.ts';
@@ -253,5 +257,63 @@ describe('erasing', () => {
     expect(await inspection(id)).toBe('key-tampered');
     await archive.erase(id, async () => new Set(units.slice(0, 1)), 1_234, signer);
     expect(await inspection(id)).toBe('none');
+  });
+});
+
+describe('a file that comes from elsewhere', () => {
+  /** What the disk is asked for, in order; with so much space. */
+  const receiveOn = async (free: number, pieces: readonly Uint8Array[]) => {
+    const asked: string[] = [];
+    let written = 0;
+    const disk: ForeignDisk = {
+      ...localDisk,
+      open: async (path, flag) => {
+        asked.push('open');
+        const file = await localDisk.open(path, flag);
+        const put: DiskFile['put'] = (bytes, at) => {
+          asked.push('put');
+          written += bytes.length;
+          return file.put(bytes, at);
+        };
+        return { ...file, put };
+      },
+      space: async () => {
+        asked.push('space');
+        return { free, size: 2 ** 40 };
+      },
+    };
+    const id = newId();
+    async function* body() {
+      yield* pieces;
+    }
+    const code = await codeOfWork(openArchive(core, dirname(pathOf(id)), disk).receive(id, body()));
+    const names = readdirSync(dirname(pathOf(id))).filter((name) => name.startsWith(id));
+    return { code, asked, written, names };
+  };
+  const inPieces = (bytes: Buffer, length: number): readonly Buffer[] =>
+    Array.from({ length: Math.ceil(bytes.length / length) }, (_, at) => bytes.subarray(at * length, (at + 1) * length));
+
+  test('is refused before anything of it is written when it does not begin as a snapshot does', async () => {
+    const whole = readFileSync(pathOf((await make(1)).id));
+    const garbage = Buffer.alloc(1 << 20, 0x5a);
+    const otherPreface = Buffer.from(whole);
+    otherPreface.fill(0x5a, 20, 60);
+    const cut = whole.subarray(0, 40);
+    for (const bytes of [garbage, otherPreface, cut, Buffer.alloc(0)]) {
+      const { code, written, names } = await receiveOn(2 ** 39, inPieces(bytes, 7_000));
+      expect({ written, names }).toEqual({ written: 0, names: [] });
+      expect(code).not.toBe('none');
+    }
+  });
+
+  test('is stored only where there is room, which is checked before its first byte', async () => {
+    const whole = readFileSync(pathOf((await make(1)).id));
+    const { code, asked, written, names } = await receiveOn(2 ** 20, inPieces(whole, 100));
+    expect({ code, written, names }).toEqual({ code: 'unavailable', written: 0, names: [] });
+    expect(asked).toEqual(['open', 'space']);
+    const stored = await receiveOn(2 ** 39, inPieces(whole, 100));
+    expect(stored).toMatchObject({ written: whole.length });
+    expect(stored.asked.slice(0, 3)).toEqual(['open', 'space', 'put']);
+    expect(stored.names).toHaveLength(1);
   });
 });
