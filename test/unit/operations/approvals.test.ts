@@ -2,7 +2,6 @@
 // everything as it was. Real tokens act, over the real store.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
-import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
@@ -11,7 +10,6 @@ import { databasesUnder, isWeaker } from '../../../server/domain/dual-control.ts
 import { administrator, auditKindsOf, instance, masterKey, registerCaller } from '../../support/open-service.ts';
 import { bytesOf, everything, goodPassword, makeUser, originOf, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
-import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { queryStored } from '../../support/test-store.ts';
 
 const opened = sharedService();
@@ -377,20 +375,6 @@ describe('an approval covers what was shown', () => {
     await opened.operations.keys.change(administrator, key.id, { name: 'of today', tags: [] });
     expect(await changedOf(approval)).toMatchObject({ name: 'of today' });
     await outdates(approval);
-  });
-
-  test('a copy that was made since then, which the destruction does not reach, outdates it', async () => {
-    const db = await database();
-    const { recoveryKeys, snapshots } = opened.operations;
-    const publicKey = formatRecoveryKey(makeRecoveryKey().publicKey);
-    await recoveryKeys.register(administrator, { name: 'safe', publicKey });
-    const approval = await waits(db.destroy('destroyer'));
-    expect(approval.impact).toMatchObject({ copies: 0 });
-    const { id } = await snapshots.create(administrator, administrator.tenantId);
-    for await (const _ of await snapshots.export(administrator, id));
-    expect(await changedOf(approval)).toMatchObject({ copies: 1 });
-    await outdates(approval);
-    expect(await db.state()).toBe('active');
   });
 
   test('processes that come and go outdate nothing', async () => {

@@ -3,6 +3,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Key } from '../../../server/domain/key.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
+import { waits } from '../../support/people.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -166,4 +167,27 @@ test('a destroyed copy whose row was changed hides no file of its tenant', async
   const [file] = (await opened.operations.copies.list(administrator, { limit: 1 })).items;
   await opened.operations.copies.confirmDestroyed(administrator, file?.id ?? '', false);
   await untilAudited(opened, 'key.unrecoverable', keyId);
+});
+
+test('a copy that was made since the approval of a destruction was asked for outdates it', async () => {
+  const { tokens, dualControl, masterKeys, snapshots, approvals } = opened.operations;
+  const person = async (role: 'key-destroyer' | 'key-approver') => {
+    const given = { name: role, grants: [{ role, scope: null }] };
+    return { ...administrator, id: (await tokens.create(administrator, 'the service', given)).record.id };
+  };
+  const [requester, approver] = [await person('key-destroyer'), await person('key-approver')];
+  const rule = { required: 1, approvers: null, actions: ['destroy'], databases: 'allowed' } as const;
+  await dualControl.change(administrator, (await keyNow()).vaultId, rule);
+  const ask = () => waits(masterKeys.destroy(requester, applicationId, keyId));
+  const early = await ask();
+  expect(early.impact).toMatchObject({ copies: 0 });
+  for await (const _ of await snapshots.export(administrator, snapshotId));
+  expect((await approvals.get(administrator, early.id)).changed).toMatchObject({ copies: 1 });
+  await expect(approvals.approve(approver, early.id, null)).rejects.toMatchObject({ code: 'conflict' });
+  expect(await approvals.get(administrator, early.id)).toMatchObject({ state: 'outdated' });
+  expect((await keyNow()).state).toBe('active');
+  // What names the copy is carried out.
+  const late = await ask();
+  expect(late.impact).toMatchObject({ copies: 1 });
+  expect(await approvals.approve(approver, late.id, null)).toMatchObject({ state: 'completed' });
 });
