@@ -16,7 +16,6 @@ import { ignoreForeignSignals } from './base/foreign-signals.ts';
 import { createLimitRefusals, type LimitRefusals } from './base/limit-refusals.ts';
 import { redact } from './base/redaction.ts';
 import { StartError, toldError } from './base/start-error.ts';
-import { checkFile } from './config/check-file.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
 import { createListener, type Listener, type TlsMaterial } from './listener/listener.ts';
@@ -198,10 +197,6 @@ export const startServer = async ({
   tokenFile,
   endInTime,
 }: StartOptions): Promise<RunningServer> => {
-  for (const { certificate, key } of [config.tls.main ?? [], config.tls.additional].flat()) {
-    checkFile(certificate, 'public');
-    checkFile(key, 'secret');
-  }
   const logs = openLogs(config);
   const { log } = logs;
   const refusals = countRefusals(log);
@@ -272,7 +267,10 @@ export const startServer = async ({
     ended.resolve(failure);
   };
 
-  const first = await Promise.race([opening, sealed.promise]);
+  const first = await Promise.race([opening, sealed.promise]).catch(async (error: unknown) => {
+    await logs.end();
+    throw error;
+  });
   if (typeof first === 'string') {
     sayListening(first);
     opening.then(serve).then(
