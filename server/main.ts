@@ -9,6 +9,7 @@ import type { Context } from 'hono';
 import { endStartInTime, endStopInTime, endWith, holdNewConnections } from './app/end-in-time.ts';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
+import { tellServiceManager } from './app/service-manager.ts';
 import { markProven } from './base/connection-proof.ts';
 import { writeDurably } from './base/durable-files.ts';
 import { ignoreForeignSignals } from './base/foreign-signals.ts';
@@ -330,6 +331,7 @@ export const runServer = async (options: {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       stopAsked = true;
+      tellServiceManager('STOPPING=1', 'running requests end');
       if (server === undefined) endStartInTime();
       else void server.stop();
     });
@@ -352,6 +354,7 @@ export const runServer = async (options: {
       endInTime: endStopInTime,
     });
     if (stopAsked) void server.stop();
+    else tellServiceManager('READY=1', `listening on ${server.url}`);
     const reason = await server.ended;
     if (reason === undefined) return endWith(0);
     options.complain(reason.message);

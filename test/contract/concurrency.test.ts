@@ -12,12 +12,16 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../server/base/errors.ts';
 import { acrossTenants, serviceActor } from '../../server/domain/actor.ts';
+import { ApprovalNeeded } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { tdeRoutes } from '../../server/fronts/contract/tde.ts';
+import { makeAdversaries, prepareFiles } from '../support/adversaries.ts';
 import {
   apiOperations,
   type Call,
+  fileOperations,
+  keepFiles,
   keepPlatformToken,
   type LeftOut,
   type Row,
@@ -29,7 +33,6 @@ import {
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
 import { listenFor } from '../support/shared.ts';
-import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
 import { sizeOf } from '../support/tiers.ts';
 
@@ -53,7 +56,7 @@ const operations: readonly Operation[] = [
   ...Object.entries(tdeOperations).flatMap(([name, row]) =>
     isLeftOut(row) || row.call === undefined ? [] : [{ name: `tde.${name}`, row, call: row.call }],
   ),
-  ...Object.entries(readingOperations).flatMap(([name, row]) =>
+  ...Object.entries({ ...readingOperations, ...fileOperations }).flatMap(([name, row]) =>
     row.call === undefined ? [] : [{ name, row, call: row.call }],
   ),
 ];
@@ -78,6 +81,9 @@ const lostOnce: ReadonlySet<string> = new Set([
   'users.endSessions session.secondFactor',
   'users.resetPassword profile.createToken',
 ]);
+/** They run every time, because there are few: what a file may do depends on what is there. */
+const isOfFile = (one: Operation, other: Operation): boolean =>
+  one.name in fileOperations || other.name in fileOperations;
 const isLostOnce = (one: Operation, other: Operation): boolean =>
   lostOnce.has(`${one.name} ${other.name}`) || lostOnce.has(`${other.name} ${one.name}`);
 /** In addition each Nth, other ones on each store; on the embedded database each operation also runs with itself. */
@@ -85,6 +91,7 @@ const each = sizeOf('concurrent pairs');
 const chosen = pairs.filter(
   ([one, other], at) =>
     isLostOnce(one, other) ||
+    (isOfFile(one, other) && at % sizeOf('pairs with files') === 0) ||
     at % each === (onPostgresql ? Math.floor(each / 2) : 0) ||
     (one === other && !onPostgresql),
 );
@@ -102,24 +109,36 @@ beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-concurrency-'));
   const shared = join(folder, 'snapshots');
   mkdirSync(shared, { mode: 0o700 });
-  const common = `[erasure]\ngather_ms = 600000\n[memory]\nallow_unlocked = true\n[snapshots]\ndirectory = "${shared}"\n`;
-  const open = async (name: string, store: string) => {
+  const adversaries = makeAdversaries();
+  const common = `[erasure]\ngather_ms = 600000\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n${adversaries.signers}`;
+  const storeOf = (at: string): string => {
+    if (!onPostgresql) return '';
+    const { host, database } = placeOf(join(folder, at));
+    return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`;
+  };
+  const tomlOf = (name: string, database: string, directory = shared): string =>
+    `${common}directory = "${directory}"\n[node]\nname = "${name}"\n${storeOf(database)}`;
+  const open = async (name: string) => {
     const own = join(folder, name);
     mkdirSync(join(own, 'dke-data'), { recursive: true, mode: 0o700 });
     if (name === 'two') copyFileSync(join(folder, 'one/dke-data/root.key'), join(own, 'dke-data/root.key'));
-    const opened = await openTestService({ folder: own, toml: `${common}[node]\nname = "${name}"\n${store}` });
+    const opened = await openTestService({ folder: own, toml: tomlOf(name, 'one') });
     ends.unshift(() => opened.stop());
     return opened;
   };
   if (onPostgresql) await freshDatabase(join(folder, 'one'));
-  const { host, database } = onPostgresql ? placeOf(join(folder, 'one')) : { host: '', database: '' };
-  const store = onPostgresql
-    ? `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`
-    : '';
-  const one = await listen(await open('one', store));
-  nodes = [one, onPostgresql ? await listen(await open('two', store)) : one];
-  ends.push(async () => rmSync(folder, { recursive: true, force: true }));
-  await handOf(one.opened);
+  const first = await open('one');
+  const files = await prepareFiles(first, adversaries, join(folder, 'old'), {
+    toml: tomlOf('one', 'one'),
+    ofOld: tomlOf('one', 'old', join(folder, 'old', 'snapshots')),
+  });
+  keepFiles(adversaries, files);
+  const one = await listen(first);
+  nodes = [one, onPostgresql ? await listen(await open('two')) : one];
+  ends.push(async () => {
+    adversaries.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
   const { tokens, tenants } = one.opened.operations;
   const { token } = await tokens.create(
     acrossTenants(serviceActor('test'), (await tenants.default()).id),
@@ -271,6 +290,7 @@ const outcomeOf = async (call: () => Promise<unknown>): Promise<Outcome> => {
     if (status === 202) return 'waits';
     return status < 300 ? 'done' : refusalOf((JSON.parse(text) as { code: string }).code, text);
   } catch (error) {
+    if (error instanceof ApprovalNeeded) return 'waits';
     if (error instanceof ServiceError) return refusalOf(error.code, error);
     throw error;
   }
@@ -327,6 +347,8 @@ const notDoneAlone: ReadonlySet<string> = new Set([
   'tenants.restore refused',
   'vaults.delete refused',
   'vaults.removeDualControl waits',
+  'OF: imports a file refused',
+  'BW: imports a file refused',
 ]);
 
 test('the pairs that once lost a change are included', () => {
