@@ -1,7 +1,7 @@
 // What goes wrong between a cloud key service and a key, and what the cloud calls it: one table. The
 // simulated cloud raises these names, the probe of external key stores and the doctor foretell them,
 // and docs/cloud.md shows them (test/support/cloud-causes-page.ts). A row of `cloudCauses` is one
-// cause with its evidence and its remedy; its `fault` is how the cloud tells it from others.
+// cause with its evidence and its fix; its `fault` is how the cloud tells it from others.
 
 /** What the cloud says at each of its operations. Null: it does not ask for this there. */
 export interface CloudWords {
@@ -108,106 +108,106 @@ interface CauseRow {
   readonly of?: 'keys' | 'key-manager';
   /** The check of `dke doctor endpoint` that names it. */
   readonly check: string;
-  readonly remedy: string;
+  readonly fix: string;
 }
 
 /** In the order of the checks. */
 export const cloudCauses = {
   'endpoint-disabled': {
     cause: 'the endpoint, or its tenant, is disabled',
-    ...{ fault: 'key-configuration', check: 'endpoint-enabled', remedy: 'dke endpoint enable' },
+    ...{ fault: 'key-configuration', check: 'endpoint-enabled', fix: 'dke endpoint enable' },
   },
   'wrong-address': {
     cause: 'the cloud calls another address or path',
     ...{ fault: 'path', check: 'cloud-configuration' },
-    remedy: 'compare XksProxyUriEndpoint and XksProxyUriPath with dke endpoint show',
+    fix: 'compare XksProxyUriEndpoint and XksProxyUriPath with dke endpoint show',
   },
   'wrong-credential': {
     cause: 'the cloud signs with another or a removed credential',
     ...{ fault: 'authentication', check: 'caller-signatures' },
-    remedy: 'enter a credential of this endpoint in the cloud key store',
+    fix: 'enter a credential of this endpoint in the cloud key store',
   },
   'no-credential': {
     cause: 'the endpoint has no credential, or one that does not sign',
-    ...{ fault: 'authentication', check: 'health-status-node', remedy: 'dke endpoint credential add' },
+    ...{ fault: 'authentication', check: 'health-status-node', fix: 'dke endpoint credential add' },
   },
   'vault-gone': {
     cause: 'the vault is disabled or deleted',
-    ...{ fault: 'key-not-found', of: 'key-manager', check: 'vault-enabled', remedy: 'dke vault enable' },
+    ...{ fault: 'key-not-found', of: 'key-manager', check: 'vault-enabled', fix: 'dke vault enable' },
   },
   'key-gone': {
     cause: 'the key is deleted or destroyed',
     ...{ fault: 'key-not-found', of: 'key-manager', check: 'key-found' },
-    remedy: 'create an endpoint with another key for new data',
+    fix: 'create an endpoint with another key for new data',
   },
   'key-kind': {
     cause: 'the key is not AES-256 for encryption and decryption',
-    ...{ fault: 'key-configuration', of: 'keys', check: 'key-kind', remedy: 'create an endpoint with an AES-256 key' },
+    ...{ fault: 'key-configuration', of: 'keys', check: 'key-kind', fix: 'create an endpoint with an AES-256 key' },
   },
   'key-disabled': {
     cause: 'the key is disabled',
-    ...{ fault: 'key-configuration', of: 'key-manager', check: 'key-enabled', remedy: 'dke key enable' },
+    ...{ fault: 'key-configuration', of: 'key-manager', check: 'key-enabled', fix: 'dke key enable' },
   },
   'wrong-key-id': {
     cause: 'the cloud asks for another key id, or in other letters',
     ...{ fault: 'key-not-found', of: 'keys', check: 'key-asked-for' },
-    remedy: 'create the KMS key with the XksKeyId of dke endpoint show',
+    fix: 'create the KMS key with the XksKeyId of dke endpoint show',
   },
   clock: {
     cause: 'the clock of the service is more than five minutes off',
-    ...{ fault: 'authentication', check: 'clock', remedy: 'let chrony or systemd-timesyncd set the clock' },
+    ...{ fault: 'authentication', check: 'clock', fix: 'let chrony or systemd-timesyncd set the clock' },
   },
   'no-name': {
     cause: 'the public name does not resolve',
-    ...{ fault: 'unreachable', check: 'dns-resolves', remedy: 'create an A or AAAA record for it' },
+    ...{ fault: 'unreachable', check: 'dns-resolves', fix: 'create an A or AAAA record for it' },
   },
   'no-connection': {
     cause: 'nothing accepts connections: the service is down, or a firewall refuses them',
-    ...{ fault: 'unreachable', check: 'port-open', remedy: 'start what should listen, and open the port' },
+    ...{ fault: 'unreachable', check: 'port-open', fix: 'start what should listen, and open the port' },
   },
   'tls-version': {
     cause: 'TLS versions or suites that the cloud does not offer',
     ...{ fault: 'tls', check: 'tls-handshake' },
-    remedy: 'enable TLS 1.2 or 1.3 with AES-256-GCM or ChaCha20-Poly1305',
+    fix: 'enable TLS 1.2 or 1.3 with AES-256-GCM or ChaCha20-Poly1305',
   },
   'certificate-expired': {
     cause: 'the certificate expired, or is not valid yet',
-    ...{ fault: 'tls', check: 'tls-expiry', remedy: 'renew it, and reload what serves it' },
+    ...{ fault: 'tls', check: 'tls-expiry', fix: 'renew it, and reload what serves it' },
   },
   'certificate-name': {
     cause: 'the certificate is for another name',
-    ...{ fault: 'tls', check: 'tls-name', remedy: 'use a certificate for the public name' },
+    ...{ fault: 'tls', check: 'tls-name', fix: 'use a certificate for the public name' },
   },
   'certificate-chain': {
     cause: 'the chain is incomplete, or its authority is not trusted',
     ...{ fault: 'tls', check: 'tls-chain' },
-    remedy: "serve the issuers' certificates, of a public authority",
+    fix: "serve the issuers' certificates, of a public authority",
   },
   'another-answers': {
     cause: 'something in front answers: a page, a redirection, 403 of a firewall, 502 of a balancer',
     ...{ fault: 'response', check: 'public-health' },
-    remedy: 'let the public name lead to this service, and pass requests on',
+    fix: 'let the public name lead to this service, and pass requests on',
   },
   'answers-changed': {
     cause: 'something in front changes answers',
-    ...{ fault: 'response', check: 'health-status-public', remedy: 'pass answers on unchanged' },
+    ...{ fault: 'response', check: 'health-status-public', fix: 'pass answers on unchanged' },
   },
   'requests-changed': {
     cause: 'something in front changes the Host, the path or the body of requests',
-    ...{ fault: 'authentication', check: 'health-status-public', remedy: 'pass requests on unchanged' },
+    ...{ fault: 'authentication', check: 'health-status-public', fix: 'pass requests on unchanged' },
   },
   'path-changed': {
     cause: 'something in front removes a part of the path',
-    ...{ fault: 'path', check: 'health-status-public', remedy: 'pass the path on unchanged' },
+    ...{ fault: 'path', check: 'health-status-public', fix: 'pass the path on unchanged' },
   },
   denied: {
     cause: 'a rule of the endpoint denies the request',
-    ...{ fault: 'denied', of: 'keys', check: 'recent-errors', remedy: 'the request log names the rule' },
+    ...{ fault: 'denied', of: 'keys', check: 'recent-errors', fix: 'the request log names the rule' },
   },
   slow: {
     cause: 'answers take more than 250 ms',
     ...{ fault: 'timed-out', check: 'latency' },
-    remedy: 'move the service closer to the region, and check what is in front of it',
+    fix: 'move the service closer to the region, and check what is in front of it',
   },
 } as const satisfies Readonly<Record<string, CauseRow>>;
 export type CloudCause = keyof typeof cloudCauses;

@@ -27,7 +27,7 @@ const pathOf = {
 const attempts = 2;
 
 /**
- * The cloud connects by GetHealthStatus. What a key or a ciphertext has is met by whoever uses it,
+ * The cloud connects by GetHealthStatus. What a key or a ciphertext has is met by its users,
  * and has no ConnectionErrorCode.
  */
 const failed = (fault: CloudFault, detail: string, ofKey = false): ConnectionReport => ({

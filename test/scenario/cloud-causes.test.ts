@@ -114,7 +114,7 @@ interface Play {
   readonly cause: CloudCause;
   readonly how: string;
   readonly break: (place: XksEndpoint) => unknown;
-  readonly mend?: () => unknown;
+  readonly repair?: () => unknown;
   /** What the cloud side is configured with. */
   readonly told?: (place: XksEndpoint) => Told;
   /** Where the cloud can meet it; all when absent. */
@@ -161,7 +161,7 @@ const plays: readonly Play[] = [
   play('key-gone', 'dke key delete', ({ endpoint }) => site.api.call('DELETE', `/api/keys/${endpoint.keyId}`)),
   play('key-disabled', 'dke key disable', ({ endpoint }) => post(`/api/keys/${endpoint.keyId}/disable`)),
   play('wrong-key-id', 'an id in capital letters', () => undefined, { told: upperCase, operations: ['createKey'] }),
-  play('no-connection', 'nothing listens', () => front.close(), { mend: () => front.open() }),
+  play('no-connection', 'nothing listens', () => front.close(), { repair: () => front.open() }),
   play('tls-version', 'a suite that the cloud does not offer', () =>
     front.show(good, { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' }),
   ),
@@ -203,7 +203,7 @@ test('docs/cloud.md shows the table (node test/support/cloud-causes-page.ts)', (
   expect(causesOfPage()).toBe(causesTable());
 });
 
-test.each(plays)('$cause: $how', async ({ cause, break: break_, mend, told, operations }) => {
+test.each(plays)('$cause: $how', async ({ cause, break: break_, repair, told, operations }) => {
   const make = () => createXksEndpoint(site, `cause-${randomUUID().slice(0, 8)}`);
   // One whose store is created now, one that gets a key, and one whose key is used.
   const [fresh, connected, used] = [await make(), await make(), await make()];
@@ -233,7 +233,7 @@ test.each(plays)('$cause: $how', async ({ cause, break: break_, mend, told, oper
     const { results } = await site.api.call<{ results: CheckResult[] }>(
       'POST',
       `/api/endpoints/${connected.endpoint.id}/diagnostics`,
-      // Told of it, an earlier check would name the key.
+      // With it, an earlier check would name the key.
       { cloud: cause === 'wrong-key-id' ? {} : cloudSide },
     );
     const first = results.find(({ state }) => state === 'failed');
@@ -242,6 +242,6 @@ test.each(plays)('$cause: $how', async ({ cause, break: break_, mend, told, oper
       first: { id: cloudCauses[cause].check, predicts: exceptionOf(cause), reports: words },
     });
   } finally {
-    await mend?.();
+    await repair?.();
   }
 });

@@ -9,10 +9,10 @@ export const causesTable = (): string =>
     '| cause | creating a store | ConnectionErrorCode | CreateKey | using a key | check of `dke doctor endpoint` | what to do |',
     '|---|---|---|---|---|---|---|',
     ...(Object.keys(cloudCauses) as CloudCause[]).map((id) => {
-      const { cause, check, remedy } = cloudCauses[id];
+      const { cause, check, fix } = cloudCauses[id];
       const { create, connect, createKey, use } = wordsOf(id);
       const words = [create, connect, createKey, use].map((word) => (word === null ? 'none' : `\`${word}\``));
-      return `| ${[cause, ...words, `\`${check}\``, remedy].join(' | ')} |`;
+      return `| ${[cause, ...words, `\`${check}\``, fix].join(' | ')} |`;
     }),
   ].join('\n');
 

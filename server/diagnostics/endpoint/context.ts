@@ -72,13 +72,13 @@ export interface EndpointContext {
 export type EndpointCheck = Check<EndpointContext>;
 
 /** A finding that the cloud key service will meet, with what it then reports. */
-export const foretold = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].remedy): Finding => ({
+export const foretold = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...failed(evidence, fix),
   ...reported(cause),
 });
 
 /** The same where the evidence is not authenticated: it may be the cloud's, and hides no other fault. */
-export const suspected = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].remedy): Finding => ({
+export const suspected = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...warning(evidence, fix),
   ...reported(cause),
 });
