@@ -176,7 +176,7 @@ test('what was disabled while a restore was tried out is not brought back withou
   }
 });
 
-test('a key that signed the log before signs no snapshot of this service, and one that the log names is its own for ever', async () => {
+test('a key that signed the log before signs no snapshot of this service, and one that the log names is its own permanently', async () => {
   const { snapshots, audit } = victim.operations;
   const genuine = (await snapshots.create(administrator, tenantId)).id;
   const genuineFile = fileOf(victim, genuine);
