@@ -12,6 +12,11 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
+// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at most:
+// changes of callers go before the records of uses. Not while the queue of records fills.
+const share = 5;
+const longestMs = 1_000;
+const mostQueued = 2_000;
 const usesEveryMs = 1_000;
 // Written at once: little enough that a request that comes in in the meantime does not notice.
 const requestBatch = 50;
@@ -160,10 +165,14 @@ export const createHousekeeping = (
     });
     return true;
   };
+  let pauseMs = everyMs;
   const run = async (all: boolean): Promise<void> => {
+    const from = clock.monotonic();
     try {
       await writeRequests();
       await writeUses(all);
+      pauseMs = Math.min(longestMs, Math.max(everyMs, (clock.monotonic() - from) * share));
+      if (directory.requestLog().queued > mostQueued) pauseMs = everyMs;
       await writeLatencies(all);
       await sealAudit();
       if (!all && (await fleet.perform('pruning', prune)) === undefined) retention.forget();
@@ -180,7 +189,7 @@ export const createHousekeeping = (
       running = run(false).finally(() => {
         if (!stopped) next();
       });
-    }, everyMs);
+    }, pauseMs);
     timer.unref();
   };
 
