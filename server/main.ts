@@ -174,9 +174,9 @@ const asStartError = (error: unknown, what: string): StartError =>
 /** What the service reads of a connection. */
 const connection: Parameters<typeof openService>[0]['connection'] = {
   peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
-  proven: (c, caller) => {
+  proven: (c, caller, tenantId) => {
     const socket = bindings(c).incoming?.socket;
-    if (socket !== undefined) markProven(socket, caller);
+    if (socket !== undefined) markProven(socket, caller, tenantId);
   },
   afterSent: (c, done) => {
     const { outgoing } = bindings(c);
