@@ -256,10 +256,13 @@ export const startServer = async ({
   const stop = async (): Promise<void> => {
     stopping.abort();
     const noticeMs = config.server.drainNoticeSeconds * 1000;
+    const drainMs = config.server.drainSeconds * 1000;
     service?.announceStop();
-    if (service !== undefined && noticeMs > 0)
+    if (service !== undefined && noticeMs > 0) {
+      endInTime?.(noticeMs + drainMs, log);
       await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
-    endInTime?.(config.server.drainSeconds * 1000, log);
+    }
+    endInTime?.(drainMs, log);
     await serving.close();
     const failure = await service?.stop().then(
       () => undefined,

@@ -11,7 +11,19 @@ const tables = ['vaults', 'keys', 'tde_objects'] as const;
 
 test('a read that is not asked again has the answer that the database would give', () => {
   const step = fc.tuple(
-    fc.constantFrom<Step[0]>('read', 'read', 'read', 'read', 'join', 'insert', 'upsert', 'update', 'delete', 'other', 'end'),
+    fc.constantFrom<Step[0]>(
+      'read',
+      'read',
+      'read',
+      'read',
+      'join',
+      'insert',
+      'upsert',
+      'update',
+      'delete',
+      'other',
+      'end',
+    ),
     fc.nat(tables.length - 1),
   );
   let known = 0;
