@@ -36,7 +36,7 @@ const addDualControl = (vault: Noun): void => {
         '--approvals <count>': { help: 'number of required approvals', required: true },
         '--for <actions>': { help: 'operations that need approval', default: 'destroy,export,restore' },
         '--approver <token...>': 'only these can approve, by id or name; default: everyone with the role',
-        '--refuse-databases': 'databases cannot destroy their master keys (C_DestroyObject)',
+        '--allow-databases': 'databases can destroy their master keys alone (C_DestroyObject)',
         ...dryRun,
       },
       also: (_, options) => ({
@@ -45,7 +45,7 @@ const addDualControl = (vault: Noun): void => {
           // The service refuses what is none, and says so.
           actions: options.for.split(',').filter((each) => each !== '') as DualControlRule['actions'],
           approvers: options.approver === undefined ? null : [...options.approver],
-          databases: options.refuseDatabases === true ? ('refused' as const) : ('allowed' as const),
+          ...(options.allowDatabases === true ? { databases: 'allowed' as const } : {}),
         },
       }),
       ...show,

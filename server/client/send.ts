@@ -99,6 +99,9 @@ const addressOf = ({ url, tenant }: Settings, operation: Operation, { path = {},
   const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = path[name];
     if (value === undefined) throw new TypeError(`${operation.path}: ${name} is missing`);
+    // An address with one of these is another address, of another operation.
+    if (value === '' || value === '.' || value === '..')
+      throw new TypeError(`${operation.path}: ${JSON.stringify(value)} is no ${name}`);
     return encodeURIComponent(value);
   });
   const address = new URL(filled, url);

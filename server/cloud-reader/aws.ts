@@ -4,7 +4,7 @@
 
 import { pipeline, Readable, Transform } from 'node:stream';
 import { callOutside } from '../base/outside.ts';
-import type { CloudReader, ConnectionReport } from '../ports/key-store-connection.ts';
+import type { CloudReader, ConnectionReport, RegisteredKeyStore } from '../ports/key-store-connection.ts';
 import type { Log } from '../ports/log.ts';
 
 const states = ['CONNECTED', 'CONNECTING', 'DISCONNECTED', 'DISCONNECTING', 'FAILED'] as const;
@@ -97,19 +97,26 @@ export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, l
     }
   };
 
+  /** Of the key store as the cloud has it; undefined for none that has the path of the endpoint. */
+  const find = async ({ customKeyStoreId, region, uriPath }: RegisteredKeyStore, abortSignal: AbortSignal) => {
+    const { DescribeCustomKeyStoresCommand: Describe } = await import('@aws-sdk/client-kms');
+    const kms = await kmsOf(region);
+    const { CustomKeyStores: [found] = [] } = await kms
+      .send(new Describe({ CustomKeyStoreId: customKeyStoreId }), { abortSignal })
+      .catch((error: Error) => {
+        if (error.name === 'CustomKeyStoreNotFoundException') return { CustomKeyStores: [] };
+        throw error;
+      });
+    return found?.XksProxyConfiguration?.UriPath === uriPath ? found : undefined;
+  };
+
   return {
-    describe: ({ customKeyStoreId, region }) =>
-      attempt('AWS KMS', region, async (abortSignal) => {
-        const { DescribeCustomKeyStoresCommand: Describe } = await import('@aws-sdk/client-kms');
-        const kms = await kmsOf(region);
-        const { CustomKeyStores: [found] = [] } = await kms
-          .send(new Describe({ CustomKeyStoreId: customKeyStoreId }), { abortSignal })
-          .catch((error: Error) => {
-            if (error.name === 'CustomKeyStoreNotFoundException') return { CustomKeyStores: [] };
-            throw error;
-          });
+    describe: (store) =>
+      attempt('AWS KMS', store.region, async (abortSignal) => {
+        const found = await find(store, abortSignal);
         if (found === undefined) {
-          const detail = `AWS KMS has no custom key store ${customKeyStoreId} in ${region}`;
+          const { customKeyStoreId, region } = store;
+          const detail = `AWS KMS has no custom key store ${customKeyStoreId} in ${region} with the path of this endpoint`;
           return { state: 'DISCONNECTED', errorCode: null, detail, configuration: {} };
         }
         const state = states.find((name) => name === found.ConnectionState);
@@ -119,8 +126,10 @@ export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, l
         const { UriEndpoint, UriPath, AccessKeyId } = found.XksProxyConfiguration ?? {};
         return { ...report, configuration: { uriEndpoint: UriEndpoint, uriPath: UriPath, accessKeyId: AccessKeyId } };
       }),
-    latency: ({ customKeyStoreId, region }) =>
-      attempt('Amazon CloudWatch', region, async (abortSignal) => {
+    latency: (store) =>
+      attempt('Amazon CloudWatch', store.region, async (abortSignal) => {
+        const { customKeyStoreId, region } = store;
+        if ((await find(store, abortSignal)) === undefined) return undefined;
         const { GetMetricStatisticsCommand: Statistics } = await import('@aws-sdk/client-cloudwatch');
         const cloudWatch = await cloudWatchOf(region);
         const now = Date.now();

@@ -67,6 +67,23 @@ export const fitsPattern = (pattern: string, text: string): boolean => {
   return at === pattern.length;
 };
 
+/** The five fields of an ARN before its resource, and the resource, which may have colons; null: not an ARN. */
+const fieldsOfArn = (text: string): readonly string[] | null => {
+  const parts = text.split(':');
+  return parts[0] === 'arn' && parts.length >= 6 ? [...parts.slice(0, 5), parts.slice(5).join(':')] : null;
+};
+
+/**
+ * A pattern that is an ARN is compared field by field, as AWS does: `*` in the account does not stand
+ * for an account and the path of a role there that ends like the resource of the pattern.
+ */
+export const fitsArnPattern = (pattern: string, text: string): boolean => {
+  const wanted = fieldsOfArn(pattern);
+  if (wanted === null) return fitsPattern(pattern, text);
+  const given = fieldsOfArn(text);
+  return given?.every((field, index) => fitsPattern(wanted[index] ?? '', field)) === true;
+};
+
 /** A field of an ARN (arn:partition:service:region:account:resource), or undefined when there is none. */
 const arnField = (arn: string | undefined, field: 3 | 4): string | undefined => arn?.split(':', 6)[field] || undefined;
 
@@ -87,7 +104,8 @@ const firstMiss = ({ when }: AuthorizationRule, origin: RequestOrigin): RuleSubj
     const patterns = when[subject];
     if (patterns === undefined) return false;
     const text = tell[subject](origin);
-    return text === undefined || !patterns.some((pattern) => fitsPattern(pattern, text));
+    const matches = subject === 'principal' || subject === 'key' ? fitsArnPattern : fitsPattern;
+    return text === undefined || !patterns.some((pattern) => matches(pattern, text));
   });
 const fits = (rule: AuthorizationRule, origin: RequestOrigin): boolean => firstMiss(rule, origin) === undefined;
 

@@ -15,6 +15,13 @@ export interface DualControlRule {
   readonly databases: 'allowed' | 'refused';
 }
 
+/**
+ * Who can create an access_guid could otherwise destroy alone what the rule lets no one else destroy
+ * alone: a database that is not named is refused where the rule is about destruction.
+ */
+export const databasesUnder = (actions: readonly GovernedAction[]): DualControlRule['databases'] =>
+  actions.includes('destroy') ? 'refused' : 'allowed';
+
 /** How many may be asked for. */
 export const mostApprovals = 10;
 

@@ -20,13 +20,21 @@ export interface CloudLatency {
   readonly maximum: number;
 }
 
-/** Read access to the cloud itself, where it is configured. */
+/**
+ * An external key store as a tenant has registered it. The cloud answers the service's own identity
+ * for any id of the account, and the tenant has chosen the id: what the cloud says counts only if the
+ * key store there has the path of the tenant's endpoint, which is random and which the tenant knows.
+ */
+export interface RegisteredKeyStore {
+  readonly customKeyStoreId: string;
+  readonly region: string;
+  readonly uriPath: string;
+}
+
+/** Read access to the cloud itself, where it is configured. A key store with another path is like none. */
 export interface CloudReader {
   /** What the cloud reports about a custom key store; undefined when it cannot be asked now. */
-  describe(store: {
-    readonly customKeyStoreId: string;
-    readonly region: string;
-  }): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
+  describe(store: RegisteredKeyStore): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
   /** XksProxyLatency of a custom key store; undefined when there were no calls, or the cloud cannot be asked. */
-  latency(store: { readonly customKeyStoreId: string; readonly region: string }): Promise<CloudLatency | undefined>;
+  latency(store: RegisteredKeyStore): Promise<CloudLatency | undefined>;
 }

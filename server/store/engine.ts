@@ -52,8 +52,8 @@ export interface Engine {
   kindOf(error: unknown): ErrorKind;
   /** The database has undone one transaction for another one's sake: done again, it may succeed. */
   isUndone(error: unknown): boolean;
-  /** What to do about an error of kind `away`, where the database has said why. */
-  readonly whenAway: (error: unknown) => string | undefined;
+  /** What an error of kind `away` means, and what to do, with the words of the database. */
+  readonly whenAway: (error: unknown) => { readonly what: string; readonly hint: string } | undefined;
   /**
    * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Where other
    * processes use the database, answers the newest change, and how often the set of KEKs has changed.

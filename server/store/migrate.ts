@@ -86,6 +86,10 @@ const readApplied = async (db: Kysely<any>, steps: readonly SchemaMigration[]): 
   return applied;
 };
 
+/** The migrations of a database that this version can use or upgrade. Throws `StoreError`. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const requireKnown = (db: Kysely<any>): Promise<readonly string[]> => readApplied(db, migrations);
+
 /** Throws `StoreError` where the database is not of this version's schema. Changes nothing. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
 export const requireNewest = async (db: Kysely<any>): Promise<void> => {

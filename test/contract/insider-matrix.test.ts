@@ -70,7 +70,9 @@ test('roles that do something alone are few, and who gives roles does nothing el
   expect(able('decide')).toEqual(['key-approver']);
   expect(able('restore')).toEqual(['recovery-officer']);
   expect(able('export')).toEqual(['platform-operator']);
-  expect(able('credential')).toEqual(['connection-manager', 'application-owner']);
+  // An access_guid is all that a database has: who creates one uses keys, and destroys them where no rule refuses it.
+  for (const effect of ['credential', 'use-as-database', 'destroy-as-database'] as const)
+    expect(able(effect)).toEqual(['connection-manager', 'application-owner']);
   // Without giving roles, no one reaches more than their own.
   for (const role of roleNames)
     if (gives[role] === undefined)
@@ -80,11 +82,12 @@ test('roles that do something alone are few, and who gives roles does nothing el
 
 const waiting = new Map<string, Attempt>();
 /** What some operations do next to that for which they are there. */
-const also: Readonly<Record<string, Effect>> = {
+const also: Readonly<Record<string, readonly Effect[]>> = {
   // With its first access_guid.
-  'applications.register': 'credential',
+  'applications.register': ['credential', 'use-as-database', 'destroy-as-database'],
+  'applications.rotateAccessGuid': ['use-as-database', 'destroy-as-database'],
   // The last approval carries out the operation.
-  'approvals.approve': 'end-key',
+  'approvals.approve': ['end-key'],
 };
 interface Planned {
   readonly name: string;
@@ -204,9 +207,13 @@ describe.each([false, true])('dual control: %s', (governed) => {
         }
         if (!answer.isExpected) tell('it was not done');
         if (attempt.changes === true && differences.length === 0) tell('nothing changed');
+        const alone = differences.filter(
+          ({ how, fact }) => how === 'gained' && fact.gain.includes('destroy-as-database'),
+        );
+        if (governed && alone.length > 0) tell('a database of their own destroys keys under a rule');
         // The result is the purpose of the operation.
         for (const difference of differences)
-          if (!effectsOf(difference).some((one) => one === effect || also[name] === one))
+          if (!effectsOf(difference).some((one) => one === effect || also[name]?.includes(one) === true))
             tell(`beyond: ${effects[effect]}`);
       }
       expect(problems).toEqual([]);

@@ -137,7 +137,7 @@ const balancers = {
     };
   },
   'a plain TCP balancer': (fleet: TestFleet): Promise<FoundBalancer> =>
-    // It looks at nothing.
+    // It has no checks.
     Promise.resolve({ port: fleet.balancer.port, sees: () => Promise.resolve() }),
 } as const;
 

@@ -76,8 +76,29 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
     if (row.state === 'enabled') add(`application ${row.id} is enabled`, row.tenant_id, ['connect']);
   }
   const guids = `removed_at is null and application_id in (select id from tde_applications where ${own})`;
-  for (const { id, application_id } of await read('access_guids', 'id, application_id', guids))
+  const groups = new Map((await read('tde_groups', 'id, vault_id')).map(({ id, vault_id }) => [id, vault_id]));
+  const applications = await read('tde_applications', 'id, group_id');
+  const vaultOf = new Map(applications.map(({ id, group_id }) => [id, groups.get(group_id)]));
+  const refusing = new Set(
+    vaults.filter(({ dual_control }) => String(dual_control).includes('"databases":"refused"')).map(({ id }) => id),
+  );
+  for (const { id, application_id } of await read('access_guids', 'id, application_id', guids)) {
+    const vault = vaultOf.get(application_id);
     add(`access_guid ${id} of ${application_id} works`, tenants[0], ['credential']);
+    add(
+      `access_guid ${id} uses keys of ${vault}`,
+      tenants[0],
+      ['use-as-database', 'connect'],
+      ['credential', 'connect'],
+    );
+    if (!refusing.has(vault))
+      add(
+        `access_guid ${id} destroys keys of ${vault}`,
+        tenants[0],
+        ['destroy-as-database', 'connect', 'rule'],
+        ['credential', 'connect', 'rule'],
+      );
+  }
   for (const row of await read('endpoints', 'id, tenant_id, key_id, state, settings')) {
     add(`endpoint ${row.id} leads to key ${row.key_id} by ${row.settings}`, row.tenant_id, ['connect']);
     if (row.state === 'enabled') add(`endpoint ${row.id} is enabled`, row.tenant_id, ['connect']);

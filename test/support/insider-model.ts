@@ -27,6 +27,8 @@ export const effects = {
   purge: 'destroys a tenant permanently',
   connect: 'gives an application or an endpoint the use of keys, or takes it away',
   credential: 'creates or removes an access_guid or a credential of an endpoint',
+  'use-as-database': 'uses keys by an access_guid',
+  'destroy-as-database': 'destroys master keys permanently by an access_guid (C_DestroyObject)',
   runbook: 'records the steps of a runbook',
   diagnose: 'runs a diagnosis or a probe',
   give: 'gives or takes roles of tokens, and ends what users may do',
@@ -82,9 +84,12 @@ export const most: Readonly<Record<Role, readonly Effect[]>> = {
     ...seeResources,
     ...['see-platform', 'see-endpoints', 'see-requests', 'see-approvals', 'see-notifications'],
     ...['connect', 'credential', 'runbook', 'diagnose', 'inbox'],
+    // Who can create an access_guid can be the database.
+    ...['use-as-database', 'destroy-as-database'],
   ] as Effect[],
   'application-owner': [
     ...['see-applications', 'see-endpoints', 'see-requests', 'credential', 'runbook', 'diagnose'],
+    ...['use-as-database', 'destroy-as-database'],
   ] as Effect[],
   auditor: all.filter((effect) => /^(see|export)-/.test(effect)),
 };

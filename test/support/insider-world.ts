@@ -15,7 +15,7 @@ export const rule = {
   required: 1,
   approvers: null,
   actions: ['destroy', 'export', 'restore'],
-  databases: 'allowed',
+  databases: 'refused',
 } as const;
 export const settings = { operatorProbes: true, rate: null, clientCertificate: null, rules: [] };
 

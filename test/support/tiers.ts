@@ -26,6 +26,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
     'long tables of the embedded database, whose statements run in the thread that answers requests',
   'test/scenario/first-commands.test.ts': 'an installation, over the embedded database',
   'test/scenario/fuzz.test.ts': noService,
+  'test/scenario/doctor-is-start*.test.ts': 'both stores, each broken in turn',
   'test/scenario/game-day.test.ts': "the embedded database's files",
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'the files of a killed server, checked on a copy',

@@ -147,7 +147,7 @@ export type NewDualControlRule = {
   readonly approvers?: readonly string[] | null | undefined;
   /** destroy: destroying keys, and everything that ends their use permanently. */
   readonly actions: readonly ('destroy' | 'export' | 'restore')[];
-  /** Whether a database may destroy a master key directly. */
+  /** Whether a database may destroy a master key directly. Default: refused in a rule about destroy. */
   readonly databases?: 'allowed' | 'refused' | undefined;
 };
 

@@ -58,6 +58,8 @@ export interface EndpointContext {
   readonly callerAheadMs: number | null;
   /** What the cloud side is configured with, as far as it was told. */
   readonly cloud: CloudSide;
+  /** Why the cloud tells nothing of the key store that is registered; null: it does, or was not asked. */
+  readonly cloudDetail: string | null;
   /** External key stores that are registered for the endpoint. */
   readonly keyStores: readonly ExternalKeyStore[];
   readonly prober: Prober;

@@ -126,13 +126,14 @@ export const createEndpointDiagnosis = (
       const [lastHealth] = await requestsOf({ signed: true, operation: 'health' });
       const keyStores = await store.read.externalKeyStores.listByEndpoint(endpointId);
       const [keyStore] = keyStores;
-      const told = keyStore === undefined ? undefined : await cloud?.describe(keyStore);
+      const uriPath = xksProxyUriPath(endpoint.prefix);
+      const told = keyStore === undefined ? undefined : await cloud?.describe({ ...keyStore, uriPath });
       const publicUrl = new URL(identity.publicUrl());
       const prober = openProber({
         crypto: options.crypto,
         publicUrl,
         node: options.node(),
-        uriPath: xksProxyUriPath(endpoint.prefix),
+        uriPath,
         trust,
         marks: options.marks,
         now: () => clock.now(),
@@ -152,6 +153,7 @@ export const createEndpointDiagnosis = (
         now: () => clock.now(),
         callerAheadMs: request.callerTime === null ? null : request.callerTime - now,
         cloud: { ...told?.configuration, ...request.cloud },
+        cloudDetail: told?.detail ?? null,
         keyStores,
         prober,
       };

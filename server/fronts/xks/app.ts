@@ -71,7 +71,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
   const { core, directory, clock } = options;
   const context: XksContext = { core, directory, product: options.product };
   const sigv4 = createSigV4(core, createSigningKeys(core));
-  const checkClientCertificate = createClientCertificateCheck();
+  const checkClientCertificate = createClientCertificateCheck(clock);
   const rates = createRates(() => performance.now());
   const probes = createOriginRates({ monotonic: () => performance.now() }, probeRate);
   const overdue = createShedder(options.latestMs ?? defaultLatestMs);

@@ -1,10 +1,15 @@
-// Who can act for themselves: users, and tokens without an owner (a user's token acts as the user). Every possible approver or requester
-// be is one of them. In addition to what they may do it tells since when they are there, because a new identity is not an approver of a request that already waits
-// already.
+// Who can act for themselves: users, and tokens without an owner (a user's own token acts as the user).
+// Each possible requester or approver is one of them.
+//
+// Which person an identity is, and since when, follows from the audit log, which is signed and in an
+// order that no clock changes. A token is the person of the user who made it, also through other
+// tokens: that user has seen its value. A token that no user made is a person of its own. A user whose
+// password was set later than a request was made may be another person than before.
 
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Identity } from '../../domain/approval.ts';
+import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories, StoredToken } from '../../ports/store.ts';
@@ -13,30 +18,70 @@ import { byId, each } from '../shared/paging.ts';
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
   readonly grants: readonly Grant[];
-  /** Since when the same person or program has acted by it: after a new password it may be another person. */
-  readonly since: number;
+  /** The user who acts by it; its own id where no user is known. Two of one person count once. */
+  readonly personId: string;
 }
 
-type From = Pick<Repositories, 'tokens' | 'users'>;
+type From = Pick<Repositories, 'tokens' | 'users' | 'audit'>;
+type Unnamed = Omit<ActingIdentity, 'personId'>;
 
-const ofToken = (token: StoredToken, now: number): readonly ActingIdentity[] => {
-  const { id, name, grants, createdAt, ownerId, integrity, kind, revokedAt, expiresAt } = token;
+/** The newest record of this kind about an identity or a request. */
+const newestOf = async (
+  { audit }: Pick<From, 'audit'>,
+  subjectId: string,
+  kind: AuditKind,
+): Promise<AuditEvent | undefined> =>
+  (await audit.list(everyTenant, { subjectId, kind, order: 'newest' }, { limit: 1 }))[0];
+
+/** The person behind the id of a user or a token, also of one that has ended. */
+export const personOf = async (from: Pick<From, 'audit'>, id: string): Promise<string> => {
+  const seen = new Set<string>();
+  for (let token = id; !seen.has(token); ) {
+    seen.add(token);
+    const made = await newestOf(from, token, 'token.created');
+    if (made?.actorKind === 'user') return made.actorId;
+    if (made?.actorKind !== 'administrator') break;
+    token = made.actorId;
+  }
+  return id;
+};
+const named = async (from: From, identity: Unnamed): Promise<ActingIdentity> => ({
+  ...identity,
+  personId: await personOf(from, identity.id),
+});
+
+/** Whether the same person has acted by it since before the request was made, in the order of the log. */
+export const wasThereBefore = async (
+  from: Pick<From, 'audit'>,
+  { id, kind }: Pick<ActingIdentity, 'id' | 'kind'>,
+  requestId: string,
+): Promise<boolean> => {
+  const requested = await newestOf(from, requestId, 'approval.requested');
+  const beginnings = kind === 'user' ? (['user.created', 'password.changed'] as const) : (['token.created'] as const);
+  for (const beginning of beginnings)
+    if (((await newestOf(from, id, beginning))?.sequence ?? 0) > (requested?.sequence ?? -1)) return false;
+  return requested !== undefined;
+};
+
+const ofToken = (token: StoredToken, now: number): readonly Unnamed[] => {
+  const { id, name, grants, ownerId, integrity, kind, revokedAt, expiresAt } = token;
   const live = integrity === 'ok' && kind === 'api' && revokedAt === null && (expiresAt === null || expiresAt > now);
-  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, since: createdAt }] : [];
+  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants }] : [];
 };
-const ofUser = (user: StoredUser): readonly ActingIdentity[] => {
-  const { id, name, grants, createdAt, passwordChangedAt, state, integrity } = user;
-  const since = Math.max(createdAt, passwordChangedAt ?? 0);
-  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
-};
+const ofUser = ({ id, name, grants, state, integrity }: StoredUser): readonly Unnamed[] =>
+  state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants }] : [];
 
 /** Undefined when no identity with this id may act now. */
 export const findIdentity = async (from: From, id: string, now: number): Promise<ActingIdentity | undefined> => {
   const token = await from.tokens.get(everyTenant, id);
-  if (token !== undefined) return ofToken(token, now)[0];
-  const user = await from.users.get(everyTenant, id);
-  return user === undefined ? undefined : ofUser(user)[0];
+  const user = token === undefined ? await from.users.get(everyTenant, id) : undefined;
+  const [found] = token !== undefined ? ofToken(token, now) : user !== undefined ? ofUser(user) : [];
+  return found === undefined ? undefined : named(from, found);
 };
+
+/** How many people some identities are, beside one of them. */
+export const countPeople = (identities: readonly ActingIdentity[], except: string | null): number =>
+  new Set(identities.map(({ personId }) => personId).filter((id) => id !== except)).size;
 
 /** All who have a permission in a tenant: tokens, then users, by id. */
 export const listIdentities = async (
@@ -45,9 +90,11 @@ export const listIdentities = async (
   tenantId: string,
   now: number,
 ): Promise<readonly ActingIdentity[]> => {
-  const found: ActingIdentity[] = [];
+  const found: Unnamed[] = [];
   for await (const token of each((window) => from.tokens.list(everyTenant, window), byId))
     found.push(...ofToken(token, now));
   for await (const user of each((window) => from.users.list(everyTenant, window), byId)) found.push(...ofUser(user));
-  return found.filter(({ grants }) => isAllowed(grants, permission, tenantId, null));
+  const able: ActingIdentity[] = [];
+  for (const each of found) if (isAllowed(each.grants, permission, tenantId, null)) able.push(await named(from, each));
+  return able;
 };

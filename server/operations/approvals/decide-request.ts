@@ -6,7 +6,7 @@ import { type Approval, type GovernedKind, missingApprovals, missingFor } from '
 import { mayApprove } from '../../domain/dual-control.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { findIdentity } from '../access/identities.ts';
+import { findIdentity, personOf, wasThereBefore } from '../access/identities.ts';
 import { type ApprovalRequests, isOver } from './approval-requests.ts';
 import type { GovernedOperation, Parameters } from './governed-operation.ts';
 
@@ -45,7 +45,8 @@ export const createDecide =
       const approval = await end(tx, service, before, 'expired');
       return { approval, refusal: isOver(approval) };
     }
-    if (before.requestedBy.id === actor.id)
+    const person = await personOf(tx, actor.id);
+    if (person === (await personOf(tx, before.requestedBy.id)))
       throw new ServiceError('forbidden', 'you cannot decide your own request', {
         hint: decision === 'reject' ? 'withdraw it instead: dke approval withdraw' : 'another approver must approve it',
       });
@@ -54,12 +55,15 @@ export const createDecide =
         hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
       });
     const identity = await findIdentity(tx, actor.id, now);
-    if (identity === undefined || identity.since >= before.requestedAt)
+    if (identity === undefined || !(await wasThereBefore(tx, identity, before.id)))
       throw new ServiceError('forbidden', 'you became an approver, or got a new password, after the request was made', {
         hint: 'the requester can withdraw it and repeat it',
       });
-    if (before.decisions.some(({ by }) => by.id === actor.id))
-      throw new ServiceError('conflict', 'you have already approved this request: other approvers are required');
+    for (const { by } of before.decisions)
+      if (person === (await personOf(tx, by.id)))
+        throw new ServiceError('conflict', 'you have already approved this request: other approvers are required', {
+          hint: 'a user and the tokens that this user created are one person',
+        });
     const by = { id: actor.id, name: actor.name };
     const decisions = [...before.decisions, { by, decision, at: now, comment }];
     const decided: Approval = { ...before, decisions, missing: missingApprovals({ ...before, decisions }) };

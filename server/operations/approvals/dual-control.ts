@@ -3,22 +3,28 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';
-import { type DualControlRule, isWeaker, mayApprove, mostApprovals } from '../../domain/dual-control.ts';
+import {
+  type DualControlRule,
+  databasesUnder,
+  isWeaker,
+  mayApprove,
+  mostApprovals,
+} from '../../domain/dual-control.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { type ActingIdentity, listIdentities } from '../access/identities.ts';
+import { type ActingIdentity, countPeople, listIdentities, personOf } from '../access/identities.ts';
 import { findVault } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { Approvals, CarriedOut } from './governed-operation.ts';
-import type { DualControlOperations, VaultDualControl } from './interface.ts';
+import type { DualControlOperations, VaultDualControl, WantedRule } from './interface.ts';
 
 /** Rules are written in one way, so that the same rule is the same text. */
-const inOrder = (rule: DualControlRule): DualControlRule => ({
+const inOrder = (rule: WantedRule): DualControlRule => ({
   required: rule.required,
   approvers: rule.approvers === null ? null : [...new Set(rule.approvers)].sort(),
   actions: [...new Set(rule.actions)].sort(),
-  databases: rule.databases,
+  databases: rule.databases ?? databasesUnder(rule.actions),
 });
 
 const plain = (rule: DualControlRule | null) =>
@@ -58,12 +64,14 @@ export const dualControl = (
       throw new ServiceError('conflict', `${unknown} does not have the permission to approve`, {
         hint: 'first give the role key-approver (for a token: dke token create --role key-approver)',
       });
-    const others = able.filter(({ id }) => id !== actorId).length;
+    const others = countPeople(able, actorId === null ? null : await personOf(from, actorId));
     if (others < rule.required)
       throw new ServiceError(
         'conflict',
         `this rule could never be satisfied: it requires ${rule.required} approvals, and there are ${others} eligible approvers other than the requester`,
-        { hint: 'first give the role key-approver to more users, or require fewer approvals' },
+        {
+          hint: 'first give the role key-approver to more users, or require fewer approvals; a user and the tokens that this user created are one person',
+        },
       );
   };
 
@@ -107,23 +115,15 @@ export const dualControl = (
     carryOut: (tx, actor, { vaultId, rule }) => change(tx, actor, vaultId, rule),
   });
 
-  const parametersOf = (vaultId: string, rule: DualControlRule | null) => ({
-    vaultId,
-    rule: rule === null ? null : inOrder(rule),
-  });
   /** The requester is told at once, also in a dry run, what would fail when it is carried out. */
-  const checkFor = async (actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<void> => {
+  const parametersFor = async (actor: TenantActor, vaultId: string, wanted: WantedRule | null) => {
+    const rule = wanted === null ? null : inOrder(wanted);
     if (rule !== null) await check(store.read, actor.id, await findVault(store.read, actor.tenantId, vaultId), rule);
+    return { vaultId, rule };
   };
   return {
     get: async ({ tenantId }, vaultId) => view(store.read, await findVault(store.read, tenantId, vaultId)),
-    change: async (actor, vaultId, rule) => {
-      await checkFor(actor, vaultId, rule);
-      return governed.run(actor, parametersOf(vaultId, rule));
-    },
-    planChange: async (actor, vaultId, rule) => {
-      await checkFor(actor, vaultId, rule);
-      return governed.plan(actor, parametersOf(vaultId, rule));
-    },
+    change: async (actor, vaultId, rule) => governed.run(actor, await parametersFor(actor, vaultId, rule)),
+    planChange: async (actor, vaultId, rule) => governed.plan(actor, await parametersFor(actor, vaultId, rule)),
   };
 };

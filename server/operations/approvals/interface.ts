@@ -42,9 +42,14 @@ export interface VaultDualControl {
   readonly approvers: readonly Identity[];
 }
 
+/** Without `databases`: what is usual under a rule about these actions. */
+export type WantedRule = Omit<DualControlRule, 'databases'> & {
+  readonly databases?: DualControlRule['databases'] | undefined;
+};
+
 export interface DualControlOperations {
   get(actor: TenantActor, vaultId: string): Promise<VaultDualControl>;
   /** Null takes the rule away. A weaker rule needs the agreement that the present one asks for: `ApprovalNeeded`. */
-  change(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<VaultDualControl>;
-  planChange(actor: TenantActor, vaultId: string, rule: DualControlRule | null): Promise<DryRun>;
+  change(actor: TenantActor, vaultId: string, rule: WantedRule | null): Promise<VaultDualControl>;
+  planChange(actor: TenantActor, vaultId: string, rule: WantedRule | null): Promise<DryRun>;
 }

@@ -8,7 +8,7 @@ import { type Approval, type GovernedKind, missingApprovals, missingFor } from '
 import { mayApprove } from '../../domain/dual-control.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { listIdentities } from '../access/identities.ts';
+import { listIdentities, personOf } from '../access/identities.ts';
 import type { ApprovalRequests } from './approval-requests.ts';
 import {
   type CarriedOut,
@@ -60,7 +60,9 @@ export const createSubmit =
       }
     }
     // The eligible approvers are fixed now: a role that is given later does not count for this request.
-    const able = (await listIdentities(tx, 'approvals:decide', plan.tenantId, now)).filter(({ id }) => id !== actor.id);
+    const person = await personOf(tx, actor.id);
+    const all = await listIdentities(tx, 'approvals:decide', plan.tenantId, now);
+    const able = all.filter(({ personId }) => personId !== person);
     const asked = {
       id: newId(now),
       tenantId: plan.tenantId,

@@ -52,6 +52,15 @@ export const withDefaults = (
 });
 
 /** What the request log names is one rule. Throws 'validation'. */
+/** An incomplete ARN would be compared with the whole text, and its `*` would cross the fields. */
+const checkArnPatterns = (rules: EndpointSettings['rules']): void => {
+  for (const { name, when } of rules)
+    for (const pattern of [...(when.principal ?? []), ...(when.key ?? [])])
+      if (pattern.startsWith('arn:') && pattern.split(':').length < 6)
+        throw new ServiceError('validation', `the rule ${name} has an incomplete ARN: ${pattern}`, {
+          hint: 'write all six fields, for example arn:aws:iam::111122223333:role/*',
+        });
+};
 export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
   const names = rules.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -61,6 +70,7 @@ export const checkRuleNames = (rules: EndpointSettings['rules']): void => {
 /** Throws 'validation', or 'conflict' where the listener does not ask for client certificates. */
 export const checkEndpointSettings = (settings: EndpointSettings, identity: ServiceIdentity): void => {
   checkRuleNames(settings.rules);
+  checkArnPatterns(settings.rules);
   if (settings.clientCertificate === null) return;
   readAuthorities(settings.clientCertificate.authorities);
   if (!identity.asksClientCertificates)

@@ -4,6 +4,7 @@
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';
+import { xksProxyUriPath } from '../../domain/endpoint.ts';
 import { type Connection, type ExternalKeyStore, neverLooked } from '../../domain/external-key-store.ts';
 import type { TenantScope } from '../../domain/tenant.ts';
 import type { Fleet } from '../../ports/fleet.ts';
@@ -30,7 +31,11 @@ export const lookAtKeyStore =
   async (known: ExternalKeyStore): Promise<ExternalKeyStore> => {
     if (known.integrity !== 'ok')
       throw new ServiceError('key-tampered', 'the stored external key store was changed from outside');
-    const told = await cloud?.describe(known);
+    const endpoint = await store.read.endpoints.get(known.tenantId, known.endpointId);
+    const told =
+      endpoint === undefined
+        ? undefined
+        : await cloud?.describe({ ...known, uriPath: xksProxyUriPath(endpoint.prefix) });
     const report = told ?? (await keyStoreProbe.probe(known.endpointId));
     return store.write(async (tx) => {
       const before = await find(tx, known.tenantId, known.id);

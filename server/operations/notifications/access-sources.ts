@@ -8,7 +8,7 @@ import { type Condition, dayMs, notificationKinds } from '../../domain/notificat
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
-import { listIdentities } from '../access/identities.ts';
+import { countPeople, listIdentities } from '../access/identities.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { createdDays, pageSize } from './recent-records.ts';
 import type { NotificationSource } from './watch.ts';
@@ -69,7 +69,10 @@ export const accessSources = ({
       if (rule === null || state === 'deleted') continue;
       const able = ableIn.get(tenantId) ?? (await listIdentities(read, 'approvals:decide', tenantId, clock.now()));
       ableIn.set(tenantId, able);
-      const approvers = able.filter((each) => mayApprove(rule, each.id)).length;
+      const approvers = countPeople(
+        able.filter((each) => mayApprove(rule, each.id)),
+        null,
+      );
       if (approvers < rule.required)
         found.push({
           kind: 'dual-control.unsatisfiable',

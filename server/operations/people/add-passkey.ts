@@ -11,6 +11,7 @@ import { type Factors, newFactor } from './factors.ts';
 import type { PasskeyOperations } from './interface.ts';
 import { type PasskeyChallenges, readAnswer } from './passkey-challenges.ts';
 import { findSelf } from './profile.ts';
+import { requireRecent } from './recent-sign-in.ts';
 import type { Sessions } from './sessions.ts';
 
 export type PasskeyPorts = Pick<Ports, 'store' | 'ring' | 'clock'> & {
@@ -50,7 +51,7 @@ export const createAddPasskey = (
       requirePasskeys(passkeys);
       const user = await findSelf(store.read, caller);
       refuseOwnSecret(provider, user);
-      await factors.requireRecent(caller);
+      await requireRecent(ports, caller);
       const known = await passkeysOf(ports, factors, user.id);
       return keep('passkey-registration', user.id, await passkeys.askForNew(user, known.map(credentialOf)));
     },
@@ -59,7 +60,7 @@ export const createAddPasskey = (
       checkName(name);
       const user = await findSelf(store.read, caller);
       refuseOwnSecret(provider, user);
-      await factors.requireRecent(caller);
+      await requireRecent(ports, caller);
       const read = readAnswer(answer);
       const asked = read !== undefined && (await take('passkey-registration', user.id, read.challenge));
       const made = asked ? await passkeys.verifyNew(answer, read.challenge) : null;

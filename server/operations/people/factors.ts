@@ -4,16 +4,15 @@
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { changesAnything } from '../../domain/sign-in.ts';
-import { everyTenant } from '../../domain/tenant.ts';
 import { hasSecondFactor, type UserView } from '../../domain/user.ts';
-import type { StoredFactor, StoredSession, StoredUser } from '../../ports/people.ts';
+import type { StoredFactor, StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { ClaimedRoles } from './claimed-roles.ts';
-import { sessionEnded } from './find-session.ts';
 import type { FactorOperations, SessionCaller, SignInOrigin } from './interface.ts';
 import { findSelf } from './profile.ts';
+import { requireRecent } from './recent-sign-in.ts';
 import type { Sessions } from './sessions.ts';
 import { holderOf } from './start-session.ts';
 import { removeFactor } from './user-records.ts';
@@ -22,8 +21,6 @@ import { viewUser } from './views.ts';
 export type FactorPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people'>;
 
 const mostFactors = 10;
-/** To change what you sign in with, you must have signed in recently. */
-const recentMs = 15 * 60_000;
 
 export const newFactor = (
   now: number,
@@ -41,33 +38,18 @@ export const newFactor = (
 });
 
 export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRoles: ClaimedRoles) => {
-  const { store, clock, people } = ports;
+  const { store, people } = ports;
 
   const usable = (factors: readonly StoredFactor[]): readonly StoredFactor[] =>
     factors.filter(({ integrity }) => integrity === 'ok');
 
-  const sessionOf = async ({ sessionId }: SessionCaller): Promise<StoredSession> => {
-    const session = await store.read.sessions.get(everyTenant, sessionId);
-    if (session === undefined) throw sessionEnded();
-    return session;
-  };
-
-  /** 'forbidden' for a session that is older: another person may be using it. */
-  const requireRecent = async (caller: SessionCaller): Promise<StoredSession> => {
-    const session = await sessionOf(caller);
-    if (clock.now() - session.createdAt > recentMs)
-      throw new ServiceError('forbidden', 'this requires a sign-in within the last 15 minutes', {
-        hint: 'sign out, sign in again, and repeat it',
-      });
-    return session;
-  };
-
-  /** The session continues under a new value, now that two factors were shown. */
+  /** The session continues under a new value, now that two factors were shown. It ends when it would have ended. */
   const prove = async (tx: Repositories, user: StoredUser, from: SignInOrigin, caller: SessionCaller) => {
     const session = await sessions.requireLive(tx, caller.sessionId);
     await claimedRoles.give(tx, session, from);
     await tx.sessions.remove(session.id);
-    return sessions.insert(tx, holderOf(user), { method: session.method, proved: 2 }, from, caller.actor);
+    const how = { method: session.method, proved: 2 } as const;
+    return sessions.insert(tx, holderOf(user), how, from, caller.actor, session);
   };
 
   const record = (
@@ -93,7 +75,7 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
 
   const operations: Pick<FactorOperations, 'remove'> = {
     remove: async (caller, id): Promise<UserView> => {
-      await requireRecent(caller);
+      await requireRecent(ports, caller);
       const view = await store.write(async (tx) => {
         const user = await findSelf(tx, caller);
         const factors = await tx.factors.list(user.id);
@@ -116,6 +98,6 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
     },
   };
 
-  return { operations, requireRecent, requireRoom, prove, record, sessionOf, usable };
+  return { operations, requireRoom, prove, record, usable };
 };
 export type Factors = ReturnType<typeof createFactors>;

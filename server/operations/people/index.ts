@@ -38,7 +38,7 @@ export const createPeople = (
   const signIn = createSignIn(ports, sessions);
   const factors = createFactors(ports, sessions, claimedRoles);
   const oneTimePasswords = createOneTimePasswords(ports, sessions, factors);
-  const recoveryCodes = createRecoveryCodes(ports, sessions, factors);
+  const recoveryCodes = createRecoveryCodes(ports, sessions);
   const giveSecondFactor = createSecondFactor(ports, {
     ...{ sessions, signIn, lockout, factors, oneTimePasswords, recoveryCodes },
   });

@@ -18,6 +18,7 @@ import { checkName } from '../shared/names.ts';
 import { type FactorPorts, type Factors, newFactor } from './factors.ts';
 import type { FactorOperations } from './interface.ts';
 import { findSelf } from './profile.ts';
+import { requireRecent } from './recent-sign-in.ts';
 import type { Sessions } from './sessions.ts';
 import { removeFactor } from './user-records.ts';
 
@@ -65,7 +66,7 @@ export const createOneTimePasswords = (
     begin: async (caller, name) => {
       checkName(name);
       const user = await findSelf(store.read, caller);
-      await factors.requireRecent(caller);
+      await requireRecent({ store, clock }, caller);
       const secret = Buffer.alloc(totpSecretBytes);
       core.random(secret);
       const text = Buffer.from(encodeBase32(secret));
@@ -91,7 +92,7 @@ export const createOneTimePasswords = (
 
     confirm: async (caller, id, code, from) => {
       const user = await findSelf(store.read, caller);
-      await factors.requireRecent(caller);
+      await requireRecent({ store, clock }, caller);
       const factor = await store.read.factors.get(id);
       if (factor === undefined || factor.userId !== user.id || factor.kind !== 'totp' || factor.confirmedAt !== null)
         throw new ServiceError('not-found', 'no one-time password with this id is waiting for confirmation');

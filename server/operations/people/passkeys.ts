@@ -92,7 +92,6 @@ export const createPasskeyOperations = (
 
   const giveSecond = async (caller: SessionCaller, answer: object, from: SignInOrigin): Promise<StartedSession> => {
     const user = await findSelf(store.read, caller);
-    await factors.sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);
     const read = readAnswer(answer);
     const asked = read !== undefined && (await take('passkey-second-factor', user.id, read.challenge));

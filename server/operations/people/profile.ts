@@ -14,17 +14,27 @@ import { completeGrants } from '../access/grants.ts';
 import { createToken } from '../access/manage-tokens.ts';
 import { refuseLongToken, refuseOwnSecret } from '../access/provided.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { sessionEnded } from './find-session.ts';
 import type { ProfileOperations, SessionCaller } from './interface.ts';
 import type { Lockout } from './lockout.ts';
 import { checkPassword } from './passwords.ts';
+import { requireRecent } from './recent-sign-in.ts';
 import type { Sessions } from './sessions.ts';
 import type { SignIn } from './sign-in.ts';
 import { holderOf } from './start-session.ts';
 import { viewUser } from './views.ts';
 
-/** The user behind a session; 'not-found' for a session of a token, which has no user. */
-export const findSelf = async (from: Pick<Repositories, 'users'>, { actor }: SessionCaller): Promise<StoredUser> => {
-  const user = actor.kind === 'user' ? await from.users.get(everyTenant, actor.id) : undefined;
+/**
+ * The user who signed in to a session. 'not-found' for a session of a token, also of a user's own one:
+ * a program that has the token must not become the user.
+ */
+export const findSelf = async (
+  from: Pick<Repositories, 'users' | 'sessions'>,
+  { actor, sessionId }: SessionCaller,
+): Promise<StoredUser> => {
+  const session = await from.sessions.get(everyTenant, sessionId);
+  if (session === undefined && actor.kind === 'user') throw sessionEnded();
+  const user = session?.holder.kind === 'user' ? await from.users.get(everyTenant, session.holder.id) : undefined;
   if (user === undefined)
     throw new ServiceError('not-found', 'a token has no profile', { hint: 'sign in as a user, not with a token' });
   return user;
@@ -48,7 +58,9 @@ export const createProfile = (
       try {
         const user = await findSelf(store.read, caller);
         refuseOwnSecret(ports.provider, user);
-        if (user.password !== null) {
+        // The current password is a proof, too.
+        if (user.password === null) await requireRecent(ports, caller);
+        else {
           if (current === undefined)
             throw new ServiceError('validation', 'the current password is missing', { hint: 'send it as "current"' });
           const attempt = await lockout.begin(foldUserName(user.name), from.peer);
@@ -83,8 +95,7 @@ export const createProfile = (
             by: 'user',
             sessionsEnded: Math.max(0, ended - 1),
           });
-          const how = { method: session.method, proved: session.proved };
-          return sessions.insert(tx, holderOf(user), how, from, caller.actor);
+          return sessions.insert(tx, holderOf(user), session, from, caller.actor, session);
         });
         sessions.forget();
         return await sessions.open(made, from);

@@ -5,18 +5,15 @@ import { ServiceError } from '../../base/errors.ts';
 import { encodeBase32, plainRecoveryCode } from '../../domain/one-time-password.ts';
 import { hasSecondFactor } from '../../domain/user.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { type FactorPorts, type Factors, newFactor } from './factors.ts';
+import { type FactorPorts, newFactor } from './factors.ts';
 import type { FactorOperations } from './interface.ts';
 import { findSelf } from './profile.ts';
+import { requireRecent } from './recent-sign-in.ts';
 import type { Sessions } from './sessions.ts';
 
 const recoveryCodes = 10;
 
-export const createRecoveryCodes = (
-  { store, core, ring, clock }: FactorPorts,
-  sessions: Sessions,
-  { requireRecent }: Pick<Factors, 'requireRecent'>,
-) => {
+export const createRecoveryCodes = ({ store, core, ring, clock }: FactorPorts, sessions: Sessions) => {
   /** As a row has it now, and as earlier versions wrote it. */
   const recoveryHashes = (userId: string, code: Uint8Array): readonly [string, ...string[]] => {
     const plain = plainRecoveryCode(code);
@@ -32,7 +29,7 @@ export const createRecoveryCodes = (
   const operations: Pick<FactorOperations, 'makeRecoveryCodes'> = {
     makeRecoveryCodes: async (caller) => {
       const user = await findSelf(store.read, caller);
-      await requireRecent(caller);
+      await requireRecent({ store, clock }, caller);
       const codes = Array.from({ length: recoveryCodes }, () => {
         const bytes = Buffer.alloc(10);
         core.random(bytes);

@@ -22,7 +22,7 @@ export const createSecondFactor =
       sessions,
       signIn,
       lockout,
-      factors: { sessionOf, usable, prove },
+      factors: { usable, prove },
       oneTimePasswords: { matchStep, useStep },
       recoveryCodes: { recoveryHashes },
     }: {
@@ -40,7 +40,6 @@ export const createSecondFactor =
     from: SignInOrigin,
   ): Promise<StartedSession> => {
     const user = await findSelf(store.read, caller);
-    await sessionOf(caller);
     const attempt = await lockout.begin(foldUserName(user.name), from.peer);
     const factors = usable(await store.read.factors.list(user.id));
     const method = 'code' in given ? 'totp' : 'recovery-code';

@@ -25,9 +25,11 @@ export const createStartSession =
   async (
     tx: Repositories,
     holder: StoredSession['holder'] & { readonly name: string; readonly tenantId: string | null },
-    how: { readonly method: SignInMethod; readonly proved: 1 | 2 },
+    { method, proved }: { readonly method: SignInMethod; readonly proved: 1 | 2 },
     from: SignInOrigin,
     actor: Actor,
+    /** The session that continues: no new value makes it last longer, or its sign-in more recent. */
+    continued?: Pick<StoredSession, 'createdAt' | 'expiresAt'>,
   ): Promise<{ readonly value: string; readonly hash: string }> => {
     const bytes = Buffer.alloc(32);
     core.random(bytes);
@@ -48,17 +50,19 @@ export const createStartSession =
       tenantId: holder.tenantId,
       hash,
       holder: { kind: holder.kind, id: holder.id },
-      ...how,
-      createdAt: now,
+      method,
+      proved,
+      createdAt: continued?.createdAt ?? now,
       usedAt: now,
-      expiresAt: now + people.sessionMs,
+      expiresAt: continued?.expiresAt ?? now + people.sessionMs,
       peer: from.peer,
       agent: from.agent?.slice(0, 255) ?? null,
       integrity: 'ok',
     });
     await recordEvent(tx, 'session.started', actor, about('session', { id, tenantId: holder.tenantId }), {
       name: holder.name,
-      ...how,
+      method,
+      proved,
     });
     return { value, hash };
   };

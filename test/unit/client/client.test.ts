@@ -95,6 +95,12 @@ describe('what is sent and answered', () => {
     expect(service.requests).toEqual([]);
   });
 
+  test.each(['..', '.', ''])('an id that would change the address is sent nowhere: %o', async (id) => {
+    service.script({ body: {} });
+    await expect(open().calls.call(operations.keys.get, { path: { id } })).rejects.toThrow('is no id');
+    expect(service.requests).toEqual([]);
+  });
+
   test('all headers of an answer or of a refusal are there, and made for those who ask', async () => {
     let made = 0;
     const Own = Headers;

@@ -1,14 +1,14 @@
 // Dual control: an operation under a vault's rule needs the required approvals; every other attempt leaves
 // everything as it was. Real tokens act, over the real store.
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
-import { isWeaker } from '../../../server/domain/dual-control.ts';
+import { databasesUnder, isWeaker } from '../../../server/domain/dual-control.ts';
 import { administrator, auditKindsOf, instance, masterKey, registerCaller } from '../../support/open-service.ts';
-import { everything, makeUser, waits } from '../../support/people.ts';
+import { bytesOf, everything, goodPassword, makeUser, originOf, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
@@ -20,8 +20,8 @@ const person = (name: string): TenantActor => {
   if (actor === undefined) throw new Error(`${name} is not an actor`);
   return actor;
 };
-const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
-  const { record, token } = await opened.operations.tokens.create(administrator, 'the service', {
+const enrolBy = async (by: TenantActor, name: string, ...roles: readonly Role[]): Promise<TenantActor> => {
+  const { record, token } = await opened.operations.tokens.create(by, 'the service', {
     name,
     grants: roles.map((role) => ({ role, scope: null, tenantId: administrator.tenantId })),
   });
@@ -31,6 +31,7 @@ const enrol = async (name: string, ...roles: readonly Role[]): Promise<TenantAct
   tokenIds[name] = record.id;
   return actor;
 };
+const enrol = (name: string, ...roles: readonly Role[]) => enrolBy(administrator, name, ...roles);
 
 const code = (wanted: string) => expect.objectContaining({ name: ServiceError.name, code: wanted });
 const twoOf = (more: Partial<DualControlRule> = {}): DualControlRule => ({
@@ -144,6 +145,50 @@ describe('destroying a master key under a rule of two', () => {
     expect(await approve('anna', late)).toMatchObject({ state: 'completed' });
   });
 
+  test('a user and the tokens that this user made, also through other tokens, are one person', async () => {
+    const { user } = await makeUser(opened.operations, 'twice', 'key-approver');
+    const actor: TenantActor = inTenant(
+      { kind: 'user', id: user.id, name: 'twice', requestId: 'request of twice', peer: null },
+      administrator.tenantId,
+    );
+    const byUser = await enrolBy(actor, 'made by twice', 'key-approver', 'key-destroyer');
+    const byToken = await enrolBy(byUser, 'made by that token', 'key-approver');
+    const db = await database();
+    const own = await waits(db.destroy('made by twice'));
+    expect(own.rules[0]?.approvers).not.toContain(user.id);
+    for (const each of [actor, byToken])
+      await expect(opened.operations.approvals.approve(each, own.id, null)).rejects.toEqual(code('forbidden'));
+    await opened.operations.approvals.withdraw(byUser, own.id);
+    const request = await waits(db.destroy('destroyer'));
+    await opened.operations.approvals.approve(actor, request.id, null);
+    for (const each of [byUser, byToken])
+      await expect(opened.operations.approvals.approve(each, request.id, null)).rejects.toEqual(code('conflict'));
+    expect(await db.state()).toBe('active');
+    const named = twoOf({ approvers: [user.id, byUser.id, byToken.id], actions: ['destroy'] });
+    const { id: vaultId } = await opened.operations.vaults.create(administrator, { name: 'of one person' });
+    await expect(opened.operations.dualControl.change(person('security'), vaultId, named)).rejects.toEqual(
+      code('conflict'),
+    );
+  });
+
+  test('a password that was set after the request does not count, whatever the clock says', async () => {
+    const { user, session } = await makeUser(opened.operations, 'reset', 'key-approver');
+    const actor = inTenant(session.actor, administrator.tenantId);
+    const db = await database();
+    const request = await waits(db.destroy('destroyer'));
+    const { invitation } = await opened.operations.users.resetPassword(administrator, everything, user.id);
+    const real = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => real - 3_600_000);
+    try {
+      await opened.operations.signIn.redeem(invitation.token, bytesOf(goodPassword), originOf());
+    } finally {
+      clock.mockRestore();
+    }
+    const changed = await opened.operations.users.get(administrator, user.id);
+    expect(changed.passwordChangedAt).toBeLessThan(request.requestedAt);
+    await expect(opened.operations.approvals.approve(actor, request.id, null)).rejects.toEqual(code('forbidden'));
+  });
+
   test('an agreement counts only while who gave it may still give it', async () => {
     await enrol('leaver', 'key-approver');
     const db = await database();
@@ -227,6 +272,20 @@ describe('what a database may do', () => {
 });
 
 describe('ways around', () => {
+  test('who creates an access_guid does not destroy alone what a rule about destruction governs', async () => {
+    expect(databasesUnder(['destroy', 'export'])).toBe('refused');
+    expect(databasesUnder(['export', 'restore'])).toBe('allowed');
+    await enrol('connects', 'connection-manager');
+    const db = await database(twoOf({ databases: databasesUnder(['destroy']) }));
+    const { operations } = opened;
+    const made = await operations.applications.rotateAccessGuid(person('connects'), db.applicationId);
+    const { appId } = db.caller;
+    const given = { accessGuid: made.accessGuid, appId, instance, requestId: 'call-1', peer: null };
+    const caller = await operations.tde.authenticate(given);
+    await expect(operations.tde.destroyObject(caller, db.handle)).rejects.toEqual(code('forbidden'));
+    expect(await db.state()).toBe('active');
+  });
+
   test('moving the application to a group without the rule needs the same agreement', async () => {
     const db = await database();
     const other = await opened.operations.tdeGroups.create(administrator, { name: 'unruled' });

@@ -5,6 +5,7 @@ import {
   type AuthorizationRule,
   decideByRules,
   denyingRule,
+  fitsArnPattern,
   fitsPattern,
   type RequestOrigin,
 } from '../../../server/domain/authorization-rule.ts';
@@ -39,6 +40,28 @@ describe('a pattern', () => {
     ['.*', 'abc', false],
   ])('%s and %s: %s', (pattern, text, fits) => {
     expect(fitsPattern(pattern, text)).toBe(fits);
+  });
+
+  test.each([
+    ['arn:aws:iam::*:role/admin', 'arn:aws:iam::1:role/admin', true],
+    // A path of a role may have colons.
+    ['arn:aws:iam::*:role/admin', 'arn:aws:iam::666:role/x:role/admin', false],
+    ['arn:*:role/admin', 'arn:aws:iam::1:role/admin', true],
+    ['arn:aws:iam::1:role/a:*', 'arn:aws:iam::1:role/a:b/c', true],
+    ['arn:aws:kms:*:1:key/2', 'arn:aws:kms:eu:1:key/2', true],
+    ['arn:aws:kms:*:1:key/2', 'arn:aws:kms:eu:3:key:1:key/2', false],
+    ['*', 'arn:aws:iam::1:role/admin', true],
+    ['arn:aws:iam::1:*', 'no arn', false],
+  ])('of an ARN stays within its fields: %s and %s: %s', (pattern, text, fits) => {
+    expect(fitsArnPattern(pattern, text)).toBe(fits);
+    for (const subject of ['principal', 'key'] as const) {
+      const decided = denyingRule([rule('allow', { [subject]: [pattern] }), rule('deny', {})], {
+        ...origin,
+        awsPrincipalArn: text,
+        kmsKeyArn: text,
+      });
+      expect(decided === undefined).toBe(fits);
+    }
   });
 
   test('agrees with a regular expression of the same meaning', () => {

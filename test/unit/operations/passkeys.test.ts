@@ -1,5 +1,5 @@
 // Passkeys, with an authenticator in software: created by a signed-in user, then used as a sign-in and as a second factor.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';
 import { administrator } from '../../support/open-service.ts';
@@ -36,6 +36,23 @@ describe('a passkey', () => {
     const question = (await passkeys.beginSecond(caller)) as Question;
     const complete = await signIn.secondFactor(caller, { passkey: authenticator.answer(question) }, originOf());
     expect(complete.missing).toBeNull();
+  });
+  test('of a user without a password sets a first one within fifteen minutes of the sign-in only', async () => {
+    const { user, session } = await makeUser(opened.operations, 'beth', 'auditor');
+    const [authenticator] = await add(session);
+    const { profile, users, passkeys } = opened.operations;
+    await users.resetPassword(administrator, everything, user.id);
+    const caller = await passkeys.finish(authenticator.answer(await ask()), originOf());
+    const first = () => profile.changePassword(caller, undefined, bytesOf(`${goodPassword} again`), originOf());
+    const now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now + 16 * 60_000);
+    try {
+      expect(await errorOf(first())).toBe('forbidden');
+    } finally {
+      clock.mockRestore();
+    }
+    const changed = await first();
+    expect(changed.expiresAt).toBe(caller.expiresAt);
   });
   test('answers a question once, of this service alone, and with its user verified', async () => {
     const { session } = await makeUser(opened.operations, 'carla', 'key-manager');

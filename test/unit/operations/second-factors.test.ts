@@ -174,3 +174,79 @@ describe("a token of one's own", () => {
     expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
   });
 });
+
+describe('what a user signs in with is changed by the user who signed in, lately', () => {
+  const minute = 60_000;
+  /** Later by the clock, for the length of some work. */
+  const later = async <T>(minutes: number, work: () => Promise<T>): Promise<T> => {
+    const now = Date.now();
+    vi.setSystemTime(now + minutes * minute);
+    try {
+      return await work();
+    } finally {
+      vi.setSystemTime(now);
+    }
+  };
+  const changes = (session: StartedSession): Readonly<Record<string, () => Promise<unknown>>> => {
+    const { factors, passkeys } = opened.operations;
+    return {
+      begin: () => factors.begin(session, 'another'),
+      confirm: () => factors.confirm(session, 'none', bytesOf('000000'), originOf()),
+      remove: () => factors.remove(session, 'none'),
+      'recovery codes': () => factors.makeRecoveryCodes(session),
+      'begin a passkey': () => passkeys.beginNew(session),
+      'add a passkey': () => passkeys.finishNew(session, 'key', {}, originOf()),
+    };
+  };
+
+  test('a sign-in of more than fifteen minutes ago changes no factor', async () => {
+    const { session } = await makeUser(opened.operations, 'late', 'auditor');
+    for (const [name, change] of Object.entries(changes(session))) {
+      expect([name, await later(15.1, () => errorOf(change()))]).toEqual([name, 'forbidden']);
+      expect([name, await later(14.9, () => change().then(String, ({ code }) => code))]).not.toEqual([
+        name,
+        'forbidden',
+      ]);
+    }
+  });
+  test('a second factor and a new password continue the session: neither its end nor its sign-in moves', async () => {
+    const { user, session } = await makeUser(opened.operations, 'steady', 'auditor');
+    const { session: enrolled, secret } = await later(10, () => enrol(session));
+    expect(enrolled.expiresAt).toBe(session.expiresAt);
+    expect(await later(16, () => errorOf(opened.operations.factors.begin(enrolled, 'more')))).toBe('forbidden');
+    const began = await signIn(user.name);
+    const complete = await later(12, () => give(began, codeOf(secret, 0)));
+    expect(complete.expiresAt).toBe(began.expiresAt);
+    const changed = await later(20, () =>
+      opened.operations.profile.changePassword(
+        complete,
+        bytesOf(goodPassword),
+        bytesOf(`${goodPassword}!`),
+        originOf(),
+      ),
+    );
+    expect(changed.expiresAt).toBe(began.expiresAt);
+    expect(await later(21, () => errorOf(opened.operations.factors.begin(changed, 'more')))).toBe('forbidden');
+  });
+  test('a session that began with a token of the user changes neither factors nor profile', async () => {
+    const { user, session } = await makeUser(opened.operations, 'tokened', 'auditor');
+    const { session: enrolled, id } = await enrol(session);
+    const { profile, factors, sessions } = opened.operations;
+    const given = { name: 'a program', expiresAt: Date.now() + minute, grants: undefined };
+    const { token } = await profile.createToken(enrolled, given);
+    const program = await sessions.startByToken(token, originOf());
+    expect(program.actor.id).toBe(user.id);
+    const next = bytesOf(`${goodPassword} of a program`);
+    const all = {
+      ...changes(program),
+      'remove a factor': () => factors.remove(program, id),
+      'see the profile': () => profile.get(program),
+      'change the password': () => profile.changePassword(program, bytesOf(goodPassword), next, originOf()),
+      'make another token': () => profile.createToken(program, given),
+      'end a session': () => profile.endSession(program, enrolled.sessionId),
+    };
+    for (const [name, change] of Object.entries(all))
+      expect([name, await errorOf(change())]).toEqual([name, 'not-found']);
+    expect(await profile.get(enrolled)).toMatchObject({ factors: [{ id }] });
+  });
+});

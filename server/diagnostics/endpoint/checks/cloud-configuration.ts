@@ -9,9 +9,15 @@ export const cloudConfiguration: EndpointCheck = {
   layer: 'connection',
   title: 'the cloud is configured with this endpoint',
   needs: [],
-  run: ({ cloud, endpoint, publicUrl }) => {
+  run: ({ cloud, cloudDetail, endpoint, publicUrl }) => {
     const path = xksProxyUriPath(endpoint.prefix);
     const { uriEndpoint, uriPath, accessKeyId, externalKeyId } = cloud;
+    if (cloudDetail !== null && uriPath === undefined)
+      return foretold(
+        'XksProxyInvalidConfigurationException',
+        cloudDetail,
+        `compare the id and the region of the external key store, and set its XksProxyUriPath to ${path}`,
+      );
     if (uriEndpoint !== undefined && new URL(uriEndpoint).origin !== publicUrl.origin)
       return foretold(
         'XksProxyInvalidConfigurationException',

@@ -1,6 +1,7 @@
 // Activity: the latency that the cloud itself measured (XksProxyLatency), where it can be asked.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
+import { xksProxyUriPath } from '../../../domain/endpoint.ts';
 import type { CloudReader } from '../../../ports/key-store-connection.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
@@ -12,11 +13,11 @@ export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => (
   layer: 'activity',
   title: 'answers reach the cloud in time (measured by the cloud)',
   needs: [],
-  run: async ({ keyStores }) => {
+  run: async ({ keyStores, endpoint }) => {
     const [keyStore] = keyStores;
     if (cloud === undefined || keyStore === undefined)
       return notAsked('aws.read is off in dke.toml, or no external key store is registered');
-    const latency = await cloud.latency(keyStore);
+    const latency = await cloud.latency({ ...keyStore, uriPath: xksProxyUriPath(endpoint.prefix) });
     if (latency === undefined) return notAsked('the cloud has no measurements of the last 15 minutes');
     const evidence = `XksProxyLatency: ${latency.average.toFixed(0)} ms on average, ${latency.maximum.toFixed(0)} ms at most`;
     const fix =

@@ -36,7 +36,9 @@ const newRule = z
   .strictObject({
     ...ruleShape,
     approvers: ruleShape.approvers.default(null),
-    databases: ruleShape.databases.default('allowed'),
+    databases: ruleShape.databases.optional().openapi({
+      description: 'Whether a database may destroy a master key directly. Default: refused in a rule about destroy.',
+    }),
   })
   .openapi('NewDualControlRule');
 

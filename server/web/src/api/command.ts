@@ -197,7 +197,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'PUT /api/vaults/*/dual-control': ([id], body) => [
     ...['vault', 'dual-control', 'set', id, '--approvals', place(body.required, 'count')],
     ...(Array.isArray(body.actions) ? ['--for', body.actions.join(',')] : []),
-    body.databases === 'refused' && '--refuse-databases',
+    body.databases === 'allowed' && '--allow-databases',
   ],
   'DELETE /api/vaults/*/dual-control': on('vault', 'dual-control', 'remove'),
   'POST /api/notifications/*/acknowledge': on('notification', 'acknowledge'),

@@ -30,7 +30,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
   const [governed, setGoverned] = useState<readonly DualControlRule['actions'][number][]>(
     before?.actions ?? ['destroy', 'export', 'restore'],
   );
-  const [refuse, setRefuse] = useState(before?.databases === 'refused');
+  const [refuse, setRefuse] = useState(before?.databases !== 'allowed');
   const path = `${vaultsPath}/${encodeURIComponent(vault.id)}/dual-control`;
   const removes = governed.length === 0;
   const call: ApiCall & { method: 'PUT' | 'DELETE' } = removes
@@ -95,7 +95,7 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
           />
           <CheckField
             label="Prevent databases from destroying master keys"
-            help="Otherwise, a database can destroy them with C_DestroyObject, without approval."
+            help="Otherwise, anyone who can create an access_guid can destroy them alone, with C_DestroyObject."
             checked={refuse}
             disabled={removes}
             onValue={setRefuse}
