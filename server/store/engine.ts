@@ -1,6 +1,6 @@
 // What a database must bring so that the store can stand on it.
 
-import type { CompiledQuery, Dialect } from 'kysely';
+import type { CompiledQuery, Dialect, Kysely } from 'kysely';
 import type { RequestHash } from '../base/request-minutes.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -86,6 +86,12 @@ export interface Engine {
          * Names of the nodes that are connected now, also while the database is of another version.
          */
         running(): Promise<readonly string[]>;
+        /**
+         * The same within a transaction of its own connection: from then on until its end, no other
+         * process writes, whichever version it is of.
+         */
+        // biome-ignore lint/suspicious/noExplicitAny: a migration's database has the schema of its own time
+        fence(db: Kysely<any>): Promise<readonly string[]>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;
       }

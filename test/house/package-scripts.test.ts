@@ -3,6 +3,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { packages } from '../../provider/packaging/packages.ts';
+import { files, read } from '../support/sources.ts';
 import { installed } from '../support/tools.ts';
 
 const scripts = ['server', 'provider'].flatMap((part) =>
@@ -28,4 +30,16 @@ test.each(scripts)('%s never keeps a package from its removal', (path) => {
 test.each(['dash', 'bash'])('%s reads every script', (shell) => {
   if (!installed(shell, shell)) return;
   for (const path of scripts) execFileSync(shell, ['-n', path]);
+});
+
+test('the packages of the programs have every page that a message names', () => {
+  const named = files(['server', 'provider', 'addon'], '.ts', '.c', '.toml', '.service').flatMap((path) =>
+    [...read(path).matchAll(/docs\/([a-z/-]+\.md)/g)].map(([, page = '']) => page),
+  );
+  expect(named.length).toBeGreaterThan(20);
+  for (const name of ['dke-server', 'dke-provider']) {
+    const spec = packages.find((each) => each.name === name);
+    const texts = Object.keys(spec?.texts(() => '') ?? {});
+    expect([...new Set(named)].filter((page) => !texts.includes(`/usr/share/doc/${name}/${page}`))).toEqual([]);
+  }
 });

@@ -142,6 +142,7 @@ const sizes = {
   'insider sequences': [1, 40, 'walks of 250 steps'],
   'kills in an erasure run': [4, 6, 'moments of a run at which a node is killed'],
   'kills of a server': [2, 20, 'kills in each of two workloads'],
+  'pairs with files': [6, 1, 'each Nth pair in which an adversary brings a file'],
   'replayed calls': [40, 10_000, 'sequences of calls that the agent plans itself'],
   'signature properties': [20, 2_000, 'signed requests for each property'],
   'snapshot bytes': [20, 1, 'each Nth byte of a snapshot is changed, and each Nth length is cut'],

@@ -29,7 +29,7 @@ import { createLineage, type Lineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
-import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
+import { requireSchema, runningNodesSql, schemaSql } from './schema-fence.ts';
 import { postgresSchema } from './schema-list.ts';
 import { risksSql } from './session.ts';
 
@@ -320,7 +320,12 @@ export const openPostgres = async (options: PostgresOptions, how: 'start' | 'loo
       link,
       lineage: lineage.name,
       announce: (changes) => announce(writer, changes),
-      running: () => runningNodes(link.query),
+      running: async () => (await link.query(runningNodesSql)).map(({ name }) => String(name)),
+      fence: async (db) => {
+        await sql`select pg_advisory_xact_lock(${sql.lit(writerLock)})`.execute(db);
+        const { rows } = await sql.raw<{ readonly name: string }>(runningNodesSql).execute(db);
+        return rows.map(({ name }) => name);
+      },
       started: () => link.started(),
     },
     checkpoint: () => Promise.resolve(),
