@@ -189,6 +189,14 @@ const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial
 const countRefusals = (log: Log): LimitRefusals =>
   createLimitRefusals((line) => log.warn('a limit has refused callers', { ...line }));
 
+/** Balancers and operators hear of a stop before it begins. `left`: is told how much of it is left. */
+const giveNotice = async (ms: number, signal: AbortSignal, left: (ms: number) => void): Promise<void> => {
+  left(ms);
+  if (ms === 0) return;
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined);
+  left(0);
+};
+
 export const startServer = async ({
   config,
   acceptDatabase = false,
@@ -251,14 +259,11 @@ export const startServer = async ({
   };
   const stop = async (): Promise<void> => {
     stopping.abort();
-    const noticeMs = config.server.drainNoticeSeconds * 1000;
-    const drainMs = config.server.drainSeconds * 1000;
+    const { drainSeconds, drainNoticeSeconds } = config.server;
     service?.announceStop();
-    if (service !== undefined && noticeMs > 0) {
-      endInTime?.(noticeMs + drainMs, log);
-      await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
-    }
-    endInTime?.(drainMs, log);
+    await giveNotice(service === undefined ? 0 : drainNoticeSeconds * 1000, stopNow.signal, (ms) =>
+      endInTime?.(ms + drainSeconds * 1000, log),
+    );
     await serving.close();
     const failure = await service?.stop().then(
       () => undefined,

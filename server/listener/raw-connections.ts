@@ -138,14 +138,34 @@ const limitsOf = (most: number) => ({
   caller: Math.max(fewest, Math.ceil(most / 4)),
 });
 
+const newGroup = (name: string, ranks: readonly Ranking[] = []): Group => ({
+  ...{ name, ranks },
+  ...{ idle: new Set(), busy: new Set(), members: createRanking() },
+});
+const setOf = ({ idle, busy }: Group, { caller, uses }: Open): Set<Open> =>
+  caller !== undefined && uses > 0 ? busy : idle;
+const oldest = ({ idle, busy }: Group): Open | undefined => idle.values().next().value ?? busy.values().next().value;
+/** It was used: it is the last one to give way. */
+const toTheBack = (each: Open): void => {
+  for (const group of each.groups) {
+    const set = setOf(group, each);
+    if (set.delete(each)) set.add(each);
+  }
+};
+/** A request on it begins (1), or has ended (-1). */
+const use = (each: Open, by: 1 | -1): void => {
+  const before = each.groups.map((group) => setOf(group, each));
+  each.uses += by;
+  each.groups.forEach((group, at) => {
+    const set = setOf(group, each);
+    if (set !== before[at] && before[at]?.delete(each) === true) set.add(each);
+  });
+};
+
 /** Who has which places. */
 const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   const limits = limitsOf(most);
   const groups = new Map<string, Group>();
-  const newGroup = (name: string, ranks: readonly Ranking[] = []): Group => ({
-    ...{ name, ranks },
-    ...{ idle: new Set(), busy: new Set(), members: createRanking() },
-  });
   const strangers = newGroup('strangers');
   const callers = newGroup('callers');
   /** Of the origins of strangers that are in no larger one, and of tenants. */
@@ -163,8 +183,6 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     }
     return group;
   };
-  const setOf = ({ idle, busy }: Group, { caller, uses }: Open): Set<Open> =>
-    caller !== undefined && uses > 0 ? busy : idle;
   const enter = (each: Open, into: readonly Group[]): void => {
     each.groups = into;
     for (const group of into) {
@@ -200,7 +218,6 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     });
     end();
   };
-  const oldest = ({ idle, busy }: Group): Open | undefined => idle.values().next().value ?? busy.values().next().value;
   const makeRoom = (group: Group, limit: number, name: LimitName): void => {
     const first = sizeOf(group) < limit ? undefined : oldest(group);
     if (first !== undefined) giveWay(first, name);
@@ -216,7 +233,7 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   };
 
   return {
-    leave,
+    ...{ leave, toTheBack, use },
     /** False: there is no place. */
     admit: (each: Open): boolean => {
       if (sizeOf(strangers) >= limits.strangers || count() >= most) {
@@ -251,22 +268,6 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
       const first = sizeOf(callers) < limits.callers ? undefined : oldestCaller();
       if (first !== undefined) giveWay(first, 'connections-of-caller');
       enter(each, [callers, tenant(), own()]);
-    },
-    /** It was used: it is the last one to give way. */
-    toTheBack: (each: Open): void => {
-      for (const group of each.groups) {
-        const set = setOf(group, each);
-        if (set.delete(each)) set.add(each);
-      }
-    },
-    /** A request on it begins (1), or has ended (-1). */
-    use: (each: Open, by: 1 | -1): void => {
-      const before = each.groups.map((group) => setOf(group, each));
-      each.uses += by;
-      each.groups.forEach((group, at) => {
-        const set = setOf(group, each);
-        if (set !== before[at] && before[at]?.delete(each) === true) set.add(each);
-      });
     },
   };
 };
