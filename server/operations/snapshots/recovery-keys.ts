@@ -10,6 +10,10 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { listSnapshots } from './erase-destroyed.ts';
+
+/** Snapshots that the record of a removal names. */
+const mostNamed = 100;
 
 /**
  * Public halves of the live recovery keys: the only list of recipients. Each row has the right
@@ -79,7 +83,7 @@ export const recoveryKeys = (
       return key;
     });
   },
-  /** Snapshots that were sealed to it still open with it. `force`: also the last one, while snapshots are made by the clock. */
+  /** Snapshots that were sealed to it still open with it: the record of the removal names them. `force`: also the last one, while snapshots are made by the clock. */
   remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
     store.write(async (tx) => {
       const before = await tx.recoveryKeys.get(id);
@@ -99,9 +103,14 @@ export const recoveryKeys = (
         );
       const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
       await tx.recoveryKeys.update(after);
+      const opened = (await listSnapshots(tx, ['available', 'missing', 'deleted'])).filter(({ recoveryKeyIds }) =>
+        recoveryKeyIds.includes(id),
+      );
       await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
         name: before.name,
         recoveryKeyId: id,
+        snapshots: opened.slice(0, mostNamed).map((snapshot) => snapshot.id),
+        snapshotCount: opened.length,
       });
       return after;
     }),
