@@ -288,6 +288,8 @@ interface Erased {
   /** How the old root key was overwritten. */
   readonly erasure: string;
   readonly missing: readonly string[];
+  /** See `FilesLeft`. */
+  readonly mayHaveAny: boolean;
 }
 
 /** What the record of a key or tenant has beside it. */
@@ -304,12 +306,11 @@ const exceptions = (missing: readonly string[], files: readonly OutsideCopy[]) =
 const markKeys = async (
   { store }: RunPorts,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing }: Erased,
+  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
   goOn: GoOn,
 ): Promise<number> => {
   const material = await findMaterial(store.read);
   if (material.unknown.length > 0) return 0;
-  const { mayHaveAny } = await findFiles(store.read);
   let keys = 0;
   let after: Key | undefined;
   for (let isLast = false; !isLast; ) {
@@ -370,10 +371,10 @@ const recordRotation = async (
 const markTenants = async (
   tx: Repositories,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing }: Erased,
+  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
 ): Promise<void> => {
   const material = await findMaterial(tx);
-  const left = await findFiles(tx);
+  const left: FilesLeft = { mayHaveAny, files: await filesLeft(tx) };
   const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material, left);
   const named = exceptions(missing, left.files);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, named });
@@ -391,7 +392,8 @@ const concludeEarlier = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promi
   if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   const before = await coveredUntil(store.read);
   const unrecoverableAt = Math.max(clock.now(), before);
-  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing };
+  const { mayHaveAny } = await findFiles(store);
+  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing, mayHaveAny };
   const keys = await markKeys(ports, actor, erased, goOn);
   await store.write((tx) => markTenants(tx, actor, erased));
   log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
@@ -444,6 +446,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     unrecoverableAt: Math.max(clock.now(), before),
     erasure: howErased(root),
     missing,
+    mayHaveAny: (await findFiles(store)).mayHaveAny,
   };
   const keys = await markKeys(ports, actor, erased, goOnUnless(isStopping));
   await store.write(async (tx) => {
