@@ -55,7 +55,7 @@ export const addKey = (program: Command): void => {
         ID: 'id',
         NAME: 'name',
         KIND: 'kind',
-        STATE: 'state',
+        STATE: 'effectiveState',
         VERSION: 'currentVersion',
         CREATED: 'createdAt',
         'LAST USED': 'lastUsedAt',

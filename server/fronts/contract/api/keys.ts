@@ -5,7 +5,7 @@ import { mostTags, tagPattern } from '../../../base/tags.ts';
 import { type CopyPlace, copyPlaces, unrecoverableMeans } from '../../../domain/copies.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
-import type { KeyState } from '../../../domain/lifecycle.ts';
+import type { EffectiveState, KeyState } from '../../../domain/lifecycle.ts';
 import { keyAlgorithms } from '../tde-objects.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
@@ -42,6 +42,11 @@ export const keyShape = {
     .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
     .readonly(),
   state: keyState,
+  effectiveState: z.enum([...keyState.options, 'vault-disabled', 'vault-deleted'] satisfies EffectiveState[]).openapi({
+    description:
+      'The state, unless the vault stops every use of the key: vault-disabled until the vault is enabled again, ' +
+      'vault-deleted permanently.',
+  }),
   disabledAt: moment.nullable(),
   currentVersion: z.int(),
   createdAt: moment,

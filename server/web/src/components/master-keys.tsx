@@ -168,7 +168,11 @@ export const MasterKeys = ({ id }: { id: string }) => {
               </span>
             ),
           },
-          { key: 'state', header: 'State', cell: (key) => <StateBadge state={key.state} integrity={key.integrity} /> },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (key) => <StateBadge state={key.effectiveState} integrity={key.integrity} />,
+          },
           {
             key: 'copies',
             header: 'Copies',

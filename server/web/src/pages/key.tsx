@@ -31,6 +31,17 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
         snapshot.
       </Notice>
     )}
+    {key.effectiveState === 'vault-deleted' && (
+      <Notice tone="warn" title="Its vault is deleted">
+        Every request gets “key not found”. A deleted vault stays deleted. The key itself is not destroyed: a restore of
+        a snapshot can bring back its vault.
+      </Notice>
+    )}
+    {key.effectiveState === 'vault-disabled' && (
+      <Notice tone="warn" title="Its vault is disabled">
+        Every request gets “key not found” until you enable the vault.
+      </Notice>
+    )}
     {key.state === 'soft-deleted' && key.kind === 'general' && (
       <Notice tone="warn" title="Soft-deleted">
         Its vault copy is cleared, and every request gets “key not found”. The record is kept for audit.
@@ -175,7 +186,7 @@ export const KeyPage = () => {
     <Page
       title={key?.name ?? 'Key'}
       crumbs={[{ text: 'Keys', to: '/keys' }]}
-      badge={key !== undefined && <StateBadge state={key.state} integrity={key.integrity} />}
+      badge={key !== undefined && <StateBadge state={key.effectiveState} integrity={key.integrity} />}
       actions={<ActionMenu label="Actions on this key" actions={actions} />}
     >
       {key !== undefined && <KeyNotices value={key} />}
