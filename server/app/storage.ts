@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:f
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
+import { command } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import { replaceFile } from '../base/durable-files.ts';
 import type { Emitter } from '../base/events.ts';
@@ -71,7 +72,7 @@ const checkRootFolder = (rootPath: string): void => {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
   throw new StartError(
     'permission',
-    `${folder}, the folder of the root key ([root] path), is missing: mount its disk, or create it: install -d -m 700 ${folder}; nothing was changed`,
+    `${folder}, the folder of the root key ([root] path), is missing: mount its disk, or create it: ${command`install -d -m 700 ${folder}`}; nothing was changed`,
   );
 };
 

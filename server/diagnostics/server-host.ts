@@ -15,6 +15,7 @@ import {
   runChecks,
   warning,
 } from '../base/checks.ts';
+import { command } from '../base/command-line.ts';
 import { checkFile } from '../config/check-file.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { askOwnHealth } from './own-health.ts';
@@ -77,7 +78,7 @@ const checkData = (context: Context): Finding => {
   }
   const { mode, uid } = statSync(dataDirectory);
   if ((mode & 0o077) !== 0)
-    return failed(`${dataDirectory} has mode ${modeOf(dataDirectory)}`, `chmod 700 ${dataDirectory}`);
+    return failed(`${dataDirectory} has mode ${modeOf(dataDirectory)}`, command`chmod 700 ${dataDirectory}`);
   const fault = writeFault(dataDirectory);
   if (fault !== undefined) return failed(fault, 'mount it writable, and run this command as the user of the service');
   const { bavail, bsize } = statfsSync(dataDirectory);

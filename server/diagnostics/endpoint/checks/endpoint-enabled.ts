@@ -1,6 +1,7 @@
 // Connection: the endpoint itself takes requests.
 
 import { failed, ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import type { EndpointCheck } from '../context.ts';
 
 export const endpointEnabled: EndpointCheck = {
@@ -16,7 +17,7 @@ export const endpointEnabled: EndpointCheck = {
       };
     if (endpoint.state === 'enabled') return ok(endpoint.name);
     return {
-      ...failed(`${endpoint.name} is ${endpoint.state}`, `dke endpoint enable ${endpoint.name}`),
+      ...failed(`${endpoint.name} is ${endpoint.state}`, command`dke endpoint enable ${endpoint.name}`),
       predicts: 'XksKeyInvalidConfigurationException',
     };
   },

@@ -1,6 +1,7 @@
 // Key and vault: the key may be used.
 
 import { ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
 export const keyEnabled: EndpointCheck = {
@@ -15,7 +16,7 @@ export const keyEnabled: EndpointCheck = {
       : foretold(
           'XksKeyInvalidConfigurationException',
           `the key ${key.name} is ${key.state}`,
-          `dke key enable ${key.name}`,
+          command`dke key enable ${key.name}`,
         );
   },
 };
