@@ -396,6 +396,11 @@ export interface Core {
    * False: `descriptor` is not a listening socket, or the system has no filters.
    */
   holdNewConnections(descriptor: number): boolean;
+  /**
+   * Sends `state`, lines of NAME=value, to the socket of the service manager that the variable
+   * NOTIFY_SOCKET names. False: nothing has received it. Never waits.
+   */
+  tellServiceManager(socket: string, state: string): boolean;
 }
 
 const packageRoot = (from: string): string => {

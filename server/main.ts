@@ -9,13 +9,13 @@ import type { Context } from 'hono';
 import { endStartInTime, endStopInTime, endWith, holdNewConnections } from './app/end-in-time.ts';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
+import { tellServiceManager } from './app/service-manager.ts';
 import { markProven } from './base/connection-proof.ts';
 import { writeDurably } from './base/durable-files.ts';
 import { ignoreForeignSignals } from './base/foreign-signals.ts';
 import { createLimitRefusals, type LimitRefusals } from './base/limit-refusals.ts';
 import { redact } from './base/redaction.ts';
 import { StartError, toldError } from './base/start-error.ts';
-import { checkFile } from './config/check-file.ts';
 import { type Config, loadConfig } from './config/config.ts';
 import { keepHelpersBack } from './listener/helpers.ts';
 import { createListener, type Listener, type TlsMaterial } from './listener/listener.ts';
@@ -197,10 +197,6 @@ export const startServer = async ({
   tokenFile,
   endInTime,
 }: StartOptions): Promise<RunningServer> => {
-  for (const { certificate, key } of [config.tls.main ?? [], config.tls.additional].flat()) {
-    checkFile(certificate, 'public');
-    checkFile(key, 'secret');
-  }
   const logs = openLogs(config);
   const { log } = logs;
   const refusals = countRefusals(log);
@@ -271,7 +267,10 @@ export const startServer = async ({
     ended.resolve(failure);
   };
 
-  const first = await Promise.race([opening, sealed.promise]);
+  const first = await Promise.race([opening, sealed.promise]).catch(async (error: unknown) => {
+    await logs.end();
+    throw error;
+  });
   if (typeof first === 'string') {
     sayListening(first);
     opening.then(serve).then(
@@ -332,6 +331,7 @@ export const runServer = async (options: {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
       stopAsked = true;
+      tellServiceManager('STOPPING=1', 'running requests end');
       if (server === undefined) endStartInTime();
       else void server.stop();
     });
@@ -354,6 +354,7 @@ export const runServer = async (options: {
       endInTime: endStopInTime,
     });
     if (stopAsked) void server.stop();
+    else tellServiceManager('READY=1', `listening on ${server.url}`);
     const reason = await server.ended;
     if (reason === undefined) return endWith(0);
     options.complain(reason.message);

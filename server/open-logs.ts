@@ -2,6 +2,7 @@
 
 import { closeSync, openSync } from 'node:fs';
 import { destination as openDestination, pino } from 'pino';
+import { requireLogFile } from './app/start-checks.ts';
 import { toRfc3339 } from './base/clock.ts';
 import { redact } from './base/redaction.ts';
 import { StartError } from './base/start-error.ts';
@@ -23,11 +24,30 @@ export interface ServerLogs {
 /** Bytes of log lines that wait for a stream that takes none. */
 const mostWaiting = 8 << 20;
 
-/** Errors keep their stack; every text is redacted. */
+/** How many causes of a cause are written. */
+const mostCauses = 4;
+
+/** What others say of a failure: codes of the system and of PostgreSQL, errors of OAuth (RFC 6749, 5.2). */
+const saidFields = ['code', 'hint', 'error', 'error_description'] as const;
+const saidBy = (error: Error): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    saidFields.flatMap((name) => {
+      const value: unknown = (error as unknown as Readonly<Record<string, unknown>>)[name];
+      return typeof value === 'string' && value !== '' ? [[name, redact(value)]] : [];
+    }),
+  );
+
+/** Errors keep their stack, and what caused them without one; every text is redacted. */
 const plain = (value: unknown): unknown => {
-  if (value instanceof Error)
-    return { name: value.name, message: redact(value.message), stack: redact(value.stack ?? '') };
-  return typeof value === 'string' ? redact(value) : value;
+  if (!(value instanceof Error)) return typeof value === 'string' ? redact(value) : value;
+  const causes: object[] = [];
+  for (let { cause } = value; cause instanceof Error && causes.length < mostCauses; { cause } = cause)
+    causes.push({ name: cause.name, message: redact(cause.message), ...saidBy(cause) });
+  return {
+    ...{ name: value.name, message: redact(value.message), ...saidBy(value) },
+    ...(causes.length === 0 ? {} : { causes }),
+    stack: redact(value.stack ?? ''),
+  };
 };
 
 /** Standard output or error: a full disk or a reader that has gone costs lines, never the service. */
@@ -68,10 +88,14 @@ const openRotated = (
   options: Pick<Parameters<typeof openLogFile>[0], 'path' | 'rotateBytes' | 'rotateMs' | 'keep' | 'recovered'>,
   setting: string,
 ): LogFile => {
+  requireLogFile(options.path, setting);
   try {
     closeSync(openSync(options.path, 'a', 0o640));
   } catch (error) {
-    throw new StartError('permission', `${options.path} cannot be written: name another ${setting}`, { cause: error });
+    throw new StartError('permission', `${options.path} (${setting}) cannot be written`, {
+      fix: 'name another file in dke.toml',
+      cause: error,
+    });
   }
   return openLogFile(options);
 };
@@ -89,7 +113,7 @@ const openLog = ({
   else {
     const recovered = (failure: LogFailure): void =>
       log.warn('log lines could not be written', { ...failure, since: toRfc3339(failure.since) });
-    file = openRotated({ path: destination, rotateBytes, rotateMs, keep, recovered }, 'log destination');
+    file = openRotated({ path: destination, rotateBytes, rotateMs, keep, recovered }, 'log.destination');
   }
   const logger = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, file);
   const write =
@@ -108,9 +132,7 @@ export const openLogs = (config: Pick<Config, 'log' | 'accessLog'>): ServerLogs 
   const recovered = (failure: LogFailure): void =>
     log.warn('lines of the access log could not be written', { ...failure, since: toRfc3339(failure.since) });
   const accessLog =
-    config.accessLog === undefined
-      ? undefined
-      : openRotated({ ...config.accessLog, recovered }, 'file in [access_log]');
+    config.accessLog === undefined ? undefined : openRotated({ ...config.accessLog, recovered }, 'access_log.file');
   return {
     log,
     logState: file.state,

@@ -32,6 +32,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterUserFiles(env, exports);
   dke::RegisterProcessEnd(env, exports);
   dke::RegisterNewConnections(env, exports);
+  dke::RegisterServiceManager(env, exports);
   return exports;
 }
 

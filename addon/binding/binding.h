@@ -42,5 +42,6 @@ void RegisterFrameServer(Napi::Env env, Napi::Object exports);
 void RegisterUserFiles(Napi::Env env, Napi::Object exports);
 void RegisterProcessEnd(Napi::Env env, Napi::Object exports);
 void RegisterNewConnections(Napi::Env env, Napi::Object exports);
+void RegisterServiceManager(Napi::Env env, Napi::Object exports);
 
 }  // namespace dke

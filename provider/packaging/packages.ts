@@ -1,6 +1,7 @@
 // What is in each package: dke-server (the service, its pages, the whole `dke` command), dke-provider (the PKCS#11 library, its agent,
 // the `dke` command with what `dke provider install` installs) and dke-mariadb (MariaDB's plugin); and in the container image of the
 // service, dke-image. All but the plugin include Node and the packages that their programs import, and nothing that only a build needs.
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from '../install/units.ts';
 
@@ -43,12 +44,18 @@ export interface PackageSpec {
   readonly licence: string;
 }
 
+/** Pages that lead to each other, below docs. */
 const documentation =
   (name: string, ...pages: readonly string[]) =>
   (read: (path: string) => string): Record<string, string> =>
-    Object.fromEntries(
-      pages.map((page) => [`/usr/share/doc/${name}/${page.split('/').at(-1)}`, read(join('docs', page))]),
-    );
+    Object.fromEntries(pages.map((page) => [`/usr/share/doc/${name}/${page}`, read(join('docs', page))]));
+/** Every page: messages, alerts and pages name others. */
+const pages = ['', 'databases', 'monitoring'].flatMap((folder) =>
+  readdirSync(join(import.meta.dirname, '../../docs', folder), { withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.yaml'))
+    .map(({ name }) => join(folder, name))
+    .toSorted(),
+);
 
 /** Certificates of well-known authorities, and system users. */
 const system = {
@@ -83,7 +90,7 @@ export const packages: readonly PackageSpec[] = [
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),
       '/usr/lib/systemd/system/dke-server.service': read('server/packaging/dke-server.service'),
       '/usr/lib/sysusers.d/dke-server.conf': read('server/packaging/dke-server.sysusers'),
-      ...documentation('dke-server', 'install.md', 'command.md', 'dke.toml')(read),
+      ...documentation('dke-server', ...pages)(read),
     }),
     directories: ['/etc/dke', ...shellFolders],
     configurationFiles: ['/etc/dke/dke.toml'],
@@ -118,7 +125,7 @@ export const packages: readonly PackageSpec[] = [
         logDirectory: '/var/log/dke-agent',
       }),
       '/usr/lib/sysusers.d/dke-provider.conf': read('provider/packaging/dke-provider.sysusers'),
-      ...documentation('dke-provider', 'install.md', 'command.md', 'pkcs11.md', 'return-codes.md')(read),
+      ...documentation('dke-provider', ...pages)(read),
     }),
     directories: ['/etc/dke', ...shellFolders],
     configurationFiles: [],

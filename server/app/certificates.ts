@@ -1,7 +1,7 @@
 // The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
 
 import { existsSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import type { Core } from '../../addon/core.ts';
 import { putInPlace, replaceFile } from '../base/durable-files.ts';
 import type { Config } from '../config/config.ts';
@@ -10,7 +10,7 @@ import { authorityOf, distrustFault, readServedCertificate, summaryOf } from '..
 import type { Log } from '../ports/log.ts';
 import type { ServedCertificate } from '../ports/meter.ts';
 import type { Disks } from './disks.ts';
-import { logTaken, openTlsFiles } from './tls-files.ts';
+import { logTaken, openTlsFiles, pairFilesOf } from './tls-files.ts';
 
 /** How long a certificate that the service creates is valid. */
 export const ownCertificateDays = 825;
@@ -46,11 +46,8 @@ export const openCertificates = (
   log: Log,
   disks: Pick<Disks, 'ask'>,
 ): Certificates => {
-  const ownCertificate = join(dataDirectory, 'tls.crt');
-  const path = tls.main?.certificate ?? ownCertificate;
-  const keyPath = tls.main?.key ?? join(dataDirectory, 'tls.key');
-  const files = [{ certificate: path, key: keyPath }, ...tls.additional];
-  const place = { ownCertificate, dataDirectory, publicNames: server.publicNames };
+  const { own, place, pairs: files } = pairFilesOf({ dataDirectory, server, tls });
+  const { certificate: path, key: keyPath } = files[0] ?? own;
   /** Where one of the files is elsewhere, that disk decides. */
   const [elsewhere = path] = files.flatMap(({ certificate, key }) =>
     [certificate, key].filter((each) => relative(dataDirectory, each).startsWith('..')),

@@ -17,7 +17,7 @@ import type { BackupAuthority } from '../ports/backup-authority.ts';
 import { anchorBeside, backupBeside } from '../roots/files.ts';
 import { addReceipt, readReceipts } from '../roots/receipts.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
-import { type BackupPart, writeBackup } from '../snapshots/backup-file.ts';
+import { type BackupPart, draftOf, writeBackup } from '../snapshots/backup-file.ts';
 import { newestSchema } from '../store/migrate.ts';
 import { copyDatabase, schemaOf } from '../store/sqlite/copy-database.ts';
 import { type DirectoryLock, isLocked, lockDirectory } from '../store/sqlite/lock.ts';
@@ -85,17 +85,25 @@ export const madeOf = ({
   ...{ state: 'made', records, rootEpoch: Math.max(...rootEpochs), oldestRootEpoch: Math.min(...rootEpochs) },
 });
 
+const inodeOf = (path: string): string | undefined => {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found && `${found.dev} ${found.ino}`;
+};
+
 /**
  * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
- * failed for sure where what was removed is its file, or where `out` was not made: otherwise its
- * receipt says that it has begun, and it counts.
+ * failed for sure where what was removed is its file under no other name, or where `out` was not
+ * made: otherwise its receipt says that it has begun, and it counts.
  */
 const clearCutOff = (dataDirectory: string, out?: string): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
   const path = underWayPath(dataDirectory);
   if (!existsSync(path)) return;
   const [, id, named = ''] = /^(\S+) (.*\.part)$/s.exec(readFileSync(path, 'utf8')) ?? [];
-  const isRemoved = existsSync(named);
+  const draft = inodeOf(named);
+  // Under both names, it was published.
+  const published = id === undefined ? undefined : inodeOf(named.slice(0, -`.${id}.part`.length));
+  const isRemoved = draft !== undefined && draft !== published;
   rmSync(named, { force: true });
   if (id !== undefined && (isRemoved || (out !== undefined && !existsSync(out))))
     addReceipt(receiptPath(dataDirectory), { id, at: systemClock.now(), state: 'failed' });
@@ -163,7 +171,7 @@ export const createBackup = async (
     // Before the database is read: an erasure run that ends in the meantime knows that there is a
     // backup.
     const begun = { id: backupId, state: 'begun', at: now };
-    replaceFile(underWayPath(dataDirectory), `${backupId} ${out}.part`);
+    replaceFile(underWayPath(dataDirectory), `${backupId} ${draftOf(out, backupId)}`);
     addReceipt(receiptPath(dataDirectory), begun);
     const facts = copyDatabase(path, draft);
     const parts: BackupPart[] = [

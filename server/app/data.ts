@@ -10,7 +10,6 @@ import type { ServiceOptions } from './interface.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Observed } from './observation.ts';
 import { type OpenedRoot, openServiceRoot } from './root.ts';
-import { checkSinks } from './sinks.ts';
 import { openDirectory, openStorage, type Storage } from './storage.ts';
 
 export interface OpenedData {
@@ -85,7 +84,6 @@ export const openData = async (
       fileSystem: root.root.erasure.fileSystem,
     });
   await ring.unlock(storage.store, root.root);
-  checkSinks(config);
   return {
     ...{ ring, certificates, root },
     core: steps === undefined ? core : { ...core, core: steps.core(core.core) },

@@ -1,7 +1,6 @@
 // The identity provider of the configuration, and the authorities that are trusted in addition to those of Node.
 
 import { StartError } from '../base/start-error.ts';
-import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';
 import { type Role, roleNames, rowOf } from '../domain/access.ts';
 import type { OpenIdOptions } from '../identity/open-id.ts';
@@ -12,27 +11,27 @@ import { readPem } from './tls-files.ts';
 export const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
-export const readOpenId = (
-  { clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>,
-  { files: { read } }: Pick<Disks, 'files'>,
-): OpenIdOptions => {
-  if (clientSecretFile !== undefined) checkFile(clientSecretFile, 'secret');
-  if (ca !== undefined) checkFile(ca, 'public');
+/** By the value of the claim. Throws StartError. */
+export const rolesOf = (roles: Readonly<Record<string, string>>): ReadonlyMap<string, Role> => {
   const known = new Map<string, Role>();
   for (const [value, name] of Object.entries(roles)) {
     const role = roleNames.find((each) => each === name);
     if (role === undefined || rowOf(role).scoped === true || role === 'break-glass')
-      throw new StartError(
-        'config',
-        `oidc.roles: ${name} is not a role that a claim can give: run dke token roles for the list`,
-      );
+      throw new StartError('config', `oidc.roles: ${name} is not a role that a claim can give`, {
+        fix: 'run dke token roles for the list',
+      });
     known.set(value, role);
   }
-  return {
-    ...rest,
-    roles: known,
-    clientSecret:
-      clientSecretFile === undefined ? undefined : async () => (await read(clientSecretFile)).toString('utf8').trim(),
-    ca: ca === undefined ? undefined : readPem(ca),
-  };
+  return known;
 };
+
+export const readOpenId = (
+  { clientSecretFile, ca, roles, ...rest }: NonNullable<Config['oidc']>,
+  { files: { read } }: Pick<Disks, 'files'>,
+): OpenIdOptions => ({
+  ...rest,
+  roles: rolesOf(roles),
+  clientSecret:
+    clientSecretFile === undefined ? undefined : async () => (await read(clientSecretFile)).toString('utf8').trim(),
+  ca: ca === undefined ? undefined : readPem(ca),
+});

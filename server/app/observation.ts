@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';
-import { checkFile } from '../config/check-file.ts';
 import { createObservation, type Observation } from '../fronts/shared/observe.ts';
 import type { LogState } from '../ports/log.ts';
 import type { TelemetryState } from '../ports/telemetry.ts';
@@ -39,8 +38,6 @@ export const openObservation = async ({
   let telemetry: Telemetry | undefined;
   let steps: Steps | undefined;
   if (own !== undefined) {
-    if (own.tokenFile !== undefined) checkFile(own.tokenFile, 'secret');
-    if (own.ca !== undefined) checkFile(own.ca, 'public');
     // Loaded only here: the library takes memory and time to load.
     const { openTelemetry } = await import('../telemetry/otlp.ts');
     telemetry = openTelemetry({

@@ -196,8 +196,8 @@ export const verifyBackup = async (
   try {
     checkSigner(path, await readBackupHead(path), opening);
     const { preface, signer, configuration } = await extract(options.core, path, opening, database);
-    const { state, evidence } = inspectDatabase(database);
-    if (state !== 'good') throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
+    const { fault, read, evidence } = inspectDatabase(database, 'all of it');
+    if (fault || !read) throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
     const findings: string[] = [];
     if (rootBackup !== undefined) {
       opened = await openRootBackup(options, rootBackup);
@@ -381,8 +381,8 @@ const putBack = async (
   const { preface, signer, checkpoint, node, configuration } = await extract(rootOptions.core, path, options, draft);
   if (write === undefined && configuration !== undefined && config.source !== null)
     differs(differingLines(readFileSync(config.source, 'utf8'), configuration));
-  const { state, evidence } = inspectDatabase(draft);
-  if (state !== 'good') throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
+  const { fault, read, evidence } = inspectDatabase(draft, 'all of it');
+  if (fault || !read) throw new StartError('store', `the database of ${path} cannot be used: ${evidence}`);
   let restoredEpochs: readonly number[] = [];
   if (rootBackup !== undefined)
     await restoreRoot(rootOptions, rootBackup, systemClock.now(), (epochs) => {

@@ -34,11 +34,11 @@ export const beginJournal = (dataDirectory: string, journal: RestoreJournal): vo
 export const endJournal = (dataDirectory: string): void => removeDurably(journalPath(dataDirectory));
 
 /** A restore is complete once the database has its name. */
-export const isRestoreCutOff = (dataDirectory: string): boolean => {
-  if (!hasJournal(dataDirectory)) return false;
-  if (!existsSync(databasePath(dataDirectory))) return true;
-  endJournal(dataDirectory);
-  return false;
+export const isRestoreCutOff = (dataDirectory: string): boolean =>
+  hasJournal(dataDirectory) && !existsSync(databasePath(dataDirectory));
+/** A restore that was cut off after its last step is complete. */
+export const settleRestore = (dataDirectory: string): void => {
+  if (hasJournal(dataDirectory) && !isRestoreCutOff(dataDirectory)) endJournal(dataDirectory);
 };
 
 /** One whose writing was cut off is of a restore that has made nothing yet. */

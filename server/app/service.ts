@@ -23,6 +23,7 @@ import { createPorts } from './ports.ts';
 import { createServing } from './serving.ts';
 import { auditSources } from './sinks.ts';
 import { createRecord, createStart } from './start.ts';
+import { requireStart } from './start-checks.ts';
 import { toStartError } from './start-errors.ts';
 
 const stopFault = ({ name, error }: StopFailure): StartError =>
@@ -42,6 +43,7 @@ const reportFailures = (log: ServiceOptions['log'], failures: readonly StopFailu
 
 const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> => {
   const { config, version, log, connection, refusals = createLimitRefusals(() => undefined) } = options;
+  requireStart(config, log);
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const events: ServiceEvents = createEvents();

@@ -1,10 +1,6 @@
 // The sinks of the audit log and the targets of notifications, opened as the configuration names them.
 
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { maskUrl } from '../base/redaction.ts';
-import { StartError } from '../base/start-error.ts';
-import { checkFile } from '../config/check-file.ts';
 import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { AuditSinkSource, LogSink } from '../ports/log-sink.ts';
@@ -15,34 +11,6 @@ import { openHttpsSink } from '../sinks/https.ts';
 import { openSyslogSink } from '../sinks/syslog.ts';
 import { openWebhook } from '../sinks/webhook.ts';
 import type { Disks } from './disks.ts';
-
-/** What a sink's files must be, before anything is started. */
-const checkSinkFiles = (sink: AuditSinkConfig, source: string | null): void => {
-  if (sink.type === 'file') {
-    if (!existsSync(dirname(sink.path)))
-      throw new StartError(
-        'permission',
-        `${source ?? 'embedded defaults'}: audit.sinks: ${dirname(sink.path)}, the folder of audit sink ${sink.name}, is missing: create it, or set another path`,
-      );
-    return;
-  }
-  for (const path of [sink.ca, sink.certificate]) if (path !== undefined) checkFile(path, 'public');
-  const secrets = sink.type === 'https' ? [sink.key, sink.tokenFile] : [sink.key];
-  for (const path of secrets) if (path !== undefined) checkFile(path, 'secret');
-};
-
-/** What a target's files must be, before anything is started. */
-const checkTargetFiles = (target: NotificationTargetConfig): void => {
-  if (target.ca !== undefined) checkFile(target.ca, 'public');
-  const secret = target.type === 'webhook' ? target.secretFile : target.passwordFile;
-  if (secret !== undefined) checkFile(secret, 'secret');
-};
-
-/** Throws StartError for a file that is missing or that others can read. */
-export const checkSinks = (config: Config): void => {
-  for (const sink of config.auditSinks) checkSinkFiles(sink, config.source);
-  for (const target of config.notificationTargets) checkTargetFiles(target);
-};
 
 export const openTarget = (
   target: NotificationTargetConfig,

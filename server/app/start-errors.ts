@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { CoreError } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
+import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { RootKeyError } from '../ports/key-ring.ts';
@@ -14,8 +15,18 @@ export const databaseOf = ({ postgresql, dataDirectory }: Config): string =>
     ? join(dataDirectory, 'dke.db')
     : `the database ${postgresql.database} on ${postgresql.host}`;
 
+/** What to do about a file of the root key that the core refuses, where its words do not say it. */
+const rootFix = (error: CoreError, path: string): string | undefined => {
+  if (!error.message.startsWith(`${path} `)) return undefined;
+  if (/ has mode /.test(error.message)) return `chmod 400 ${shellWord(path)}`;
+  if (/ belongs? to /.test(error.message)) return `chown ${process.getuid?.() ?? 0} ${shellWord(path)}`;
+  return error.message.includes(': ')
+    ? undefined
+    : 'put it back from its backup: dke root restore; nothing was changed';
+};
+
 export const toStartError = (error: unknown, config: Config): unknown => {
-  if (error instanceof StoreError) return new StartError('store', error.message, { cause: error });
+  if (error instanceof StoreError) return new StartError('store', error.evidence, { fix: error.fix, cause: error });
   if (error instanceof RootKeyError)
     return new StartError(
       'root-key',
@@ -29,10 +40,10 @@ export const toStartError = (error: unknown, config: Config): unknown => {
     });
   if (error instanceof CoreError) {
     if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
-    if (error.code === 'permission') return new StartError('permission', error.message, { cause: error });
-    if (error.code === 'format' || error.code === 'authentication-failed')
-      return new StartError('root-key', error.message, { cause: error });
-    if (error.code === 'io') return new StartError('root-key', error.message, { cause: error });
+    const told = { fix: rootFix(error, config.root.path), cause: error };
+    if (error.code === 'permission') return new StartError('permission', error.message, told);
+    if (error.code === 'format' || error.code === 'authentication-failed' || error.code === 'io')
+      return new StartError('root-key', error.message, told);
   }
   return error;
 };

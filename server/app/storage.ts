@@ -1,10 +1,9 @@
 // The data directory and the database of a service: found, checked and opened, in an order that writes nothing before what is there was recognised.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../base/clock.ts';
-import { command } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import { replaceFile } from '../base/durable-files.ts';
 import type { Emitter } from '../base/events.ts';
@@ -21,62 +20,33 @@ import type { Repositories, Store } from '../ports/store.ts';
 import type { StoreError } from '../store/errors.ts';
 import { openNodeState } from '../store/node-state.ts';
 import type { PostgresOptions } from '../store/postgres/engine.ts';
+import { begunSetting } from '../store/settings.ts';
 import { lockDirectory } from '../store/sqlite/lock.ts';
 import { openPostgresStore, openStore } from '../store/store.ts';
 import type { Disks } from './disks.ts';
 import { lockInstance } from './instance-lock.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { isRestoreCutOff } from './restore-journal.ts';
+import { settleRestore } from './restore-journal.ts';
 import { databaseOf } from './start-errors.ts';
 import { readPem } from './tls-files.ts';
 
-/** Makes the data directory, or checks that it is the service's alone. */
-const openDataDirectory = (path: string): void => {
+/** Makes the data directory, which start-checks.ts has checked. */
+const makeDataDirectory = (path: string): void => {
   try {
     if (!existsSync(path)) mkdirSync(path, { recursive: true, mode: 0o700 });
-    const state = statSync(path);
-    const own = process.getuid?.() ?? 0;
-    if (!state.isDirectory()) throw new StartError('permission', `${path} is not a directory`);
-    if (state.uid !== own)
-      throw new StartError('permission', `${path} belongs to user ${state.uid}: it must belong to user ${own}`);
-    if ((state.mode & 0o077) !== 0)
-      throw new StartError('permission', `${path} has mode ${(state.mode & 0o777).toString(8)}: it must have mode 700`);
   } catch (error) {
-    if (error instanceof StartError) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     throw new StartError('permission', `${path} cannot be used as data directory (${code})`, { cause: error });
   }
 };
 
-/**
- * A root key without a database is a store that was lost (a volume that is not mounted, a file that was cut to nothing), not
- * a first start: a first start makes the database before the root key.
- */
-const refuseLostDatabase = (databasePath: string, rootPath: string): void => {
-  if (isRestoreCutOff(dirname(databasePath)))
-    throw new StartError(
-      'store',
-      `the restore of a backup into ${dirname(databasePath)} was cut off: run dke backup restore again; nothing was changed`,
-    );
-  const size = statSync(databasePath, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > 0 || !existsSync(rootPath)) return;
-  throw new StartError(
-    'store',
-    `${databasePath} is missing or empty, but its root key ${rootPath} is there: put the database back; to start with an empty database, move the root key away; nothing was changed`,
-  );
+/** An empty database of PostgreSQL is not that of a root key which is there. */
+export const requireOwnDatabase = (config: Config): void => {
+  if (!existsSync(config.root.path)) return;
+  throw new StartError('store', `${databaseOf(config)} is empty, but its root key ${config.root.path} is there`, {
+    fix: 'name the right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
+  });
 };
-
-/** The folder of the root key is made by who decides where the key is: perhaps a disk is not mounted. */
-const checkRootFolder = (rootPath: string): void => {
-  const folder = dirname(rootPath);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new StartError(
-    'permission',
-    `${folder}, the folder of the root key ([root] path), is missing: mount its disk, or create it: ${command`install -d -m 700 ${folder}`}; nothing was changed`,
-  );
-};
-
-const inUseSetting = 'begun';
 
 /**
  * The node's id: made at the first start, and its own forever, after a power failure, too. A copy
@@ -200,7 +170,7 @@ export interface StorageEvents {
 
 /** The lock comes first: two services never open one data directory. */
 export const openDirectory = ({ dataDirectory }: Config, lifecycle: Lifecycle): void => {
-  openDataDirectory(dataDirectory);
+  makeDataDirectory(dataDirectory);
   const lock = lockDirectory(join(dataDirectory, 'lock'));
   lifecycle.opened('the lock of the data directory', () => lock.release());
 };
@@ -209,8 +179,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   const { config, ring, clock, log, lifecycle, onFatal, events, disks } = options;
   const { dataDirectory, postgresql } = config;
   const databasePath = join(dataDirectory, 'dke.db');
-  checkRootFolder(config.root.path);
-  if (postgresql === undefined) refuseLostDatabase(databasePath, config.root.path);
+  if (postgresql === undefined) settleRestore(dataDirectory);
   const surroundings = {
     clock,
     authenticateRow: (text: string) => ring.authenticateRow(text),
@@ -249,13 +218,8 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
   if (!isFirstStart) await store.started();
   // A first start that was cut off has started to use the database; any other empty one is not that of the root key.
-  const isInUse = (await store.read.settings.get(inUseSetting)) !== undefined;
-  if (isFirstStart && !isInUse && postgresql !== undefined && existsSync(config.root.path))
-    throw new StartError(
-      'store',
-      `${databaseOf(config)} is empty, but its root key ${config.root.path} is there: name the ` +
-        'right database, or put its contents back; to start with an empty database, move the root key away; nothing was changed',
-    );
-  if (isFirstStart) await store.write((tx) => tx.settings.set(inUseSetting, 'yes'));
+  const isInUse = (await store.read.settings.get(begunSetting)) !== undefined;
+  if (isFirstStart && !isInUse && postgresql !== undefined) requireOwnDatabase(config);
+  if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));
   return { store, node, state, databasePath, isFirstStart, isNewNode: isNewNode && !isFirstStart };
 };

@@ -5,6 +5,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
+import type { Config } from '../config/config.ts';
 import type { TlsMaterial } from '../listener/listener.ts';
 import {
   damageOf,
@@ -32,6 +33,22 @@ export const readPem = (path: string): string => {
   }
 };
 
+/** Who may write and read a file of a pair. */
+const requirePem = (path: string, kind: 'public' | 'secret', { dataDirectory }: TlsPlace): void => {
+  try {
+    checkFile(path, kind);
+  } catch (error) {
+    if (!(error instanceof StartError) || error.fix !== undefined) throw error;
+    const isOwn = path.startsWith(join(dataDirectory, 'tls.'));
+    throw new StartError(error.class, error.evidence, {
+      fix: isOwn
+        ? `put tls.crt and tls.key back from a backup, or remove both: the next start creates another certificate, which clients have to be given`
+        : 'put the file there, or correct [tls] in dke.toml',
+      cause: error,
+    });
+  }
+};
+
 /** A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the damaged file. */
 const readPair = (
   files: { readonly certificate: string; readonly key: string },
@@ -39,7 +56,7 @@ const readPair = (
 ): TlsMaterial['pairs'][number] => {
   const pair = { certificate: readPem(files.certificate), key: readPem(files.key) };
   const damaged = (what: string, cause?: unknown): StartError =>
-    new StartError('config', `${what}: check [tls], and put the whole one in its place`, { cause });
+    new StartError('config', what, { fix: 'check [tls], and put the whole one in its place', cause });
   let damage: string | undefined;
   try {
     damage = damageOf(pair.certificate, selfSigned);
@@ -54,10 +71,9 @@ const readPair = (
     throw damaged(`the key ${files.key} cannot be read`, error);
   }
   if (!fitting && fitsAnother(pair.key, pair.certificate))
-    throw new StartError(
-      'config',
-      `${files.certificate}: the chain is in the wrong order: put the server's own certificate first, then its issuer`,
-    );
+    throw new StartError('config', `${files.certificate}: the chain is in the wrong order`, {
+      fix: "put the server's own certificate first, then its issuer",
+    });
   if (!fitting) throw damaged(`the key ${files.key} is damaged, or is not that of ${files.certificate}`);
   return pair;
 };
@@ -67,6 +83,13 @@ export interface TlsPlace {
   readonly dataDirectory: string;
   readonly publicNames: readonly string[];
 }
+
+/** The pairs of a configuration, the one of the service itself among them. */
+export const pairFilesOf = ({ dataDirectory, tls, server }: Pick<Config, 'dataDirectory' | 'tls' | 'server'>) => {
+  const own = { certificate: join(dataDirectory, 'tls.crt'), key: join(dataDirectory, 'tls.key') };
+  const place: TlsPlace = { ownCertificate: own.certificate, dataDirectory, publicNames: server.publicNames };
+  return { own, place, pairs: [tls.main ?? own, ...tls.additional] as readonly PairFiles[] };
+};
 
 export interface Replacement {
   readonly pairs: Pairs;
@@ -98,7 +121,13 @@ export const logTaken = (files: readonly PairFiles[], pairs: Pairs, log: Log): v
 
 export const openTlsFiles = (files: readonly PairFiles[], place: TlsPlace): TlsFiles => {
   const force = join(place.dataDirectory, 'force-certificate');
-  const readPairs = (): Pairs => files.map((pair) => readPair(pair, pair.certificate === place.ownCertificate));
+  /** At a start, for the doctor and for a reload. */
+  const readPairs = (): Pairs =>
+    files.map((pair) => {
+      requirePem(pair.certificate, 'public', place);
+      requirePem(pair.key, 'secret', place);
+      return readPair(pair, pair.certificate === place.ownCertificate);
+    });
   /** Whether the operator has said that it is meant. It counts once. */
   const isForced = (): boolean => {
     try {
@@ -122,10 +151,6 @@ export const openTlsFiles = (files: readonly PairFiles[], place: TlsPlace): TlsF
     readPairs,
     faultsOf,
     renewPairs: (present, authorities) => {
-      for (const { certificate, key } of files) {
-        checkFile(certificate, 'public');
-        checkFile(key, 'secret');
-      }
       const next = readPairs();
       const faults = faultsOf(present, next, authorities);
       if (faults.length > 0 && !isForced())

@@ -2,6 +2,7 @@
 // shown by `dke doctor` and other callers; nothing here knows what is checked.
 
 import { redact } from './redaction.ts';
+import { StartError } from './start-error.ts';
 
 /** The result of a check. `fix` says what to do, if there is something to do. */
 export interface Finding {
@@ -57,6 +58,12 @@ export interface CheckWatch {
   ended(result: CheckResult): void;
 }
 
+/** What an error says of the check that threw it. */
+export const findingOf = (error: unknown): Finding =>
+  error instanceof StartError
+    ? failed(error.evidence, error.fix)
+    : failed(error instanceof Error ? error.message : String(error));
+
 /** One after the other. A check that throws has failed; its message is the evidence. */
 export const runChecks = async <Context>(
   checks: readonly Check<Context>[],
@@ -82,7 +89,7 @@ export const runChecks = async <Context>(
     try {
       finding = await run(context);
     } catch (error) {
-      finding = failed(error instanceof Error ? error.message : String(error));
+      finding = findingOf(error);
     }
     keep({
       id,

@@ -13,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export const syncFolder = (folder: string): void => {
@@ -54,6 +54,31 @@ export const putInPlaceSoon = async (draft: string, path: string): Promise<void>
   for (const folder of foldersOf(draft, path)) {
     const handle = await open(folder, 'r');
     await handle.sync().finally(() => handle.close());
+  }
+};
+
+/** Disks that have no second name for a file. */
+const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/**
+ * The same for a new file: one that has come to this name in the meantime stays, and the call fails
+ * with EEXIST. After a crash the file has the draft's name, both names, or this one.
+ */
+export const publishSoon = async (draft: string, path: string): Promise<void> => {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (!withoutLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    await putInPlaceSoon(draft, path);
+    return;
+  }
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+    await rm(draft);
+    await folder.sync();
+  } finally {
+    await folder.close();
   }
 };
 

@@ -16,9 +16,19 @@ export type StartErrorClass = keyof typeof exitCodes;
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly class: StartErrorClass;
-  constructor(errorClass: StartErrorClass, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+  /** What was found. */
+  readonly evidence: string;
+  /** What to do, where it is told apart from what was found; a command if one is enough. */
+  readonly fix: string | undefined;
+  constructor(
+    errorClass: StartErrorClass,
+    evidence: string,
+    options: { readonly cause?: unknown; readonly fix?: string | undefined } = {},
+  ) {
+    super(options.fix === undefined ? evidence : `${evidence}: ${options.fix}`, { cause: options.cause });
     this.class = errorClass;
+    this.evidence = evidence;
+    this.fix = options.fix;
   }
   get exitCode(): number {
     return exitCodes[this.class];

@@ -11,7 +11,7 @@ import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
-import { diagnoseServerHost } from '../diagnostics/server-host.ts';
+import { readUnit } from '../diagnostics/unit.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { openCaller } from './caller.ts';
 import { globalsOf } from './context-file.ts';
@@ -31,6 +31,7 @@ interface DoctorOptions {
 }
 
 const defaultConf = '/etc/dke/pkcs11.toml';
+const defaultConfig = '/etc/dke/dke.toml';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const;
 
 interface ProviderDiagnosis {
@@ -211,39 +212,54 @@ const addEarlier = (doctor: Command): void => {
   });
 };
 
-/** Where the data of the service are; a dke.toml that cannot be used is a finding. */
-const dataOf = (config: string): string => {
+interface User {
+  readonly uid: number;
+  /** Of the file: only a user without a name gets it. */
+  readonly gid: number;
+}
+const ownerOf = (path: string): User => {
+  const { uid = 0, gid = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return { uid, gid };
+};
+
+const ask = (args: readonly string[]): string | undefined => {
+  const { status, stdout } = spawnSync('id', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  return status === 0 ? stdout.trim() : undefined;
+};
+
+/**
+ * Whom the service runs as: the user of its unit, else the owner of its data. A dke.toml that cannot
+ * be used is a finding.
+ */
+const userOf = (config: string): User => {
+  const unit = readUnit(config);
+  if (unit !== undefined && unit.user !== '') {
+    const uid = ask(['-u', unit.user]);
+    if (uid !== undefined) return { uid: Number(uid), gid: Number(ask(['-g', unit.user])) };
+  }
   try {
-    return loadConfig(resolve(config), process.cwd()).dataDirectory;
+    const { dataDirectory } = loadConfig(resolve(config), process.cwd());
+    return ownerOf(existsSync(dataDirectory) ? dataDirectory : config);
   } catch {
-    return config;
+    return ownerOf(config);
   }
 };
+
 const nogroup = 65_534;
-/** The user's own group. A file of the user may be in another one, such as root's: only a user without a name gets the file's. */
-const groupOf = (uid: number, ofFile: number): number => {
-  const { status, stdout } = spawnSync('id', ['-g', String(uid)], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  if (status === 0) return Number(stdout);
-  return ofFile === 0 ? nogroup : ofFile;
+/** The user's own group. A file of the user may be in another one, such as root's. */
+const groupOf = ({ uid, gid }: User): number => {
+  const own = ask(['-g', String(uid)]);
+  if (own !== undefined) return Number(own);
+  return gid === 0 ? nogroup : gid;
 };
 /**
- * As root the checks would show other results: root can read everything, and does not own the files that the user of the service must own.
- * So root becomes their owner.
+ * As root the checks would show other results: root can read everything, and does not own the files
+ * that the user of the service must own. So root becomes that user.
  */
-const becomeOwner = (paths: readonly string[]): void => {
-  if (process.getuid?.() !== 0) return;
-  const owners = paths.flatMap((path) => statSync(path, { throwIfNoEntry: false }) ?? []);
-  const { uid = 0, gid = 0 } = owners[0] ?? {};
-  const other = owners.findIndex((owner) => owner.uid !== uid);
-  if (other !== -1)
-    throw new CommandError('permission', `${paths.join(' and ')} belong to different users`, {
-      hint: 'check them separately: dke doctor --conf pkcs11.toml, dke doctor --config dke.toml',
-    });
-  if (uid === 0) return;
-  const group = groupOf(uid, gid);
+const become = (user: User): void => {
+  const { uid } = user;
+  if (process.getuid?.() !== 0 || uid === 0) return;
+  const group = groupOf(user);
   try {
     (process as NodeJS.Process & { initgroups?: (user: number, group: number) => void }).initgroups?.(uid, group);
   } catch {
@@ -252,6 +268,23 @@ const becomeOwner = (paths: readonly string[]): void => {
   }
   process.setgid?.(group);
   process.setuid?.(uid);
+};
+
+/** One part, checked by a process of its own, which can become another user. */
+const checkApart = (part: readonly string[], options: DoctorOptions): readonly CheckedPart[] => {
+  const more = Object.entries({ label: options.label, library: options.library, socket: options.socket });
+  const given =
+    part[0] === '--conf' ? more.flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value])) : [];
+  const program = process.argv[1] ?? '';
+  const { stdout, stderr } = spawnSync(process.execPath, [program, 'doctor', ...part, ...given, '-o', 'json'], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  try {
+    return JSON.parse(stdout) as readonly CheckedPart[];
+  } catch {
+    throw new CommandError('checks-failed', `dke doctor ${part.join(' ')} did not answer: ${stderr.trim()}`);
+  }
 };
 
 export const addDoctor = (program: Command): void => {
@@ -265,30 +298,40 @@ export const addDoctor = (program: Command): void => {
     .option('--label <label>', 'label of a key that must be found')
     .option('--library <file>', 'the installed libdke_pkcs11.so')
     .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')
-    .option('--config <file>', 'dke.toml of the service; default: ./dke.toml if it exists')
+    .option('--config <file>', `dke.toml of the service; default: ./dke.toml, or ${defaultConfig}, if it exists`)
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
-      const conf = options.conf ?? process.env.DKE_PKCS11_CONF ?? (existsSync(defaultConf) ? defaultConf : undefined);
-      const config = options.config ?? (existsSync('dke.toml') ? 'dke.toml' : undefined);
+      // What is named is what is checked.
+      const isNamed = options.conf !== undefined || options.config !== undefined;
+      const found = (...paths: readonly string[]) => (isNamed ? undefined : paths.find((path) => existsSync(path)));
+      const conf = options.conf ?? (isNamed ? undefined : process.env.DKE_PKCS11_CONF) ?? found(defaultConf);
+      const config = options.config ?? found('dke.toml', defaultConfig);
       if (conf === undefined && config === undefined)
         throw new CommandError('config', 'no configuration was found to check', {
           hint: 'pass --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',
         });
+      if (
+        conf !== undefined &&
+        config !== undefined &&
+        process.getuid?.() === 0 &&
+        ownerOf(conf).uid !== userOf(config).uid
+      ) {
+        const parts = [checkApart(['--conf', conf], options), checkApart(['--config', config], options)];
+        conclude(parts.flat(), options.output);
+        return;
+      }
       // Loaded by the user who runs the command: the owner of the files may have no access to the programs.
       const provider = conf === undefined ? undefined : await loadProvider<ProviderDiagnosis>('client/diagnose');
-      const offline = config === undefined ? undefined : await import('../app/offline.ts');
-      becomeOwner([conf ?? [], config === undefined ? [] : dataOf(config)].flat());
+      const host = config === undefined ? undefined : await import('../app/host-checks.ts');
+      if (conf !== undefined) become(ownerOf(conf));
+      else if (config !== undefined) become(userOf(config));
       const diagnoses: CheckedPart[] = [];
       if (conf !== undefined && provider !== undefined) diagnoses.push(await databaseHost(provider, conf, options));
-      if (config !== undefined && offline !== undefined)
+      if (config !== undefined && host !== undefined)
         diagnoses.push({
           what: 'the host of the service',
-          results: await diagnoseServerHost({
-            configPath: resolve(config),
-            workingDirectory: process.cwd(),
-            inspectDatabase: async (path) => offline.inspectDatabase(path),
-            inspectPackages: offline.inspectPackageDirectory,
-          }),
+          whoSays: 'people and clients see',
+          results: await host.diagnoseHost({ configPath: resolve(config), workingDirectory: process.cwd() }),
         });
       conclude(diagnoses, options.output);
     });

@@ -127,7 +127,7 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
     output.record(restored);
     return;
   }
-  const { counts, stayDestroyed, activated, rules, ...rest } = restored;
+  const { counts, stayDestroyed, withoutValue, activated, rules, ...rest } = restored;
   output.record(rest);
   output.list(
     { items: Object.entries(counts) },
@@ -142,6 +142,7 @@ const showRestore = (output: Output, restored: SnapshotRestore): void => {
   );
   if (stayDestroyed.length > 0)
     output.list({ items: stayDestroyed }, { 'STAYS DESTROYED': 'id', NAME: 'name', SINCE: 'destroyedAt' });
+  if (withoutValue.length > 0) output.list({ items: withoutValue }, { 'VALUE IS DAMAGED': 'id', LABEL: 'label' });
   if (rules.length > 0) output.list({ items: rules }, { 'DUAL CONTROL OF': 'vaultName', 'MUST AGREE': 'required' });
   if (activated.length > 0)
     output.list({ items: activated }, { 'BECOMES ACTIVE': 'kind', BY: 'change', ID: 'id', NAME: 'name' });

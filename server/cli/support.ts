@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
-import { diagnoseServerHost } from '../diagnostics/server-host.ts';
 import { type BundlePart, collectBundle, collectProviderBundle } from '../diagnostics/support-bundle.ts';
 import type { Installer } from '../fronts/contract/provider.ts';
 import { addressOf, type GlobalOptions, openCaller } from './caller.ts';
@@ -98,13 +97,8 @@ export const addSupport = (program: Command): void => {
       const parts = await collectBundle({
         version: program.version() ?? 'unknown',
         config: () => loadConfig(configPath, process.cwd()),
-        doctor: () =>
-          diagnoseServerHost({
-            configPath,
-            workingDirectory: process.cwd(),
-            inspectDatabase: async (path) => (await offline()).inspectDatabase(path),
-            inspectPackages: async (path) => (await offline()).inspectPackageDirectory(path),
-          }),
+        doctor: async () =>
+          (await import('../app/host-checks.ts')).diagnoseHost({ configPath, workingDirectory: process.cwd() }),
         database: countTables,
         service: {
           status: ask((caller) => caller.call(operations.status.get)),

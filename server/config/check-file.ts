@@ -3,6 +3,7 @@
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
+import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
@@ -25,19 +26,31 @@ export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
   const file = statOf(path);
   const required = kind === 'secret' ? requiredMode : '644 or stricter';
   if (!file.isFile()) throw new StartError('permission', `${path} is not a regular file`);
+  const refuse = (evidence: string, command: string, target = path): StartError =>
+    new StartError('permission', evidence, { fix: `${command} ${shellWord(target)}` });
   if (file.uid !== own && file.uid !== 0)
-    throw new StartError('permission', `${path} belongs to user ${file.uid}: it must belong to user ${own} or root`);
+    throw refuse(`${path} belongs to user ${file.uid}: it must belong to user ${own} or root`, `chown ${own}`);
   if (lstatSync(path).isSymbolicLink() && lstatSync(path).uid !== own && lstatSync(path).uid !== 0)
-    throw new StartError('permission', `${path} is a link of another user: make it a file of user ${own}`);
+    throw refuse(`${path} is a link of another user: it must belong to user ${own} or root`, `chown -h ${own}`);
   const forbidden = kind === 'secret' ? forbiddenModeOf(file.uid, own) : 0o022;
   if ((file.mode & forbidden) !== 0)
-    throw new StartError('permission', `${path} has mode ${octal(file.mode)}: it must have mode ${required}`);
+    throw refuse(
+      `${path} has mode ${octal(file.mode)}: it must have mode ${required}`,
+      `chmod ${kind === 'secret' ? '600' : 'go-w'}`,
+    );
   const folder = dirname(resolve(path));
   const folderState = statOf(folder);
   const sticky = (folderState.mode & 0o1000) !== 0;
-  if ((folderState.uid !== own && folderState.uid !== 0) || ((folderState.mode & 0o022) !== 0 && !sticky))
-    throw new StartError(
-      'permission',
+  if (folderState.uid !== own && folderState.uid !== 0)
+    throw refuse(
+      `${folder} belongs to user ${folderState.uid}, who could replace files in it: it must belong to user ${own} or root`,
+      `chown ${own}`,
+      folder,
+    );
+  if ((folderState.mode & 0o022) !== 0 && !sticky)
+    throw refuse(
       `${folder} has mode ${octal(folderState.mode)}: others could replace files in it; it must have mode 755 or stricter`,
+      'chmod go-w',
+      folder,
     );
 };

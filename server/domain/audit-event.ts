@@ -215,6 +215,7 @@ export const auditKinds = {
       'changed',
       'unchanged',
       'stayDestroyed',
+      'withoutValue',
       'activated',
       'activatedCount',
     ],

@@ -176,6 +176,11 @@ export const metrics = {
     help: 'Attempts to sign in. result: succeeded, failed, or locked (refused because of earlier failures).',
     labels: ['result'],
   },
+  dke_access_guid_renewal_failures_total: {
+    type: 'counter',
+    help: 'Attempts to store the hash of an access_guid of an earlier version in its new form that failed. DKE repeats each after a minute.',
+    labels: [],
+  },
   dke_sign_in_locked: {
     type: 'gauge',
     help: 'Users, addresses and networks that cannot sign in now because of failed attempts.',

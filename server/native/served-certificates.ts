@@ -124,13 +124,19 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
   const kept = namesOf(newOwn);
   if (!namesOf(oldOwn).some((name) => kept.includes(name) || has(newOwn, name)))
     return `it is for ${kept.join(', ') || 'no name'}, but the current one is for ${namesOf(oldOwn).join(', ')}`;
-  const isComplete =
-    isSelfIssued(newTop) ||
-    newTop.issuer === oldTop.issuer ||
-    authorities.some((pem) => newTop.checkIssued(new X509Certificate(pem)));
-  return isComplete
+  return newTop.issuer === oldTop.issuer ? undefined : missingIssuer(newTop, authorities);
+};
+
+/** `authorities`: PEM, of those that need not be in a chain. */
+const missingIssuer = (top: X509Certificate, authorities: readonly string[]): string | undefined =>
+  isSelfIssued(top) || authorities.some((pem) => top.checkIssued(new X509Certificate(pem)))
     ? undefined
-    : `its chain is not complete: the certificate of ${newTop.issuer.replaceAll('\n', ', ')} is missing`;
+    : `its chain is not complete: the certificate of ${top.issuer.replaceAll('\n', ', ')} is missing`;
+
+/** Why clients that know only these authorities refuse a chain; undefined when nothing is wrong. */
+export const chainFault = (pem: string, authorities: readonly string[]): string | undefined => {
+  const top = chainOf(pem).at(-1);
+  return orderFault(pem) ?? (top === undefined ? undefined : missingIssuer(top, authorities));
 };
 
 /**

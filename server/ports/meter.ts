@@ -34,6 +34,9 @@ export interface Meter {
   /** `route`: a pattern of the API's paths, or `unknown`. */
   apiRequest(method: string, route: string, status: number, durationMs: number): void;
   signIn(result: SignInResult): void;
+  /** The hash of an access_guid of an earlier version could not be written in its new form. */
+  hashNotRenewed(): void;
+  readonly hashesNotRenewed: () => number;
   readonly xks: () => readonly XksSeries[];
   readonly tde: () => readonly TdeSeries[];
   readonly api: () => readonly ApiSeries[];

@@ -114,13 +114,18 @@ export const openWrappedFile = async (options: RootOptions): Promise<OpenWrapped
 };
 
 /**
- * `create`: nothing is sealed under a root yet, so that a missing file is made. Throws CoreError 'io', 'permission', 'format',
+ * `create`: nothing is sealed under a root yet, so that a missing file is made. `unchanged`: only
+ * to look; with `create` false. Throws CoreError 'io', 'permission', 'format',
  * 'bad-argument' with what to do.
  */
-export const openRoot = async (options: RootOptions, create: boolean): Promise<OpenRoot | SealedRoot> => {
+export const openRoot = async (
+  options: RootOptions,
+  create: boolean,
+  unchanged?: 'unchanged',
+): Promise<OpenRoot | SealedRoot> => {
   const { core, root, ask } = options;
   const { path, providers } = root;
-  if (existsSync(path) || create) clearDrafts(core, path);
+  if (unchanged === undefined && (existsSync(path) || create)) clearDrafts(core, path);
   if (providers.length === 0) {
     if (existsSync(path) && formatOf(path) !== 1)
       throw new CoreError('format', `the root key file ${path} is wrapped: declare its providers ([[root.providers]])`);

@@ -78,7 +78,8 @@ const deriveKey = async (core: WayCore, passphrase: Buffer, parameters: WayParam
   return core.scryptKekLater(bytes, Buffer.from(String(salt), 'hex'), Number(cost), Number(r), Number(p));
 };
 
-const readDeclared = (way: Extract<DeclaredWay, { readonly type: 'passphrase' }>): Buffer | undefined => {
+/** A passphrase that is read without a person; undefined: a person is asked. */
+export const readDeclared = (way: Extract<DeclaredWay, { readonly type: 'passphrase' }>): Buffer | undefined => {
   if (way.credential !== undefined) {
     const folder = process.env.CREDENTIALS_DIRECTORY;
     if (folder === undefined)

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { localDisk } from '../base/disk-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
+import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';
@@ -29,17 +30,29 @@ const extension = '.dkesnap';
 const mostBytes = 64 * 1024 ** 3;
 const pieceBytes = 256 * 1024;
 
+/** Throws StartError where it is there and cannot be the folder of snapshots. Answers its mode. */
+export const requireSnapshotFolder = (directory: string): number | undefined => {
+  const state = lstatSync(directory, { throwIfNoEntry: false });
+  if (state === undefined) return undefined;
+  const own = process.geteuid?.() ?? 0;
+  if (!state.isDirectory())
+    throw new StartError('permission', `${directory} (snapshots.directory) is not a folder`, {
+      fix: 'move it away, or name another folder in dke.toml',
+    });
+  if (state.uid !== own)
+    throw new StartError(
+      'permission',
+      `${directory} (snapshots.directory) belongs to user ${state.uid}: it must belong to user ${own}`,
+      { fix: `chown -R ${own} ${shellWord(directory)}` },
+    );
+  return state.mode;
+};
+
 /** A folder that only the service's user can read, without unfinished files. */
 const prepareFolder = (directory: string): void => {
   try {
     if (!existsSync(directory)) mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const state = lstatSync(directory);
-    if (!state.isDirectory() || state.uid !== process.geteuid?.())
-      throw new StartError(
-        'permission',
-        `${directory}, the folder of snapshots, must be a folder of the service's user`,
-      );
-    if ((state.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+    if (((requireSnapshotFolder(directory) ?? 0) & 0o077) !== 0) chmodSync(directory, 0o700);
     for (const name of readdirSync(directory)) if (name.endsWith('.part')) unlinkSync(join(directory, name));
   } catch (error) {
     if (error instanceof StartError) throw error;

@@ -18,7 +18,7 @@ import { type Core, CoreError, type KeyRef } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';
 import { canonicalJson, parseBase64, toBase64 } from '../base/bytes.ts';
 import { parseVerifierKey, publicKeyOf, type Verifier } from '../base/checkpoint.ts';
-import { putInPlaceSoon } from '../base/durable-files.ts';
+import { publishSoon } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
 import { backupContext, type RecoveryPublicKey } from '../base/recovery-key.ts';
@@ -104,6 +104,9 @@ async function* bytesOf({ name, from }: BackupPart): AsyncGenerator<Buffer> {
   }
 }
 
+/** A backup that is under way: of this one only, whichever services write to the same place. */
+export const draftOf = (path: string, backupId: string): string => `${path}.${backupId}.part`;
+
 /** Writes a new file, whole or not at all. Throws errors of the file system as they are. */
 export const writeBackup = async (
   core: BackupCore,
@@ -113,7 +116,7 @@ export const writeBackup = async (
   parts: readonly BackupPart[],
   { sign }: Pick<BackupAuthority, 'sign'>,
 ): Promise<{ readonly bytes: number; readonly digest: string; readonly signer: string }> => {
-  const draft = `${path}.part`;
+  const draft = draftOf(path, named.backupId);
   const own = core.generateGeneric(32);
   const hash = createHash('sha256');
   let key: KeyRef | undefined;
@@ -176,12 +179,11 @@ export const writeBackup = async (
     const { size } = await file.stat();
     await file.close();
     file = undefined;
-    await putInPlaceSoon(draft, path);
+    await publishSoon(draft, path);
     return { bytes: size, digest, signer };
   } catch (error) {
     await file?.close();
-    // A file of another backup that is under way is not this one's.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(draft, { force: true });
+    await rm(draft, { force: true });
     throw error;
   } finally {
     if (key !== undefined) core.release(key);

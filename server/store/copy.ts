@@ -12,6 +12,7 @@ import { createRepositories } from './repositories.ts';
 import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
 import { type Schema, tables } from './schema.ts';
+import { begunSetting } from './settings.ts';
 import type { TableDeclaration } from './tables/table.ts';
 
 export interface Copyable {
@@ -203,7 +204,7 @@ export const copyStore = async (
     );
   const { audit, settings } = over(to.db);
   // A first start that was cut off has said so.
-  if ((await audit.size()) > 0 || (await settings.get('begun')) !== undefined)
+  if ((await audit.size()) > 0 || (await settings.get(begunSetting)) !== undefined)
     throw new StoreError('open', `${to.place} is not empty (settings): name an empty database; nothing was changed`);
 
   const reading = from.db.transaction();

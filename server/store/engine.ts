@@ -1,6 +1,6 @@
 // What a database must bring so that the store can stand on it.
 
-import type { CompiledQuery, Dialect } from 'kysely';
+import type { CompiledQuery, Dialect, Kysely } from 'kysely';
 import type { RequestHash } from '../base/request-minutes.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -52,8 +52,8 @@ export interface Engine {
   kindOf(error: unknown): ErrorKind;
   /** The database has undone one transaction for another one's sake: done again, it may succeed. */
   isUndone(error: unknown): boolean;
-  /** What to do about an error of kind `away`, where the database has said why. */
-  readonly whenAway: (error: unknown) => string | undefined;
+  /** What an error of kind `away` means, and what to do, with the words of the database. */
+  readonly whenAway: (error: unknown) => { readonly what: string; readonly hint: string } | undefined;
   /**
    * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Where other
    * processes use the database, answers the newest change, and how often the set of KEKs has changed.
@@ -86,6 +86,12 @@ export interface Engine {
          * Names of the nodes that are connected now, also while the database is of another version.
          */
         running(): Promise<readonly string[]>;
+        /**
+         * The same within a transaction of its own connection: from then on until its end, no other
+         * process writes, whichever version it is of.
+         */
+        // biome-ignore lint/suspicious/noExplicitAny: a migration's database has the schema of its own time
+        fence(db: Kysely<any>): Promise<readonly string[]>;
         /** What the first of several starts makes, the next ones find. */
         started(): Promise<void>;
       }

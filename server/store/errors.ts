@@ -10,8 +10,17 @@ export type StoreErrorCode =
 export class StoreError extends Error {
   override readonly name = 'StoreError';
   readonly code: StoreErrorCode;
-  constructor(code: StoreErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
+  /** What was found, and what to do: where they are told apart (base/start-error.ts). */
+  readonly evidence: string;
+  readonly fix: string | undefined;
+  constructor(
+    code: StoreErrorCode,
+    evidence: string,
+    options: { readonly cause?: unknown; readonly fix?: string | undefined } = {},
+  ) {
+    super(options.fix === undefined ? evidence : `${evidence}: ${options.fix}`, { cause: options.cause });
     this.code = code;
+    this.evidence = evidence;
+    this.fix = options.fix;
   }
 }

@@ -38,9 +38,18 @@ export const foreignSchema = (applied: readonly string[], steps = migrations): F
     : { code: 'newer', why: `was written by a newer version (${unknown})`, fix: 'install that version' };
 };
 
-/** Of an empty database, all steps count as done. */
+const refuseNodes = (names: readonly string[]): StoreError =>
+  new StoreError(
+    'open',
+    `nodes of an earlier version use the database: stop them first (${names.join(', ')}), then start this version on each; nothing was changed`,
+  );
+
+/**
+ * Of an empty database, all steps count as done. A node that came since the first look has written
+ * nothing, or is seen here: its first write needs the lock that the transaction of the steps has.
+ */
 const providerOf = (
-  engine: Pick<Engine, 'columns'>,
+  engine: Pick<Engine, 'columns' | 'shared'>,
   steps: readonly SchemaMigration[],
   isEmpty: boolean,
 ): Record<string, Migration> => ({
@@ -48,7 +57,14 @@ const providerOf = (
   ...Object.fromEntries(
     steps.map((step) => [
       step.name,
-      { up: (db) => (isEmpty ? Promise.resolve() : step.up(db, engine.columns)) } satisfies Migration,
+      {
+        up: async (db) => {
+          if (isEmpty) return;
+          const names = (await engine.shared?.fence(db)) ?? [];
+          if (names.length > 0) throw refuseNodes(names);
+          await step.up(db, engine.columns);
+        },
+      } satisfies Migration,
     ]),
   ),
 });
@@ -66,11 +82,7 @@ const requireNoNode = async ({ shared }: Pick<Engine, 'shared'>): Promise<void> 
   for (;;) {
     const names = (await shared?.running()) ?? [];
     if (names.length === 0) return;
-    if (performance.now() > until)
-      throw new StoreError(
-        'open',
-        `nodes of an earlier version use the database: stop them first (${names.join(', ')}), then start this version on each; nothing was changed`,
-      );
+    if (performance.now() > until) throw refuseNodes(names);
     await setTimeout(lookEveryMs);
   }
 };
@@ -85,6 +97,10 @@ const readApplied = async (db: Kysely<any>, steps: readonly SchemaMigration[]): 
   if (foreign !== undefined) throw new StoreError(foreign.code, `the database ${foreign.why}: ${foreign.fix}`);
   return applied;
 };
+
+/** The migrations of a database that this version can use or upgrade. Throws `StoreError`. */
+// biome-ignore lint/suspicious/noExplicitAny: as above
+export const requireKnown = (db: Kysely<any>): Promise<readonly string[]> => readApplied(db, migrations);
 
 /** Throws `StoreError` where the database is not of this version's schema. Changes nothing. */
 // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -111,6 +127,7 @@ export const migrate = async (
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(provided) } });
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error === undefined) return;
+  if (error instanceof StoreError) throw error;
   if (engine.kindOf(error) === 'full')
     throw new StoreError('open', 'the disk of the database is full: free some space', { cause: error });
   const name = results.find(({ status }) => status === 'Error')?.migrationName ?? 'to this version';

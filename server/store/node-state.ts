@@ -85,10 +85,10 @@ const createWriter = (path: string, log: Log, firstTurn: number) => {
 };
 
 const positionName = 'position';
-const quarantineName = 'quarantine';
+export const quarantineName = 'quarantine';
 const restoredName = 'root-restored';
 
-const readQuarantine = (path: string): RecordedQuarantine | undefined => {
+export const readQuarantine = (path: string): RecordedQuarantine | undefined => {
   if (!existsSync(path)) return undefined;
   try {
     const found = JSON.parse(readFileSync(path, 'utf8')) as RecordedQuarantine;

@@ -134,12 +134,24 @@ export const authenticationCode = (
   layout: Layout = newestLayout(table, row),
 ): string => authenticate(rowText(table, row, layout));
 
-/** The row with its authentication code. */
-export const sealRow = <R extends { readonly [column: string]: unknown }>(
+/** The row with the digest of each value beside the code, where one of an earlier layout has none. */
+const withDigests = <R extends Row>(table: PolicyTable, row: R): R => {
+  const found = Object.entries(coded[table].digests ?? {}).flatMap(([name, under = name]) => {
+    const value = row[name];
+    return value instanceof Uint8Array && row[under] == null ? [[under, contentDigest(value)]] : [];
+  });
+  return found.length === 0 ? row : { ...row, ...Object.fromEntries(found) };
+};
+
+/** The row with its authentication code, in the newest layout: no value beside the code is without its digest. */
+export const sealRow = <R extends Row>(
   authenticate: RowAuthenticator,
   table: PolicyTable,
   row: R,
-): R & { readonly row_mac: string } => ({ ...row, row_mac: authenticationCode(authenticate, table, row) });
+): R & { readonly row_mac: string } => {
+  const whole = withDigests(table, row);
+  return { ...whole, row_mac: authenticationCode(authenticate, table, whole) };
+};
 
 /** Whether the row still is what the service wrote. */
 export const rowIntegrity = (

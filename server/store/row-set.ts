@@ -65,7 +65,7 @@ export interface PolicyRows {
   insertNew(table: PolicyTable, row: Loose & { readonly id: string }): Promise<boolean>;
   /**
    * Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the stored one is not what the service wrote
-   * last, and 'internal' when this unit of work has not read it.
+   * last, or this unit of work has read it as tampered, and 'internal' when this unit of work has not read it.
    */
   update(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** Answers how many there were. */
@@ -118,8 +118,8 @@ interface State {
   /** What the transaction under way has changed, without the unit of work in it. */
   batch: Changes;
   unit: Changes;
-  /** The rows that the unit of work has read or written. */
-  read: Set<string>;
+  /** The rows that the unit of work has read or written, and whether they were sound. */
+  read: Map<string, Integrity>;
   /** Of the commit under way, by table and id: readers may see the rows before this process hears that they are committed. */
   committing: Map<string, number>;
   next: Head | undefined;
@@ -133,7 +133,7 @@ const createState = (): State => ({
   base: undefined,
   batch: noChanges(),
   unit: noChanges(),
-  read: new Set(),
+  read: new Map(),
   committing: new Map(),
   next: undefined,
 });
@@ -195,12 +195,16 @@ const isNewest = (
 /** The policy rows of one connection. */
 const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): PolicyRows => {
   const { state, heads, authenticate } = context;
-  const integrity: PolicyRows['integrity'] = (table, row) => {
-    if (as === 'transaction') state.read.add(nameOf(table, String(row.id)));
+  const integrityOf: PolicyRows['integrity'] = (table, row) => {
     if (rowIntegrity(authenticate, table, row) !== 'ok') return 'tampered';
     if (isNewest(context, table, row as unknown as Coded, as)) return 'ok';
     if (as === 'reader') throw new OutdatedRow('the row is older than the newest one');
     return 'tampered';
+  };
+  const integrity: PolicyRows['integrity'] = (table, row) => {
+    const found = integrityOf(table, row);
+    if (as === 'transaction') state.read.set(nameOf(table, String(row.id)), found);
+    return found;
   };
   const versionNow = async (): Promise<number> => (await baseOf(context, db)).version + 1;
   const note = (
@@ -213,7 +217,7 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
     if (before !== undefined) state.unit.delta -= heads.element(table, id, before);
     if (after !== undefined) state.unit.delta += heads.element(table, id, after);
     state.unit.rows.push({ table, id, version: after === undefined ? undefined : version });
-    state.read.add(nameOf(table, id));
+    state.read.set(nameOf(table, id), 'ok');
   };
   const stored = async (table: PolicyTable, ids: readonly string[]): Promise<ReadonlyMap<string, Coded>> => {
     const found = new Map<string, Coded>();
@@ -256,9 +260,10 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
       const version = await versionNow();
       const before = (await stored(table, [row.id])).get(row.id);
       if (before === undefined) return;
-      if (!state.read.has(nameOf(table, row.id)))
+      const read = state.read.get(nameOf(table, row.id));
+      if (read === undefined)
         throw new ServiceError('internal', `a unit of work changes a row of ${table} that it has not read`);
-      refuseTampered({ integrity: isNewest(context, table, before, as) ? 'ok' : 'tampered' });
+      refuseTampered({ integrity: isNewest(context, table, before, as) ? read : 'tampered' });
       const { id, ...change } = seal(table, row, version);
       await coded(db).updateTable(named(table)).set(change).where('id', '=', id).execute();
       note(table, id, before.row_mac, change.row_mac, version);
@@ -285,6 +290,7 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
       });
       await write(sealed);
       for (const { id, row_mac } of sealed) note(table, id, before.get(id)?.row_mac, row_mac, version);
+      for (const { row, code } of rows) if (code !== undefined) state.read.set(nameOf(table, row.id), 'tampered');
     },
   };
 };
@@ -329,11 +335,11 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
       state.next = undefined;
       state.batch = noChanges();
       state.unit = noChanges();
-      state.read = new Set();
+      state.read = new Map();
     },
     savepoint: () => {
       state.unit = noChanges();
-      state.read = new Set();
+      state.read = new Map();
     },
     releaseSavepoint: () => {
       state.batch.delta += state.unit.delta;
@@ -366,6 +372,15 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
 };
 
 /**
+ * Rows that another process has removed: a state whose sum is right lacks them.
+ * Requests and sessions are rows, too, and would fill the memory of every other node.
+ */
+const forgetRemoved = ({ known }: State, present: ReadonlySet<string>, version: number): void => {
+  for (const [table, versions] of known)
+    for (const [id, own] of versions) if (own <= version && !present.has(nameOf(table, id))) versions.delete(id);
+};
+
+/**
  * `isShared`: other processes write to the database, too. `schemaOf`: what of its schema is not as
  * it is declared.
  */
@@ -395,11 +410,16 @@ export const createRowSet = (
       const found = await heads.read(db);
       const older: string[] = [];
       const seen: LongRead = { version: found?.version ?? 0, known: atLeast };
+      const present = new Set<string>();
       const { sum, rows } = await heads.scan(db, (table, row) => {
+        present.add(nameOf(table, row.id));
         if (!isNewest(context, table, row, seen)) older.push(nameOf(table, row.id));
       });
       const differences = differencesOf(heads, found, { sum, rows, atLeast });
-      if (differences.length === 0) keep(state, found);
+      if (differences.length === 0) {
+        keep(state, found);
+        if (isShared) forgetRemoved(state, present, seen.version);
+      }
       return { differences: [...(await schemaOf(db)), ...differences], older };
     },
     head: async (db) => {

@@ -6,6 +6,9 @@ import { isDecision } from '../domain/decisions.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
 
+/** Set by the first start, before it seals anything. */
+export const begunSetting = 'begun';
+
 export const createSettings = (db: Kysely<Schema>): Repositories['settings'] => ({
   get: async (name) =>
     (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value,

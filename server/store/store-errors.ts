@@ -22,9 +22,9 @@ const noSuchText = (cause: unknown): ServiceError =>
   new ServiceError('validation', 'the character U+0000 is not allowed', { cause });
 
 export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) => void): StoreErrors => {
-  const away = (error: unknown): { readonly cause: unknown; readonly hint?: string } => {
-    const hint = engine.whenAway(error);
-    return hint === undefined ? { cause: error } : { cause: error, hint };
+  const away = (error: unknown, more = ''): ServiceError => {
+    const { what = 'the database does not answer', hint } = engine.whenAway(error) ?? {};
+    return new ServiceError('unavailable', `${what}${more}`, { cause: error, ...(hint === undefined ? {} : { hint }) });
   };
   let fatal = false;
   const ofWriting = (error: unknown): unknown => {
@@ -51,8 +51,7 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
         hint: 'stop the process that has the database open for writing',
         cause: error,
       });
-    if (kind === 'away')
-      return new ServiceError('unavailable', 'the database does not answer: nothing was changed', away(error));
+    if (kind === 'away') return away(error, ': nothing was changed');
     if (kind === 'unknown')
       return new ServiceError('unavailable', `${engine.place} has not confirmed the change: it may be made yet`, {
         hint: `check whether it was made before you repeat it; ${engine.whenStalled}`,
@@ -71,7 +70,7 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
     if (closing) return new ServiceError('unavailable', 'the service is stopping', { cause: error });
     const kind = engine.kindOf(error);
     if (kind === 'text') return noSuchText(error);
-    if (kind === 'away') return new ServiceError('unavailable', 'the database does not answer', away(error));
+    if (kind === 'away') return away(error);
     if (kind === 'full')
       return new ServiceError('unavailable', 'the disk is full', { hint: engine.whenFull, cause: error });
     if (kind === 'busy')

@@ -7,12 +7,12 @@ import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
-import type { Repositories, Store } from '../ports/store.ts';
+import type { Repositories, Store, StoredKek } from '../ports/store.ts';
 import { compareSchema } from './compare-schema.ts';
 import { type Copyable, type CopyReport, copyStore } from './copy.ts';
 import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
-import { migrate, newestSchema, requireNewest } from './migrate.ts';
+import { migrate, newestSchema, requireKnown, requireNewest } from './migrate.ts';
 import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
@@ -21,8 +21,10 @@ import { createRowSet, OutdatedRow } from './row-set.ts';
 import { readVersion } from './row-set-head.ts';
 import type { Schema } from './schema.ts';
 import { makeTerms } from './search.ts';
+import { begunSetting, createSettings } from './settings.ts';
 import { openSqliteEngine } from './sqlite/engine.ts';
 import { createStoreErrors, type StoreErrors } from './store-errors.ts';
+import { createTenantKeks } from './tenant-keks.ts';
 import { createTransactions } from './transactions.ts';
 
 interface Surroundings {
@@ -268,6 +270,27 @@ export const openPostgresStore = async ({
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> => {
   const { openPostgres } = await import('./postgres/engine.ts');
   return openOver(await openPostgres(postgres), surroundings);
+};
+
+/**
+ * What a start finds in a database of PostgreSQL, which stays as it is: its schema, and the keys
+ * that the root key opens. Throws `StoreError`.
+ */
+export const inspectPostgres = async (
+  postgres: PostgresOptions,
+): Promise<{ readonly schema: string | undefined; readonly begun: boolean; readonly keks: readonly StoredKek[] }> => {
+  const { openPostgres } = await import('./postgres/engine.ts');
+  const engine = await openPostgres(postgres, 'look');
+  const db = new Kysely<Schema>({ dialect: engine.reader });
+  try {
+    const schema = (await requireKnown(db)).toSorted().at(-1);
+    if (schema === undefined) return { schema, begun: false, keks: [] };
+    const begun = (await createSettings(db).get(begunSetting)) !== undefined;
+    return { schema, begun, keks: await createTenantKeks(db).list() };
+  } finally {
+    await engine.close();
+    await Promise.allSettled([db.destroy(), new Kysely<Schema>({ dialect: engine.writer }).destroy()]);
+  }
 };
 
 /** Copies all of one store to another one that is empty (copy.ts). No other process uses either. Throws `StoreError`. */

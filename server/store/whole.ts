@@ -11,6 +11,9 @@ import { recordMembers } from './tables/keys.ts';
 import type { TableDeclaration } from './tables/table.ts';
 import { bytesOf } from './tables/values.ts';
 
+/** Rows that are read at once, with their contents. */
+const rowsAtOnce = 100;
+
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
 /** Whose a row is. A row whose owner is gone has none. */
@@ -48,12 +51,22 @@ export const createWhole = (
   rowSet: () => set.head(db),
   compareRowSet: () => set.compare(db, as),
   checkRows: async (table) => {
-    const found = await db
-      .selectFrom(table as PolicyTable)
-      .selectAll()
-      .execute();
-    const tampered = found.filter((row) => policyRows.integrity(table as PolicyTable, row) !== 'ok').map(nameOf);
-    return { rows: found.length, tampered };
+    const tampered: string[] = [];
+    let rows = 0;
+    // A page at a time: the contents of token objects are megabytes.
+    for (let after: string | undefined; ; ) {
+      let query = db
+        .selectFrom(table as 'vaults')
+        .selectAll()
+        .orderBy('id')
+        .limit(rowsAtOnce);
+      if (after !== undefined) query = query.where('id', '>', after);
+      const page = await query.execute();
+      for (const row of page) if (policyRows.integrity(table as PolicyTable, row) !== 'ok') tampered.push(nameOf(row));
+      rows += page.length;
+      after = page.at(-1)?.id;
+      if (page.length < rowsAtOnce) return { rows, tampered };
+    }
   },
   places: async () => {
     const declared: readonly (readonly [string, TableDeclaration])[] = Object.entries(tables);

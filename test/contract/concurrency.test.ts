@@ -15,9 +15,12 @@ import { acrossTenants, serviceActor } from '../../server/domain/actor.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { tdeRoutes } from '../../server/fronts/contract/tde.ts';
+import { makeAdversaries, prepareFiles } from '../support/adversaries.ts';
 import {
   apiOperations,
   type Call,
+  fileOperations,
+  keepFiles,
   keepPlatformToken,
   type LeftOut,
   type Row,
@@ -29,7 +32,6 @@ import {
 import { makeWorld, type TestNode, type World } from '../support/concurrent-worlds.ts';
 import { openTestService } from '../support/open-service.ts';
 import { listenFor } from '../support/shared.ts';
-import { handOf } from '../support/snapshots.ts';
 import { askUnlocked, freshDatabase, onPostgresql, placeOf, withStored } from '../support/test-store.ts';
 import { sizeOf } from '../support/tiers.ts';
 
@@ -53,7 +55,7 @@ const operations: readonly Operation[] = [
   ...Object.entries(tdeOperations).flatMap(([name, row]) =>
     isLeftOut(row) || row.call === undefined ? [] : [{ name: `tde.${name}`, row, call: row.call }],
   ),
-  ...Object.entries(readingOperations).flatMap(([name, row]) =>
+  ...Object.entries({ ...readingOperations, ...fileOperations }).flatMap(([name, row]) =>
     row.call === undefined ? [] : [{ name, row, call: row.call }],
   ),
 ];
@@ -78,6 +80,9 @@ const lostOnce: ReadonlySet<string> = new Set([
   'users.endSessions session.secondFactor',
   'users.resetPassword profile.createToken',
 ]);
+/** They run every time, because there are few: what a file may do depends on what is there. */
+const isOfFile = (one: Operation, other: Operation): boolean =>
+  one.name in fileOperations || other.name in fileOperations;
 const isLostOnce = (one: Operation, other: Operation): boolean =>
   lostOnce.has(`${one.name} ${other.name}`) || lostOnce.has(`${other.name} ${one.name}`);
 /** In addition each Nth, other ones on each store; on the embedded database each operation also runs with itself. */
@@ -85,6 +90,7 @@ const each = sizeOf('concurrent pairs');
 const chosen = pairs.filter(
   ([one, other], at) =>
     isLostOnce(one, other) ||
+    (isOfFile(one, other) && at % sizeOf('pairs with files') === 0) ||
     at % each === (onPostgresql ? Math.floor(each / 2) : 0) ||
     (one === other && !onPostgresql),
 );
@@ -102,24 +108,36 @@ beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-concurrency-'));
   const shared = join(folder, 'snapshots');
   mkdirSync(shared, { mode: 0o700 });
-  const common = `[erasure]\ngather_ms = 600000\n[memory]\nallow_unlocked = true\n[snapshots]\ndirectory = "${shared}"\n`;
-  const open = async (name: string, store: string) => {
+  const adversaries = makeAdversaries();
+  const common = `[erasure]\ngather_ms = 600000\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n${adversaries.signers}`;
+  const storeOf = (at: string): string => {
+    if (!onPostgresql) return '';
+    const { host, database } = placeOf(join(folder, at));
+    return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`;
+  };
+  const tomlOf = (name: string, database: string, directory = shared): string =>
+    `${common}directory = "${directory}"\n[node]\nname = "${name}"\n${storeOf(database)}`;
+  const open = async (name: string) => {
     const own = join(folder, name);
     mkdirSync(join(own, 'dke-data'), { recursive: true, mode: 0o700 });
     if (name === 'two') copyFileSync(join(folder, 'one/dke-data/root.key'), join(own, 'dke-data/root.key'));
-    const opened = await openTestService({ folder: own, toml: `${common}[node]\nname = "${name}"\n${store}` });
+    const opened = await openTestService({ folder: own, toml: tomlOf(name, 'one') });
     ends.unshift(() => opened.stop());
     return opened;
   };
   if (onPostgresql) await freshDatabase(join(folder, 'one'));
-  const { host, database } = onPostgresql ? placeOf(join(folder, 'one')) : { host: '', database: '' };
-  const store = onPostgresql
-    ? `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\n`
-    : '';
-  const one = await listen(await open('one', store));
-  nodes = [one, onPostgresql ? await listen(await open('two', store)) : one];
-  ends.push(async () => rmSync(folder, { recursive: true, force: true }));
-  await handOf(one.opened);
+  const first = await open('one');
+  const files = await prepareFiles(first, adversaries, join(folder, 'old'), {
+    toml: tomlOf('one', 'one'),
+    ofOld: tomlOf('one', 'old', join(folder, 'old', 'snapshots')),
+  });
+  keepFiles(adversaries, files);
+  const one = await listen(first);
+  nodes = [one, onPostgresql ? await listen(await open('two')) : one];
+  ends.push(async () => {
+    adversaries.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
   const { tokens, tenants } = one.opened.operations;
   const { token } = await tokens.create(
     acrossTenants(serviceActor('test'), (await tenants.default()).id),
@@ -327,6 +345,8 @@ const notDoneAlone: ReadonlySet<string> = new Set([
   'tenants.restore refused',
   'vaults.delete refused',
   'vaults.removeDualControl waits',
+  'OF: imports a file refused',
+  'BW: imports a file refused',
 ]);
 
 test('the pairs that once lost a change are included', () => {

@@ -1,5 +1,6 @@
 // Someone who can write to the database puts back what the service itself has written: an older version of a row, a row that was removed, a
-// copy of a row under another id, the values of another row. Each attack is carried out on a row of each policy table while the store is
+// copy of a row under another id, the values of another row; and what holders of old databases (OF), writers of the place of backups (BW) and
+// trusted signers (TS) bring. Each attack is carried out on a row of each policy table while the store is
 // open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
+import { contentDigest } from '../../server/base/content-digest.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
 import type { Approval } from '../../server/domain/approval.ts';
@@ -22,8 +24,10 @@ import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
 import type { StoredRequest } from '../../server/ports/idempotency.ts';
 import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports/people.ts';
+import type { SnapshotRow } from '../../server/ports/snapshot-archive.ts';
 import type { Repositories, Store, StoredToken } from '../../server/ports/store.ts';
 import type { StoredAccessGuid, StoredObject } from '../../server/ports/tde-repositories.ts';
+import { type TenantTable, tenantTables } from '../../server/ports/tenant-rows.ts';
 import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { folderOfTest } from '../support/folders.ts';
@@ -404,6 +408,8 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
   ),
 });
 const tables = Object.keys(policyColumns) as readonly Table[];
+const isTenantTable = (table: Table): table is Table & TenantTable =>
+  (tenantTables as readonly string[]).includes(table);
 /** Each row behind those that it refers to. */
 const order: readonly Table[] = [
   'decisions',
@@ -692,6 +698,27 @@ const implementations: readonly Database[] = [
   },
 ];
 
+/** Rows that come from a file or from another time, with the codes that their bringers can make. */
+const anotherKey = (text: string): string => createHmac('sha256', 'row key of another time').update(text).digest('hex');
+const brought: readonly (readonly [name: string, bring: (table: Table, row: Row) => Row])[] = [
+  [
+    'OF: each row with a code of the row key of another database',
+    (table, row) => ({ ...row, row_mac: authenticationCode(anotherKey, table, row) }),
+  ],
+  [
+    'OF: each row as one that has no version, with the code of that time of another database',
+    (table, row) => {
+      const { row_version: _, ...older } = row;
+      return { ...row, row_version: 0, row_mac: authenticationCode(anotherKey, table, older) };
+    },
+  ],
+  [
+    'BW: each row of a forged backup, with a code that no key has made',
+    (_, row) => ({ ...row, row_mac: '0'.repeat(64) }),
+  ],
+  ['BW: each row of a forged backup, without a code', (_, row) => ({ ...row, row_mac: '' })],
+];
+
 describe.each(implementations)('in the $name database', ({ each, prepare, open, ask, schemaChanges }) => {
   let folder: string;
   let store: Store;
@@ -788,6 +815,52 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     }
   });
 
+  test.each(brought)('%s: tampered, and found', async (_, bring) => {
+    for (const table of tables) {
+      const row = await rowOf(table);
+      await replace(table, bring(table, row));
+      expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'tampered', false]);
+      await replace(table, row);
+      expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'ok', true]);
+    }
+  });
+
+  test('TS: each row that a file says was changed stays tampered where it is restored, and nothing is written over it', async () => {
+    for (const table of tables) {
+      if (!isTenantTable(table)) continue;
+      const row = await rowOf(table);
+      const columns = store.read.tenantRows.columns(table);
+      const given = Object.fromEntries(columns.map((column) => [column, row[column] ?? null])) as SnapshotRow;
+      await store.write((tx) => tx.tenantRows.put(table, [{ row: given, integrity: 'tampered' }]));
+      expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
+      const { change } = all[table];
+      if (change !== undefined)
+        await expect(store.write((tx) => change(tx))).rejects.toMatchObject({ code: 'key-tampered' });
+      expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
+    }
+  });
+
+  test('a row of an earlier layout that a restore puts gets the digest of its value', async () => {
+    const columns = store.read.tenantRows.columns('tde_objects');
+    const row = await rowOf('tde_objects');
+    const value = { content: Buffer.from('a value'), content_digest: null };
+    const older = {
+      ...row,
+      ...value,
+      row_mac: authenticationCode(authenticateRow, 'tde_objects', { ...row, ...value }, 2),
+    };
+    await replace('tde_objects', older);
+    expect(await integrityOf('tde_objects')).toBe('ok');
+    const given = Object.fromEntries(columns.map((column) => [column, older[column as keyof typeof older] ?? null]));
+    await store.write((tx) => tx.tenantRows.put('tde_objects', [{ row: given as SnapshotRow, integrity: 'ok' }]));
+    expect([await integrityOf('tde_objects'), (await rowOf('tde_objects')).content_digest]).toEqual([
+      'ok',
+      contentDigest(value.content),
+    ]);
+    await ask(folder, 'update tde_objects set content = ? where id = ?', Buffer.from('another'), rowId('tde_objects'));
+    expect(await integrityOf('tde_objects')).toBe('tampered');
+  });
+
   test('a value that is put into another column or row is tampered', async () => {
     const undetected: string[] = [];
     for (const table of tables) {
@@ -856,7 +929,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     }
   });
 
-  test('the set itself cannot be put back, changed or removed', async () => {
+  test('OF and BW: the set itself cannot be put back, changed or removed', async () => {
     const [older] = await ask(folder, 'select * from row_set');
     const was = await rowOf('api_tokens');
     await store.write(async (tx) => all.api_tokens.change?.(tx));
@@ -870,7 +943,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
           ...Object.values(row),
         );
     };
-    // A complete older state: rows and set.
+    // OF, and BW with a backup: a complete older state, rows and set.
     await replace('api_tokens', was);
     await putSet(older);
     expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['tampered', false]);

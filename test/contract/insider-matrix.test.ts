@@ -1,17 +1,20 @@
 // Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
 // carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
 // model defines (insider-model.ts), not the permission tables: an operation or a role that is not in the model fails here by its name.
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
 import { governedKinds } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { type ForeignFile, makeAdversaries, type Prepared, prepareFiles } from '../support/adversaries.ts';
+import { sharedFolder } from '../support/folders.ts';
 import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts';
 import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
 import { type Attempt, attempts, type Send, setPair } from '../support/insider-operations.ts';
 import { makeApplication, makeEndpoint, makeToken, makeWorld, type World } from '../support/insider-world.ts';
+import { administrator } from '../support/open-service.ts';
 import { sharedApi, sharedService } from '../support/shared.ts';
-import { handOf } from '../support/snapshots.ts';
+import { answerOpening } from '../support/snapshots.ts';
 import { withStored } from '../support/test-store.ts';
 import { inLongTier } from '../support/tiers.ts';
 
@@ -19,14 +22,22 @@ const routes = Object.entries(apiRoutes).flatMap(([group, rows]) =>
   Object.entries(rows as RouteGroup).map(([name, row]) => ({ name: `${group}.${name}`, row })),
 );
 
-const opened = sharedService();
+const adversaries = makeAdversaries();
+const toml = `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\n${adversaries.signers}`;
+const opened = sharedService({ toml });
+const elsewhere = sharedFolder();
+let prepared: Prepared;
+beforeAll(async () => {
+  prepared = await prepareFiles(opened, adversaries, `${elsewhere}/old`, { toml });
+});
+afterAll(() => adversaries.end());
 const api = sharedApi(opened);
 const worlds: World[] = [];
 
 beforeAll(async () => {
   const requester = (await makeToken(opened, [{ role: 'administrator', scope: null }])).id;
   setPair(opened, { requester, approver: (await makeToken(opened, [{ role: 'key-approver', scope: null }])).id });
-  const hand = await handOf(opened);
+  const { hand } = prepared;
   for (const governed of [false, true]) worlds.push(await makeWorld(opened, hand, governed));
 });
 
@@ -219,6 +230,58 @@ describe.each([false, true])('dual control: %s', (governed) => {
       expect(problems).toEqual([]);
     });
   });
+});
+
+/** Of the whole platform, and of a tenant that no file is of. */
+const fileCallers = callers.map(({ role, reach }) => ({ role, reach, mayHere: reach === 'platform' }));
+const codeOf = ({ status, text }: Awaited<ReturnType<typeof send>>): string =>
+  status < 300 ? 'imported' : (JSON.parse(text) as { readonly code: string }).code;
+
+describe('a file of another: TS, OF and BW', () => {
+  const factsOfDefault = () =>
+    withStored(opened.folder, (stored) =>
+      readFacts(stored, { tenants: [administrator.tenantId], since: '' }).then((facts) => [...facts.keys()]),
+    );
+  const importWith = (token: string, { file, signer }: ForeignFile) =>
+    send(token, 'post', `/api/snapshot-imports${signer === undefined ? '' : `?signer=${encodeURIComponent(signer)}`}`, {
+      file,
+    });
+
+  test.each(fileCallers)('$role of the $reach brings each of them', async ({ role, reach, mayHere }) => {
+    const world = worlds.find(({ governed }) => !governed);
+    if (world === undefined) throw new Error('there is no such tenant');
+    const scope = rowOf(role).scoped === true ? { kind: 'application' as const, id: world.ids.application.id } : null;
+    const within = reach === 'tenant' ? world.tenantId : null;
+    const { token } = await makeToken(opened, [{ role, scope, tenantId: within }], within);
+    const mayImport = mayHere && most[role].includes('restore');
+    const expected = await factsOfDefault();
+    for (const each of await prepared.files()) {
+      const answer = codeOf(await importWith(token, each));
+      expect([each.name, answer]).toEqual([each.name, mayImport ? each.answer : 'forbidden']);
+      if (answer === 'imported') expected.push(`snapshot ${each.id}`);
+    }
+    expect((await factsOfDefault()).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test.each(fileCallers.filter(({ role, mayHere }) => mayHere && most[role].includes('restore')))(
+    'TS: what $role restores of it waits for a second person',
+    async ({ role }) => {
+      const [each] = await prepared.files();
+      if (each === undefined) throw new Error('TS has no file');
+      const { token } = await makeToken(opened, [{ role, scope: null }]);
+      expect(codeOf(await importWith(token, each))).toBe('imported');
+      const before = await factsOfDefault();
+      const opening = await send(token, 'post', `/api/snapshots/${each.id}/openings`, {
+        body: { recoveryKeyId: adversaries.recovery.id },
+      });
+      const answer = answerOpening(JSON.parse(opening.text), adversaries.recovery.key);
+      const restored = await send(token, 'post', `/api/snapshots/${each.id}/restore`, {
+        body: { ...answer, newTenant: `of ${role}` },
+      });
+      expect([restored.status, restored.text]).toEqual([202, expect.stringContaining('snapshot.restore')]);
+      expect(await factsOfDefault()).toEqual(before);
+    },
+  );
 });
 
 test('what is of another application or endpoint is not found below the own one', async () => {

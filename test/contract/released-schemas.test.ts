@@ -78,11 +78,15 @@ const broken: SchemaMigration = {
   },
 };
 
-const upgrade = async ({ engine: open }: Place, steps: readonly SchemaMigration[]): Promise<void> => {
+const upgrade = async (
+  { engine: open }: Place,
+  steps: readonly SchemaMigration[],
+  change = (engine: Engine): Pick<Engine, 'columns' | 'kindOf' | 'shared'> => engine,
+): Promise<void> => {
   const engine = await open();
   const db = new Kysely<never>({ dialect: engine.writer });
   try {
-    await migrate(db, engine, steps);
+    await migrate(db, change(engine), steps);
   } finally {
     await engine.close();
     await db.destroy();
@@ -172,4 +176,33 @@ describe.each(['sqlite', 'postgresql'] as const)('on %s', (dialect) => {
     });
     expect(await at.database.schema()).toEqual(before);
   });
+});
+
+test('a node that comes after the first look has written nothing, or is seen: the migration changes nothing', async () => {
+  const at = places.postgresql();
+  await restoreSchema(baseline, 'postgresql', at.database);
+  const before = await at.database.schema();
+  const node = await at.engine();
+  // Starts are one after the other: this one is over, and the node has not claimed its place yet.
+  await node.shared?.started();
+  try {
+    const upgraded = upgrade(at, [owners], (engine) => ({
+      columns: engine.columns,
+      kindOf: engine.kindOf,
+      shared: engine.shared && {
+        ...engine.shared,
+        // It was connecting, and has no row yet.
+        running: async () => {
+          const names = await engine.shared?.running();
+          await node.shared?.link.claim(newId(9), '');
+          return names ?? [];
+        },
+      },
+    }));
+    await expect(upgraded).rejects.toThrow('stop them first (a node that starts)');
+    expect([await at.database.schema(), await applied(at)]).toEqual([before, [baseline]]);
+  } finally {
+    await node.close();
+    for (const dialect of [node.writer, node.reader]) await new Kysely<never>({ dialect }).destroy();
+  }
 });

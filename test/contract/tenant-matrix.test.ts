@@ -1,14 +1,17 @@
 // Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
 // ids are not found, its lists are not in the lists, a name of it in the query is not a tenant, a reference to it in a body leads
 // nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
 import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
+import { makeAdversaries, type Prepared, piecesOf, prepareFiles } from '../support/adversaries.ts';
+import { sharedFolder } from '../support/folders.ts';
+import type { ForgedItem } from '../support/forged-snapshots.ts';
 import { until } from '../support/host.ts';
 import { administrator, callTde, instance, masterKey } from '../support/open-service.ts';
 import { mustTo, sendTo, sharedApi, sharedService } from '../support/shared.ts';
-import { handOf } from '../support/snapshots.ts';
+import { dumpTenant } from '../support/snapshots.ts';
 
 /** The resources of a tenant: their ids, by the words of the paths. */
 interface World {
@@ -293,7 +296,16 @@ const routes: readonly Route[] = Object.entries(apiRoutes).flatMap(([group, rows
   })),
 );
 
-const opened = sharedService();
+const adversaries = makeAdversaries();
+// Restores do not wait for a second person: what they reach is what is asked.
+const toml = `[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n[snapshots]\nrestore_second_person = false\n${adversaries.signers}`;
+const opened = sharedService({ toml });
+const elsewhere = sharedFolder();
+let prepared: Prepared;
+beforeAll(async () => {
+  prepared = await prepareFiles(opened, adversaries, `${elsewhere}/old`, { toml });
+});
+afterAll(() => adversaries.end());
 const api = sharedApi(opened);
 const worlds: World[] = [];
 
@@ -419,7 +431,6 @@ const targetOf = (row: RouteRow, given: Case | undefined, ids: World['ids']): st
 
 beforeAll(async () => {
   const { tenants } = opened.operations;
-  await handOf(opened);
   const ids = [(await tenants.default()).id];
   for (const name of ['acme', 'zeta']) ids.push((await tenants.create(administrator, { name })).id);
   for (const [at, id] of ids.entries()) worlds.push(await inhabit(['default', 'acme', 'zeta'][at] ?? '', id, at));
@@ -450,6 +461,24 @@ test('there is one of everything in each tenant, and its own people find it', as
     }
   }
 });
+
+/** What TS signs, and what a restore of it into our tenant, or into a new one, answers. */
+const ofKey = (items: readonly ForgedItem[], id: string) =>
+  items.filter((item) => (item.kind === 'row' ? item.table === 'vaults' : item.unitId === id));
+const trustedFiles: readonly {
+  readonly name: string;
+  readonly from: (items: readonly ForgedItem[], them: World) => readonly ForgedItem[];
+  readonly into: 'ours' | 'new';
+  readonly answer: 'restored' | 'conflict';
+}[] = [
+  { name: 'everything of theirs, into ours', from: (items) => items, into: 'ours', answer: 'conflict' },
+  { name: 'everything of theirs, into a new one', from: (items) => items, into: 'new', answer: 'restored' },
+  {
+    name: 'their key without its row, into a new one: it is left out',
+    from: (items, { ids }) => ofKey(items, ids.key),
+    ...{ into: 'new', answer: 'restored' },
+  },
+];
 
 const pairs = [0, 1, 2].flatMap((a) => [0, 1, 2].filter((b) => b !== a).map((b) => [a, b] as const));
 describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
@@ -593,6 +622,42 @@ describe.each(pairs)('the people of tenant %i before tenant %i', (a, b) => {
   test('nothing of theirs has changed', async () => {
     expect(await stateOf(both().them)).toEqual(before);
   });
+});
+
+describe.each(pairs)('a file of tenant %i that has what is of tenant %i', (a, b) => {
+  /** Every row and key of every tenant of before, past the service. */
+  const stored = async () => {
+    const dumps: unknown[] = [];
+    for (const { tenantId } of worlds) dumps.push(await dumpTenant(opened, tenantId));
+    return dumps;
+  };
+  test.each(trustedFiles)('TS: $name', async ({ name, from, into, answer }) => {
+    const [us, them] = [worlds[a], worlds[b]];
+    if (us === undefined || them === undefined) throw new Error('a tenant is missing');
+    const before = await stored();
+    const theirs = await adversaries.trusted.read(opened, them.ids.snapshot);
+    const { id, file } = await adversaries.trusted.write(from(theirs, them), us.tenantId);
+    await opened.operations.snapshots.import(administrator, piecesOf(file), adversaries.trusted.verifier);
+    const outcome = await prepared.hand
+      .restore(id, into === 'ours' ? { dryRun: true } : { newTenant: `${name} ${a} ${b}` })
+      .then(
+        ({ newIds }) => (newIds ? 'restored' : 'restored with their ids'),
+        ({ code }) => code,
+      );
+    expect(outcome).toBe(answer);
+    // The file is of our tenant, whatever is in it: their people do not see it.
+    expect((await send(them.token, 'get', `/api/snapshots/${id}`)).status).toBe(404);
+    expect(await stored()).toEqual(before);
+  });
+});
+
+test('OF and BW: no file of theirs is taken', async () => {
+  for (const { name, file, signer, answer } of await prepared.files()) {
+    if (answer === 'imported') continue;
+    const { snapshots } = opened.operations;
+    const outcome = await snapshots.import(administrator, piecesOf(file), signer).catch(({ code }) => code);
+    expect([name, outcome]).toEqual([name, answer]);
+  }
 });
 
 test('only users of the whole platform see where snapshots are on the host', async () => {

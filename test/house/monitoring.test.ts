@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Metric, metrics } from '../../server/domain/metrics.ts';
+import { withActions } from '../support/alert-actions.ts';
 import { readAlertRules } from '../support/alert-rules.ts';
 import { metricsTable } from '../support/monitoring-page.ts';
 
@@ -62,6 +63,11 @@ describe('docs/monitoring.md', () => {
     const listed = [...page.matchAll(/^\| `(Dke\w+)` \| (\w+) \| \S/gm)].map(([, name, severity]) => [name, severity]);
     expect(listed).toEqual(rules.map(({ name, severity }) => [name, severity]));
   });
+});
+
+test('alerts say what to do, as the page does (node test/support/alert-actions.ts)', () => {
+  for (const { is, shouldBe } of withActions()) expect(is).toBe(shouldBe);
+  for (const { text } of rules) expect(text).toMatch(/action: "[^"]{10,}/);
 });
 
 describe('docs/monitoring/alerts.yaml', () => {

@@ -311,7 +311,7 @@ describe('a file', () => {
 
   test('in a folder that is not there stops the start, with a line that names it', async () => {
     await expect(open(sinkTo(join(folder, 'nowhere', 'audit.ndjson')))).rejects.toThrow(
-      /nowhere, the folder of audit sink f, is missing/,
+      /nowhere \(audit\.sinks, f: path\) is missing/,
     );
   });
 });

@@ -219,7 +219,11 @@ describe('the data directory', () => {
   test('that is a file: 3', async () => {
     const toml = '[data]\ndirectory = "file"\n';
     const refusal = await startSpoilt(folder, (_data, copy) => writeFileSync(join(copy, 'file'), ''), { toml });
-    expect(refusal).toMatchObject({ code: 3, changed: [], message: expect.stringMatching(/file is not a directory/) });
+    expect(refusal).toMatchObject({
+      code: 3,
+      changed: [],
+      message: expect.stringMatching(/file \(data\.directory\) is not a folder/),
+    });
     oneLine(refusal.message);
   });
 

@@ -163,8 +163,10 @@ describe('a database that is not to be used', () => {
     expect(postgres.run('hasty', "select count(*) from pg_tables where schemaname = 'public'")).toBe('0');
   });
   test('one that is not there, and a server that is not', async () => {
-    expect(await refusalOf(tomlOf({ ...place, database: 'nowhere' }))).toContain('cannot be opened');
-    expect(await refusalOf(tomlOf({ ...place, host: '/nowhere' }))).toContain('cannot be opened');
+    expect(await refusalOf(tomlOf({ ...place, database: 'nowhere' }))).toContain(
+      'does not exist (database "nowhere" does not exist)',
+    );
+    expect(await refusalOf(tomlOf({ ...place, host: '/nowhere' }))).toMatch(/does not answer \(.*ENOENT/);
   });
   test('an empty one with a root key that belongs to another', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-postgres-other-'));

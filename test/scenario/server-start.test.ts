@@ -20,9 +20,13 @@ import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
+import { startDaemon } from '../support/daemon.ts';
+import { folderOfTest } from '../support/folders.ts';
+import { until } from '../support/host.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
 import { startSpoilt, usedFolder } from '../support/spoilt-server.ts';
+import { installed } from '../support/tools.ts';
 
 const started: ServerProcess[] = [];
 const start = async (...options: Parameters<typeof startServerProcess>): Promise<ServerProcess> => {
@@ -49,6 +53,32 @@ const get = (server: ServerProcess, path: string): Promise<{ status: number; bod
     );
     request.on('error', reject).end();
   });
+
+test.skipIf(!installed('python3', 'python3'))('tells systemd when it serves, and when it stops', async () => {
+  const folder = folderOfTest();
+  const socket = join(folder, 'notify');
+  // Unix datagrams, which Node does not have.
+  const receiver = await startDaemon(
+    'python3',
+    [
+      '-c',
+      'import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\ns.bind(sys.argv[1])\nprint("bound", flush=True)\nwhile True: print(s.recv(4096).decode(), flush=True)',
+      socket,
+    ],
+    { folder, ready: /bound/ },
+  );
+  try {
+    const server = await start({ environment: { NOTIFY_SOCKET: socket } });
+    await until('READY=1', async () =>
+      receiver.printed().includes(`READY=1\nSTATUS=listening on ${server.url}`) ? true : undefined,
+    );
+    expect(receiver.printed()).not.toContain('STOPPING');
+    expect(await server.stop()).toBe(0);
+    await until('STOPPING=1', async () => (receiver.printed().includes('STOPPING=1\n') ? true : undefined));
+  } finally {
+    await receiver.stop();
+  }
+});
 
 describe('the first start', () => {
   test('makes data, root key and certificate for the service alone, and shows one administrator token', async () => {

@@ -1,13 +1,19 @@
 // Every operation that changes something, with what it changes and what it reads: the table of the test of concurrent operations
 // (test/contract/concurrency.test.ts). An operation of the API or of the TDE front without a row here does not compile, and fails by name.
+import { randomUUID } from 'node:crypto';
+import { rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteRow } from '../../server/fronts/contract/api/row.ts';
 import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';
 import type { StartedSession } from '../../server/operations/people/interface.ts';
+import { type Adversaries, type ForeignFile, type Prepared, piecesOf } from './adversaries.ts';
 import { callerOn, idOf, makers, rule, send, type TestNode, type Thing, type World } from './concurrent-worlds.ts';
+import { withFreshIds } from './forged-snapshots.ts';
 import { dataObject, masterKey, type OpenedService, toLabel } from './open-service.ts';
 import { bytesOf, goodPassword, originOf } from './people.ts';
+import { handWith } from './snapshots.ts';
 import { codeOf } from './totp.ts';
 
 /** What several operations change. */
@@ -220,7 +226,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     create: leftOut('adds a snapshot, one after the other; the reads of a tenant are in one state'),
     delete: on('snapshot', 'snapshot'),
     undelete: on('deletedSnapshot', 'snapshot'),
-    import: leftOut('needs the file of another service: snapshots.test.ts'),
+    import: leftOut('of files of TS, OF and BW: below'),
     open: changes({ path: { id: 'snapshot' }, body: () => ({}) }, 'snapshot'),
     verify: changes({ path: { id: 'snapshot' }, body: () => ({}) }, 'snapshot'),
     verifyOpened: leftOut('as verify, with a key that opens once'),
@@ -358,6 +364,56 @@ export const readingOperations: Readonly<Record<string, Row>> = {
     {
       needs: ['snapshot'],
       call: (n, w) => send(n, platformToken(n), 'get', `/api/snapshots/${idOf(w, 'snapshot')}/file`),
+    },
+    'snapshot',
+  ),
+};
+
+/** The files of adversaries (adversaries.ts), which the test keeps here. */
+let adversaries: Adversaries | undefined;
+let prepared: Prepared | undefined;
+export const keepFiles = (made: Adversaries, files: Prepared): void => {
+  adversaries = made;
+  prepared = files;
+};
+const fileOf = async (name: 'OF' | 'BW'): Promise<ForeignFile> => {
+  const file = (await prepared?.files())?.find((each) => each.name.startsWith(name));
+  if (file === undefined) throw new Error(`the test has no file of ${name}`);
+  return file;
+};
+const bring = async ({ opened: { operations } }: TestNode, { actor }: World, file: ForeignFile): Promise<void> => {
+  await operations.snapshots.import(actor, piecesOf(file.file), file.signer);
+};
+
+/** What adversaries do with files while others work: TS, OF and BW as adversaries.ts says. */
+export const fileOperations: Readonly<Record<string, Row>> = {
+  // A file that the service did not make goes into a tenant without keys and groups only.
+  'TS: restores into the tenant': changes(
+    {
+      reads: ['tenant', 'vault', 'key', 'group'],
+      call: async ({ opened }, { tenantId, actor }) => {
+        if (adversaries === undefined || prepared === undefined) throw new Error('the test has no files');
+        const { trusted, recovery } = adversaries;
+        const { id, file } = await trusted.write(withFreshIds(prepared.items), tenantId);
+        await opened.operations.snapshots.import(actor, piecesOf(file), trusted.verifier);
+        await handWith(opened, recovery).restore(id);
+      },
+    },
+    'names',
+    'snapshot',
+  ),
+  'OF: imports a file': changes({ call: async (n, w) => bring(n, w, await fileOf('OF')) }, 'snapshot'),
+  'BW: imports a file': changes({ call: async (n, w) => bring(n, w, await fileOf('BW')) }, 'snapshot'),
+  'BW: puts another file in the place of a snapshot': changes(
+    {
+      needs: ['snapshot'],
+      call: async ({ opened: { config } }, w) => {
+        const { file } = await fileOf('BW');
+        const place = join(config.snapshots.directory, `${idOf(w, 'snapshot')}.dkesnap`);
+        const brought = `${place}.${randomUUID()}`;
+        await writeFile(brought, file);
+        await rename(brought, place);
+      },
     },
     'snapshot',
   ),

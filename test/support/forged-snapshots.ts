@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../server/base/ids.ts';
-import type { SnapshotItem, SnapshotMaterial } from '../../server/ports/snapshot-archive.ts';
+import type { SnapshotItem, SnapshotMaterial, SnapshotRow } from '../../server/ports/snapshot-archive.ts';
 import { openArchive } from '../../server/snapshots/archive.ts';
 import { readItems } from '../../server/snapshots/reader.ts';
 import { core } from './core-keys.ts';
@@ -70,4 +70,37 @@ export const makeForger = (recovery: Recovery): Forger => {
       place.end();
     },
   };
+};
+
+/** The same content under ids, names of the world and hashes that are free. */
+export const withFreshIds = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
+  const ids = new Map<string, string>();
+  const known = new Set<string>();
+  for (const item of items) known.add(item.kind === 'row' ? String(item.row.id ?? item.row.key_id) : item.unitId);
+  const names = new Map<string, string>();
+  const attributesOf = (attributes: string): string =>
+    [...names].reduce((text, [from, to]) => text.replace(from, to), attributes);
+  const idOf = (id: string): string => {
+    if (!known.has(id) || id.startsWith('00000000-0000')) return id;
+    const fresh = ids.get(id) ?? newId(Date.now());
+    ids.set(id, fresh);
+    return fresh;
+  };
+  const rowOf = (row: SnapshotRow): SnapshotRow =>
+    Object.fromEntries(
+      Object.entries(row).map(([column, value]) => {
+        if (typeof value !== 'string') return [column, value];
+        if (column === 'hash') return [column, `${newId(1)}${newId(1)}`.replaceAll('-', '')];
+        if (column === 'prefix' || column === 'access_key_id') {
+          names.set(value, newId(1).replaceAll('-', '').slice(12));
+          return [column, names.get(value) ?? ''];
+        }
+        return [column, idOf(value)];
+      }),
+    );
+  return items.map((item) =>
+    item.kind === 'row'
+      ? { ...item, row: rowOf(item.row) }
+      : { ...item, unitId: idOf(item.unitId), attributes: attributesOf(item.attributes) },
+  );
 };

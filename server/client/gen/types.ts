@@ -1594,6 +1594,8 @@ export type SnapshotRestoreAfterChange = {
     readonly label: string | null;
     readonly destroyedAt: string;
   }[];
+  /** Token objects whose value was damaged before the snapshot was created: they are copied without it. Labels are in Base64. */
+  readonly withoutValue: readonly { readonly id: string; readonly label: string }[];
   /** Applications, credentials and endpoints that the restore creates, reactivates or changes, vaults and keys that it reactivates, and attributes of token objects and dual-control rules that it changes: check them. */
   readonly activated: readonly {
     readonly kind: 'application' | 'access-guid' | 'endpoint' | 'credential' | 'vault' | 'key' | 'token-object' | 'dual-control';

@@ -35,6 +35,7 @@ export const createMeter = (clock: Pick<Clock, 'monotonic'>): Meter => {
   const api = new Map<string, ApiCounts>();
   const signIns = { succeeded: 0, failed: 0, locked: 0 };
   const credentialUses = new Map<string, number>();
+  let notRenewed = 0;
   const eventLoopDelay = newHistogram();
   let timer: NodeJS.Timeout | undefined;
 
@@ -84,6 +85,10 @@ export const createMeter = (clock: Pick<Clock, 'monotonic'>): Meter => {
     signIn: (result) => {
       signIns[result] += 1;
     },
+    hashNotRenewed: () => {
+      notRenewed += 1;
+    },
+    hashesNotRenewed: () => notRenewed,
     xks: () => [...xks.values()].flatMap((own) => [...own.values()]),
     tde: () => [...tde.values()],
     api: () => [...api.values()],

@@ -2,6 +2,7 @@
 // times of the last seconds, never a first use: that is written before the request continues.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { Repeats } from '../../base/repeats.ts';
 import { serviceActor } from '../../domain/actor.ts';
@@ -262,10 +263,15 @@ const instanceStart = (
   };
 };
 
+/** Keys whose first use this process remembers to have stored. */
+const mostMarked = 10_000;
+
 /** `instancesEach`: of one application, those that are kept. */
 export const createUsageLog = (ports: UsagePorts, instancesEach: number): UsageLog => {
   const { store, clock, log } = ports;
   const counts = new UsageCounts(clock.now());
+  /** Keys whose first use is stored, whatever the cache of objects has read of them. */
+  const marked = new Set<string>();
   const firstUses = new FirstUses(clock);
   const start = instanceStart(ports, counts, firstUses, instancesEach);
   const recounted: { readonly denial: Denial; readonly count: number }[] = [];
@@ -327,6 +333,18 @@ export const createUsageLog = (ports: UsagePorts, instancesEach: number): UsageL
     },
     used: (application, keyId, operation, succeeded) =>
       counts.used(application, keyId, operation, succeeded, clock.now()),
+    first: async ({ id, tenantId }) => {
+      if (marked.has(id)) return;
+      const now = clock.now();
+      await store.write(async (tx) => {
+        const key = await tx.keys.stored(tenantId, id);
+        if (key === undefined || key.state === 'destroyed')
+          throw new ServiceError('key-destroyed', 'the request that created the key was withdrawn');
+        await tx.keys.touch(id, now, now);
+      });
+      if (marked.size >= mostMarked) marked.clear();
+      marked.add(id);
+    },
     refused: (channel, reason, of) =>
       counts.refused({
         channel,

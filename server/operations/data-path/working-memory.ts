@@ -39,8 +39,8 @@ const pages = async <T extends { readonly id: string }>(
 
 export const createRenewals = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { tenants, vaults, endpoints, applications, objects }: WorkingMemory,
-): Pick<Directory, 'loadTenants' | 'load' | 'reload' | 'forget' | 'renew' | 'epoch'> => {
+  { checks, tenants, vaults, endpoints, applications, objects }: WorkingMemory,
+): Pick<Directory, 'loadTenants' | 'load' | 'reload' | 'forget' | 'renew' | 'renewRefused' | 'epoch'> => {
   const { keys } = endpoints;
   /** Changes with every renewal: agents see it as part of the epoch. */
   let generation = 0;
@@ -133,6 +133,14 @@ export const createRenewals = (
         () => renewNow(changes),
       );
       return renewals;
+    },
+    renewRefused: async () => {
+      const refused = checks.refused();
+      renewals = renewals.then(
+        () => renewNow(refused),
+        () => renewNow(refused),
+      );
+      await renewals;
     },
     epoch: () => epochBase + generation,
   };

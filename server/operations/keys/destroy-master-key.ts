@@ -132,18 +132,21 @@ export const destroyMasterKey = (
       const key = await findMasterKey(from, applicationId, await from.keys.stored(tenantId, keyId));
       if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
       const { state, currentVersion, vaultId } = key;
-      const { instances, copies, ...affected } = blastRadiusSummary(
-        await findBlastRadius(from, application, key, tenantId),
-      );
+      const radius = await findBlastRadius(from, application, key, tenantId);
+      const { instances, ...affected } = blastRadiusSummary(radius);
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id: keyId, name: key.name },
         // Where the row was changed from outside, it is not known whose rule applies: those of every vault do.
         vaults: key.integrity === 'ok' ? [await findVault(from, tenantId, vaultId)] : await vaultsOf(from, tenantId),
         impact: { application: application.name, ...affected },
-        // Processes of a database come and go while it runs, and backups are made every night.
-        marks: { instances, copies, ...lastUse(await findKeyUse(from, key)) },
-        state: { state, currentVersion, vaultId, groupId: application.groupId },
+        // Processes of a database come and go while it runs.
+        marks: { instances, ...lastUse(await findKeyUse(from, key)) },
+        // Another copy, and one that is gone, are another decision.
+        state: {
+          ...{ state, currentVersion, vaultId, groupId: application.groupId },
+          copies: radius.copies.items.map(({ id }) => id),
+        },
       };
     },
     carryOut: (tx, actor, { applicationId, keyId }) =>

@@ -7,7 +7,7 @@ import { serviceActor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { byId, each } from '../shared/paging.ts';
-import { endSessionsOf, recordUser, removeFactorsOf, withoutPerson } from './user-records.ts';
+import { endSessionsOf, isWithoutPerson, recordUser, removeFactorsOf, withoutPerson } from './user-records.ts';
 
 export const clearDeletedUsers =
   ({ store, clock }: Pick<Ports, 'store' | 'clock'>) =>
@@ -16,6 +16,8 @@ export const clearDeletedUsers =
       await store.write(async (tx) => {
         const user = await tx.users.get(everyTenant, id);
         if (user?.state !== 'deleted' || user.integrity !== 'ok') return;
+        // Another node may have done it since the list was read.
+        if (isWithoutPerson(user)) return;
         await tx.users.update(withoutPerson(user));
         await removeFactorsOf(tx, id);
         await endSessionsOf(tx, id);

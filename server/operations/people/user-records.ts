@@ -56,6 +56,9 @@ export const withoutPerson = (user: StoredUser): StoredUser => ({
   invitedUntil: null,
 });
 
+/** Whether that was done. */
+export const isWithoutPerson = ({ id, name, email }: StoredUser): boolean => email === null && name === `deleted-${id}`;
+
 export const endSessionsOf = (tx: Repositories, id: string): Promise<number> =>
   tx.sessions.removeOf({ kind: 'user', id }, null);
 

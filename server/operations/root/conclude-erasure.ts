@@ -5,9 +5,10 @@
 import type { OutsideCopy } from '../../domain/copies.ts';
 import { type Key, originalOf } from '../../domain/key.ts';
 import { everyTenant, type Tenant } from '../../domain/tenant.ts';
-import type { Repositories } from '../../ports/store.ts';
+import type { Repositories, Store } from '../../ports/store.ts';
 import { copiesOf, copiesOfTenant, filesLeft } from '../copies/copies-of.ts';
 import { destroyedKeys, endedValues, ever } from '../keys/destruction-time.ts';
+import { byId, each } from '../shared/paging.ts';
 import { listUnerased } from '../tenants/purge-tenant.ts';
 import type { DamagedRecord } from './reseal-records.ts';
 
@@ -28,6 +29,24 @@ export interface StoredMaterial {
   /** Material whose row is missing, or was changed from outside. */
   readonly unknown: readonly DamagedRecord[];
 }
+
+/** Files that left the service, and are not known to be destroyed. */
+export interface FilesLeft {
+  readonly files: readonly OutsideCopy[];
+  /**
+   * The row of a key was changed from outside: whatever it says, it may be a copy of any key, and
+   * files of its tenant may have that key.
+   */
+  readonly mayHaveAny: boolean;
+}
+/** `from`: a unit of work, which knows of rows that the database hides. */
+export const findFiles = async (from: Pick<Repositories, 'outsideCopies' | 'keys'>): Promise<FilesLeft> => {
+  const files = await filesLeft(from);
+  if (files.length > 0)
+    for await (const { integrity } of each((window) => from.keys.list(everyTenant, {}, window), byId))
+      if (integrity !== 'ok') return { files, mayHaveAny: true };
+  return { files, mayHaveAny: false };
+};
 
 export const findMaterial = async (from: Pick<Repositories, 'keys'>): Promise<StoredMaterial> => {
   const usable = new Set<string>();
@@ -60,9 +79,10 @@ export const erasedTenants = async (
   from: Reads,
   before: number,
   { tenants }: Pick<StoredMaterial, 'tenants'>,
+  { files, mayHaveAny }: FilesLeft,
 ): Promise<readonly Tenant[]> => {
   const erased: Tenant[] = [];
-  const files = await filesLeft(from);
+  if (mayHaveAny) return erased;
   for (const tenant of await listUnerased(from, before))
     if (!tenants.has(tenant.id) && !(await from.keys.hasRecoverable(tenant.id)))
       if ((await copiesOfTenant(from, tenant, files)) === 0) erased.push(tenant);
@@ -77,8 +97,9 @@ export const isErased = async (
   from: Reads,
   key: Key,
   { usable }: Pick<StoredMaterial, 'usable'>,
-  files: readonly OutsideCopy[],
-): Promise<boolean> => !usable.has(originalOf(key)) && (await copiesOf(from, key, everyTenant, files)).count === 0;
+  { files, mayHaveAny }: FilesLeft,
+): Promise<boolean> =>
+  !mayHaveAny && !usable.has(originalOf(key)) && (await copiesOf(from, key, everyTenant, files)).count === 0;
 
 /** Whether something was destroyed that old copies of the store could still reveal, and that a run would end. */
 export const isRunDue = async (from: Reads): Promise<boolean> => {
@@ -90,9 +111,10 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
 
 /**
  * Whether what a run has covered waited for copies, and those are gone: it is concluded without
- * another run.
+ * another run. The files are those of a unit of work, as in the run itself: only there is a row known
+ * that the database hides, so that a run would conclude nothing, again and again.
  */
-export const isConclusionDue = async (from: Reads): Promise<boolean> => {
+export const isConclusionDue = async ({ read: from, write }: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];
   for await (const key of destroyedKeys(from, covered)) earlier.push(key);
@@ -100,7 +122,7 @@ export const isConclusionDue = async (from: Reads): Promise<boolean> => {
   if (earlier.length === 0 && purged === 0) return false;
   const material = await findMaterial(from);
   if (material.unknown.length > 0) return false;
-  const files = await filesLeft(from);
+  const files = await write((tx) => findFiles(tx), { background: true, durable: false });
   for (const key of earlier) if (await isErased(from, key, material, files)) return true;
-  return (await erasedTenants(from, covered, material)).length > 0;
+  return (await erasedTenants(from, covered, material, files)).length > 0;
 };

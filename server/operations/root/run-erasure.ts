@@ -24,7 +24,16 @@ import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import { eraseFromSnapshots, markMissing, unreachedOf } from '../snapshots/erase-destroyed.ts';
 import { listPurged, markErased } from '../tenants/purge-tenant.ts';
 import type { AwaitCopies } from './await-copies.ts';
-import { coveredUntil, erasedTenants, findMaterial, isConclusionDue, isErased, isRunDue } from './conclude-erasure.ts';
+import {
+  coveredUntil,
+  erasedTenants,
+  type FilesLeft,
+  findFiles,
+  findMaterial,
+  isConclusionDue,
+  isErased,
+  isRunDue,
+} from './conclude-erasure.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
 import type { RootSpread } from './spread-root.ts';
@@ -290,17 +299,18 @@ const markKeys = async (
 ): Promise<number> => {
   const material = await findMaterial(store.read);
   if (material.unknown.length > 0) return 0;
+  const { mayHaveAny } = await findFiles(store.read);
   let keys = 0;
   let after: Key | undefined;
   for (let isLast = false; !isLast; )
     keys += await store.write(async (tx) => {
       const page = await tx.keys.listErasable(before, keysAtOnce, after);
       const erased: Key[] = [];
-      const files = await filesLeft(tx);
-      const named = exceptions(missing, files);
+      const left: FilesLeft = { mayHaveAny, files: await filesLeft(tx) };
+      const named = exceptions(missing, left.files);
       // A restore may have made a copy in the meantime.
       for (const key of page)
-        if (key.integrity === 'ok' && key.state === 'destroyed' && (await isErased(tx, key, material, files)))
+        if (key.integrity === 'ok' && key.state === 'destroyed' && (await isErased(tx, key, material, left)))
           erased.push(key);
       for (const key of erased) {
         await tx.keys.update({ ...key, unrecoverableAt });
@@ -351,8 +361,9 @@ const markTenants = async (
   { before, unrecoverableAt, erasure, missing }: Erased,
 ): Promise<void> => {
   const material = await findMaterial(tx);
-  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material);
-  const named = exceptions(missing, purged.length === 0 ? [] : await filesLeft(tx));
+  const left = await findFiles(tx);
+  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material, left);
+  const named = exceptions(missing, left.files);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, named });
 };
 
@@ -362,7 +373,7 @@ const howErased = ({ erasure }: RunPorts['root']): string =>
 /** What an earlier run has covered, and had to wait for copies that are gone now. */
 const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> => {
   const { store, root, clock, log } = ports;
-  if (!(await isConclusionDue(store.read))) return null;
+  if (!(await isConclusionDue(store))) return null;
   await ports.takeReceipts();
   const missing = (await missingFor(ports)).map(({ id }) => id);
   if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);

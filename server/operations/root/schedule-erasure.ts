@@ -82,7 +82,7 @@ export const createErasureScheduler = (
   const isDue = async (): Promise<boolean> =>
     (await isRunDue(store.read)) ||
     (await store.read.decisions.get(rotationSetting)) !== undefined ||
-    (await isConclusionDue(store.read));
+    (await isConclusionDue(store));
   const later = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {

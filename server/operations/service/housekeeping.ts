@@ -3,6 +3,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
+import { repeatMs } from '../../domain/tde.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
@@ -13,6 +14,7 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
 const usesEveryMs = 1_000;
+const refusedEveryMs = 10_000;
 // Written at once: little enough that a request that comes in in the meantime does not notice.
 const requestBatch = 50;
 // For each so many that wait one more batch is written at once: a node whose loop is full serves more requests in a turn than one batch
@@ -26,8 +28,6 @@ const diagnosisDays = 90;
 const approvalDays = 400;
 /** Sign-ins that failed count for a day, and lock for a day at most. */
 const failureDays = 2;
-/** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
-const repeatMs = 7 * 86_400_000;
 /** What was made under an Idempotency-Key is known for a day. */
 const idempotencyMs = 86_400_000;
 const pruneEveryMs = 60_000;
@@ -108,6 +108,7 @@ export const createHousekeeping = (
   let running: Promise<void> = Promise.resolve();
   let prunedAt = clock.monotonic();
   let usesAt = clock.monotonic();
+  let refusedAt = clock.monotonic();
   let stopped = false;
   let failing = false;
   const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
@@ -133,6 +134,12 @@ export const createHousekeeping = (
       directory.keyUsesWritten(keyUses);
     }
     await usage.flush(all);
+  };
+  /** On every node: each has its own working memory. */
+  const renewRefused = async (): Promise<void> => {
+    if (clock.monotonic() - refusedAt < refusedEveryMs) return;
+    refusedAt = clock.monotonic();
+    await directory.renewRefused();
   };
   const prune = async (): Promise<true> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
@@ -165,6 +172,7 @@ export const createHousekeeping = (
       await writeRequests();
       await writeUses(all);
       await writeLatencies(all);
+      if (!all) await renewRefused();
       await sealAudit();
       if (!all && (await fleet.perform('pruning', prune)) === undefined) retention.forget();
       failing = false;

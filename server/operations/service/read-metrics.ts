@@ -115,6 +115,7 @@ const readTdeAndApi =
         add('dke_tde_requests_total', { operation, status: String(status) }, count);
       add('dke_tde_request_duration_seconds', { operation }, duration);
     }
+    add('dke_access_guid_renewal_failures_total', {}, meter.hashesNotRenewed());
     for (const { method, duration, results } of meter.api()) {
       for (const { route, status, count } of results)
         add('dke_api_requests_total', { method, route, status: String(status) }, count);

@@ -130,7 +130,20 @@ const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, chec
   }
 };
 
-/** Values in the copy of a tenant are those of objects with other ids. */
+/** Null: it does not open. */
+const valueOfCopy = (...given: Parameters<typeof contentOfCopy>): Buffer | null => {
+  try {
+    return contentOfCopy(...given);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'key-tampered') return null;
+    throw error;
+  }
+};
+
+/**
+ * Values in the copy of a tenant are those of objects with other ids. One that does not open was
+ * damaged before the snapshot was made: its object is copied without a value, and named.
+ */
 const putCopiedValues = async (
   restore: RunningRestore,
   materials: RestoreBatch['materials'],
@@ -144,8 +157,13 @@ const putCopiedValues = async (
     const row = objects?.rows.get(to);
     if (key === null || !copies.includes('object-content') || !newValues.has(to) || !objects?.owners.has(to)) continue;
     if (!(row?.content instanceof Uint8Array)) throw notOfItsRow(to);
-    const content = contentOfCopy(core, key, row.content, { from: unitId, to });
-    put.push({ row: { ...row, content, content_digest: contentDigest(content) }, integrity: 'ok' });
+    const content = valueOfCopy(core, key, row.content, { from: unitId, to });
+    if (content === null) {
+      counterOf(restore, 'tde_objects').omitted += 1;
+      restore.withoutValue.push({ id: to, label: String(row.label) });
+    }
+    const digest = content === null ? null : contentDigest(content);
+    put.push({ row: { ...row, content, content_digest: digest }, integrity: 'ok' });
   }
   await tx.tenantRows.put('tde_objects', put);
 };

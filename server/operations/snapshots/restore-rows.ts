@@ -43,6 +43,8 @@ export interface RestoreOutcome {
   readonly newIds: boolean;
   readonly counts: { readonly [T in TenantTable]?: RestoreCounts };
   readonly stayDestroyed: readonly StaysDestroyed[];
+  /** Values that do not open: their objects are copied without them. Labels are in Base64. */
+  readonly withoutValue: readonly { readonly id: string; readonly label: string }[];
   /** What it creates, reactivates or changes of that which decides who may use keys. */
   readonly activated: readonly Activated[];
   /** Handles that were taken: old and new. */
@@ -155,7 +157,7 @@ const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promis
 };
 
 const outcomeOf = async (restore: RunningRestore): Promise<RestoreOutcome> => {
-  const { tx, target, newIds, stayDestroyed, labels, activated, newHandles } = restore;
+  const { tx, target, newIds, stayDestroyed, withoutValue, labels, activated, newHandles } = restore;
   const counts: { [T in TenantTable]?: RestoreCounts } = {};
   for (const table of tenantTables) {
     const { created, changed, unchanged, omitted } = counterOf(restore, table);
@@ -168,6 +170,7 @@ const outcomeOf = async (restore: RunningRestore): Promise<RestoreOutcome> => {
     newIds,
     counts,
     stayDestroyed: stayDestroyed.map((each) => ({ ...each, label: labels.get(each.id) ?? null })),
+    withoutValue,
     activated,
     newHandles,
   };

@@ -166,6 +166,9 @@ const detailsOf = (found: RestoreOutcome) => {
     changed: sum('changed'),
     unchanged: sum('unchanged'),
     stayDestroyed: found.stayDestroyed.slice(0, mostNamed).map(({ id: keyId, name }) => ({ id: keyId, name })),
+    ...(found.withoutValue.length === 0
+      ? {}
+      : { withoutValue: found.withoutValue.slice(0, mostNamed).map(({ id }) => id) }),
     activated: found.activated.slice(0, mostNamed).map((each) => ({ ...each })),
     activatedCount: found.activated.length,
   };

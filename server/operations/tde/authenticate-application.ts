@@ -77,15 +77,22 @@ export const checkCaller = (application: TdeApplication, { peer, certificate }: 
     );
 };
 
-type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'usage' | 'clock' | 'log'>;
+type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'directory' | 'usage' | 'clock' | 'log' | 'meter'>;
+
+/** A node tries one again after so long, and says once in that time that it failed. */
+const renewEveryMs = 60_000;
 
 /**
  * An access_guid that an earlier version issued is checked with a key of the service. The first use
  * proves its value: its row then gets the hash that needs no key, so that it is good on another
- * service, too. No caller waits for it; what fails is done by the next use.
+ * service, too. No caller waits for it; what fails is done by a use of a minute later.
  */
-const renewHashes = ({ store, ring, directory, log }: AuthenticatePorts) => {
+const renewHashes = ({ store, ring, directory, clock, log, meter }: AuthenticatePorts) => {
   const underWay = new Set<string>();
+  /** When each failed last, and when this node last said so. */
+  const failedAt = new Map<string, number>();
+  let saidAt = Number.NEGATIVE_INFINITY;
+  const isRecent = (at: number | undefined): boolean => at !== undefined && clock.monotonic() - at < renewEveryMs;
   const renew = async (accessGuidId: string, former: string, hash: string): Promise<void> => {
     const applicationId = await store.write(async (tx) => {
       const row = await tx.accessGuids.findByHash(former);
@@ -98,10 +105,20 @@ const renewHashes = ({ store, ring, directory, log }: AuthenticatePorts) => {
   return (accessGuidId: string, found: string, accessGuid: string): void => {
     const hash = ring.hashToken('access-guid', accessGuid);
     if (found === hash || underWay.has(accessGuidId)) return;
+    if (isRecent(failedAt.get(accessGuidId))) return;
     underWay.add(accessGuidId);
     renew(accessGuidId, found, hash)
-      .catch((error: unknown) =>
-        log.warn('the hash of an access_guid of an earlier version was not renewed', { error }),
+      .then(
+        () => void failedAt.delete(accessGuidId),
+        (error: unknown) => {
+          failedAt.set(accessGuidId, clock.monotonic());
+          meter.hashNotRenewed();
+          if (isRecent(saidAt)) return;
+          saidAt = clock.monotonic();
+          log.warn('the hash of an access_guid of an earlier version was not renewed: DKE tries again in a minute', {
+            error,
+          });
+        },
       )
       .finally(() => underWay.delete(accessGuidId));
   };

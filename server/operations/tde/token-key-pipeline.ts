@@ -14,8 +14,9 @@
 // use costs no store access when its keys are in the directory's cache and nothing is recorded.
 
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
-import type { KeyUsage } from '../../domain/key.ts';
+import type { Key, KeyUsage } from '../../domain/key.ts';
 import { refusalOfState, refusalOfTokenKey, type TokenKeyRefusal, type TokenKeyUse } from '../../domain/key-policy.ts';
+import { repeatMs } from '../../domain/tde.ts';
 import type { TokenMechanism } from '../../domain/token-mechanisms.ts';
 import type { WrapParameters } from '../../ports/crypto-core.ts';
 import type { LoadedObject, OpenedObject } from '../../ports/directory.ts';
@@ -221,6 +222,12 @@ const requireStillUsable = async (tx: Repositories, { object, key }: LoadedObjec
 
 const becameSensitive = (): ServiceError => new ServiceError('forbidden', 'the key became sensitive in the meantime');
 
+/** Whether data may come to depend on the key through this use. */
+const mayDepend = (use: TokenKeyUse): boolean => use !== 'decrypt' && use !== 'unwrap' && use !== 'verify';
+/** Not used, as far as this process knows, and its creation may still be withdrawn. */
+const isNew = ({ lastUsedAt, createdAt }: Key, now: number): boolean =>
+  lastUsedAt === null && now - createdAt < repeatMs;
+
 /** The declared use as an operation. */
 export const tokenKeyUse =
   <Input, Made, Answer = Made, Prepared = undefined>(
@@ -228,7 +235,7 @@ export const tokenKeyUse =
     row: TokenKeyUseRow<Input, Made, Answer, Prepared>,
   ): ((caller: TdeCaller, input: Input) => Promise<Answer>) =>
   async (caller, input) => {
-    const { directory, usage, store } = ports;
+    const { directory, usage, store, clock } = ports;
     row.permits?.(caller, input);
     const wanted = row.wants(input);
     const run = async (isSlow: boolean): Promise<readonly [Running<Input>, Made]> => {
@@ -266,6 +273,9 @@ export const tokenKeyUse =
         });
         if (answer === undefined) throwRefusal('key-destroyed', wanted[0]);
         const made = await (answer as { readonly value: Made | Promise<Made> }).value;
+        for (const [at, { object, key }] of admitted.entries())
+          if (key !== undefined && mayDepend(wanted[at]?.use ?? 'export') && isNew(key, clock.now()))
+            await usage.first(object);
         count(true);
         return [running, made];
       } catch (error) {

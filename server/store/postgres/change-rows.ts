@@ -37,6 +37,12 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
       rows: Number(first?.rows_version ?? 0),
     };
     if (how === 'nothing') return { ...at, last: mark, changes: [], marks: [], more: false };
+    // Each names the one before it: of one that was taken out from between, nothing is known.
+    const isWhole = rows.every((row, at) => {
+      const before = rows[at - 1];
+      return before === undefined || (row.previous === before.epoch && row.previous_history === before.history);
+    });
+    if (!isWhole) return 'pruned';
     const newest = rows.at(-1);
     const last = { epoch: Number(newest?.epoch), history: String(newest?.history) };
     return {

@@ -17,11 +17,9 @@ import type { Engine, HeadOfChanges } from '../engine.ts';
 import { StoreError } from '../errors.ts';
 import {
   asConnectionError,
+  awayCause,
   CommitUnknown,
-  codeOf,
-  isDropped,
   isPassing,
-  isRefused,
   isUndone,
   kindOf,
   leavesCommitOpen,
@@ -31,7 +29,7 @@ import { createLineage, type Lineage } from './lineage.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
-import { requireSchema, runningNodes, schemaSql } from './schema-fence.ts';
+import { requireSchema, runningNodesSql, schemaSql } from './schema-fence.ts';
 import { postgresSchema } from './schema-list.ts';
 import { risksSql } from './session.ts';
 
@@ -158,8 +156,24 @@ const openConnections = (options: PostgresOptions): Connections => {
   return { writer, reader, link: openNodeLink(named('link')), lineage };
 };
 
+/** What this user may not do that the service has to. */
+const refusedSql = `
+  select quote_ident(current_schema()) as schema, quote_ident(current_user) as role, case
+    when not exists (select from pg_class where relnamespace = current_schema()::regnamespace and relname = 'kysely_migration')
+    then case when has_schema_privilege(current_schema(), 'create') then null else 'create tables' end
+    else (select 'write the table ' || min(c.relname::text) from pg_class c
+           where c.relnamespace = current_schema()::regnamespace
+             and c.relname in ('kysely_migration', 'settings', 'tenant_keks', 'node_head')
+             and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+                  and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')))
+  end as refused`;
+
 /** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
-const objectionTo = async (query: PostgresLink['query'], place: string): Promise<StoreError | undefined> => {
+const objectionTo = async (
+  query: PostgresLink['query'],
+  place: string,
+  user: string,
+): Promise<StoreError | undefined> => {
   const ask = async (text: string): Promise<Readonly<Record<string, unknown>>> => (await query(text))[0] ?? {};
   const { encoding, version } = await ask(
     `select current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version`,
@@ -174,6 +188,15 @@ const objectionTo = async (query: PostgresLink['query'], place: string): Promise
     );
   if (encoding !== 'UTF8')
     return new StoreError('open', `the database ${place} is in ${String(encoding)}: make one in UTF8`);
+  const { refused, schema, role } = await ask(refusedSql);
+  if (typeof refused === 'string')
+    return new StoreError('open', `the user ${user} may not ${refused} in the database ${place}`, {
+      fix:
+        refused === 'create tables'
+          ? `as the owner of the schema: GRANT CREATE ON SCHEMA ${String(schema)} TO ${String(role)}; nothing was changed`
+          : `as the owner of the tables: GRANT ALL ON ALL TABLES IN SCHEMA ${String(schema)} TO ${String(role)}; ` +
+            `GRANT ALL ON ALL SEQUENCES IN SCHEMA ${String(schema)} TO ${String(role)}; nothing was changed`,
+    });
   const { foreign } = await ask(
     `select count(*)::int as foreign from information_schema.tables
       where table_schema = current_schema() and not exists
@@ -187,13 +210,10 @@ const objectionTo = async (query: PostgresLink['query'], place: string): Promise
   return undefined;
 };
 
-const whenAway = (error: unknown, user: string, place: string): string | undefined => {
-  if (error instanceof StoreError) return error.message;
-  if (isRefused(error))
-    return `PostgreSQL refuses the user ${user} or its password: write the right password to password_file ([store] in dke.toml); no restart is needed`;
-  return isDropped(error)
-    ? `the database ${place} does not exist: restore it from a backup, or correct [store] in dke.toml`
-    : undefined;
+const whenAway = (error: unknown, user: string, place: string): ReturnType<Engine['whenAway']> => {
+  if (error instanceof StoreError) return { what: 'the database cannot be used', hint: error.message };
+  const { what, words, fix } = awayCause(error);
+  return { what: `the database ${what}`, hint: `${place}, user ${user}: ${words}: ${fix}` };
 };
 
 const begin = async (writer: OneConnection, durable: boolean): Promise<HeadOfChanges> => {
@@ -252,7 +272,7 @@ const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOf
 };
 
 /** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
-export const openPostgres = async (options: PostgresOptions): Promise<Engine> => {
+export const openPostgres = async (options: PostgresOptions, how: 'start' | 'look' = 'start'): Promise<Engine> => {
   const { host, port, user, database } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
   const { writer, reader, link, lineage } = openConnections(options);
@@ -262,13 +282,15 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
   };
 
   try {
-    await repeated(startRepeats, link.starting);
+    // A doctor waits for no start of another node, and keeps none from starting.
+    if (how === 'start') await repeated(startRepeats, link.starting);
+    else await link.query('select 1');
   } catch (error) {
     if (error instanceof StoreError) return fail(error);
-    const message = error instanceof Error && error.message !== '' ? error.message : codeOf(error);
-    return fail(new StoreError('open', `the database ${place} cannot be opened: ${message}`, { cause: error }));
+    const { what, words, fix } = awayCause(error);
+    return fail(new StoreError('open', `the database ${place} ${what} (${words})`, { fix, cause: error }));
   }
-  const objection = await objectionTo(link.query, place);
+  const objection = await objectionTo(link.query, place, user);
   if (objection !== undefined) return fail(objection);
   return {
     name: 'postgres',
@@ -298,7 +320,12 @@ export const openPostgres = async (options: PostgresOptions): Promise<Engine> =>
       link,
       lineage: lineage.name,
       announce: (changes) => announce(writer, changes),
-      running: () => runningNodes(link.query),
+      running: async () => (await link.query(runningNodesSql)).map(({ name }) => String(name)),
+      fence: async (db) => {
+        await sql`select pg_advisory_xact_lock(${sql.lit(writerLock)})`.execute(db);
+        const { rows } = await sql.raw<{ readonly name: string }>(runningNodesSql).execute(db);
+        return rows.map(({ name }) => name);
+      },
       started: () => link.started(),
     },
     checkpoint: () => Promise.resolve(),

@@ -107,5 +107,80 @@ export const isUndone = (error: unknown): boolean =>
 export const isPassing = (error: unknown): boolean =>
   isUndone(error) || (error instanceof pg.DatabaseError && /^(53300|55000|55P03|57P03)$/.test(codeOf(error)));
 
-export const isRefused = (error: unknown): boolean => codeOf(error).startsWith('28');
-export const isDropped = (error: unknown): boolean => codeOf(error) === '3D000';
+/** What was said: of a connection that was lost, by the system or by TLS. */
+const saidCode = (error: unknown): string => codeOf(error) || codeOf((error as { readonly cause?: unknown }).cause);
+const saidWords = (error: unknown): string =>
+  error instanceof Error && error.message !== '' ? error.message : saidCode(error) || 'no reason';
+
+interface Cause {
+  readonly is: (code: string, words: string, error: unknown) => boolean;
+  /** What is so with "the database". */
+  readonly what: string;
+  readonly fix: string;
+}
+
+/**
+ * Why a database cannot be used now, the first that fits: a start, the doctor and every refused
+ * request say the same.
+ */
+const causes: readonly Cause[] = [
+  {
+    is: (code, _, error) => code === '25006' || error instanceof NotPrimary,
+    what: 'is read-only',
+    fix: 'promote it, or let the host of [store] lead to the primary',
+  },
+  {
+    is: (code) => code.startsWith('28'),
+    what: 'refuses the user or its password',
+    fix: 'write the right password to password_file ([store] in dke.toml), or allow the user in pg_hba.conf; no restart is needed',
+  },
+  {
+    is: (code) => code === '3D000',
+    what: 'does not exist',
+    fix: 'restore it from a backup, or correct [store] in dke.toml',
+  },
+  {
+    is: (code, words) => code === 'CERT_HAS_EXPIRED' || /certificate has expired/.test(words),
+    what: 'has a certificate that expired',
+    fix: 'renew the certificate of PostgreSQL (ssl_cert_file), and let it read it again: pg_ctl reload',
+  },
+  {
+    is: (code, words) =>
+      /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|^ERR_(?:SSL|TLS|OSSL)/.test(code) ||
+      /certificate|altnames/i.test(words),
+    what: 'has a certificate that is not trusted',
+    fix: 'name the authority that issued it in ca of [store], and a host that it is for',
+  },
+  {
+    is: (_, words) => /does not support SSL/.test(words),
+    what: 'does not speak TLS',
+    fix: 'set ssl = on in postgresql.conf, or remove ca of [store] for a socket',
+  },
+  {
+    is: (code) => code.startsWith('53'),
+    what: 'has no connection or memory left',
+    fix: 'raise max_connections of PostgreSQL, or end other sessions',
+  },
+  {
+    is: (code) => code === '57P03',
+    what: 'is starting, or stopping',
+    fix: "wait, and read PostgreSQL's log",
+  },
+  {
+    is: (code) => code === '55000',
+    what: 'accepts no connections',
+    fix: 'run ALTER DATABASE … ALLOW_CONNECTIONS true',
+  },
+  {
+    is: () => true,
+    what: 'does not answer',
+    fix: 'start PostgreSQL, or correct host and port of [store]',
+  },
+];
+
+/** With the words of PostgreSQL, TLS or the system. */
+export const awayCause = (error: unknown): { readonly what: string; readonly words: string; readonly fix: string } => {
+  const [code, words] = [saidCode(error), saidWords(error)];
+  const { what, fix } = causes.find(({ is }) => is(code, words, error)) as Cause;
+  return { what, words, fix };
+};

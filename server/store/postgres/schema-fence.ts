@@ -3,11 +3,12 @@
 // schema is in the database itself (kysely_migration), and each transaction that writes reads it
 // under the writer's lock, so that a node of the version before writes nothing once a migration is
 // committed; each heartbeat reads it too. A migration, which no other way undoes, waits for no one:
-// it is refused while another node runs (migrate.ts).
+// it is refused while another node runs or starts (migrate.ts). Its transaction looks again under the
+// writer's lock, which the first write of a node of any version needs.
 
 import { StoreError } from '../errors.ts';
 import { newestSchema } from '../migrate.ts';
-import { nodeLocks, type Query } from './link-query.ts';
+import { nodeLocks } from './link-query.ts';
 
 /** An expression: the newest migration of the database. Names begin with their numbers. */
 export const schemaSql = '(select max(name collate "C") from kysely_migration)';
@@ -22,14 +23,13 @@ export const requireSchema = (found: unknown): void => {
   );
 };
 
-/** The names of nodes that are connected, in a database of any version. */
-export const runningNodes = async (query: Query): Promise<readonly string[]> =>
-  (
-    await query(
-      `select nodes.name from nodes
-         join pg_locks own on own.locktype = 'advisory' and own.granted and own.classid = ${nodeLocks} and own.objsubid = 2
-          and own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
-         join pg_database on pg_database.oid = own.database and pg_database.datname = current_database()
-        order by nodes.name`,
-    )
-  ).map(({ name }) => String(name));
+/**
+ * Nodes that are connected, in a database of any version: one that starts has its lock before it has
+ * a row.
+ */
+export const runningNodesSql = `
+  select coalesce(nodes.name, 'a node that starts') as name from pg_locks own
+    join pg_database on pg_database.oid = own.database and pg_database.datname = current_database()
+    left join nodes on own.objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
+   where own.locktype = 'advisory' and own.granted and own.classid = ${nodeLocks} and own.objsubid = 2
+   order by 1`;

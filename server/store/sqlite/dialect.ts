@@ -15,7 +15,7 @@ import { whyNotWritable } from './writable.ts';
 export const lockWaitMs = 5_000;
 
 /** In the database header, so that a foreign database is never taken for ours: "DKE" and the format. */
-const applicationId = 0x444b4501;
+export const applicationId = 0x444b4501;
 const magic = 'SQLite format 3\0';
 
 export const sqliteColumns: ColumnKinds = {

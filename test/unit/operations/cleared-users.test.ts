@@ -47,6 +47,14 @@ test('name, display name, address, factors and sessions are removed once, and re
   expect(await cleared()).toEqual([gone.id]);
 });
 
+test('two that do it at once, as two nodes do, record each user once', async () => {
+  const users = ['ada', 'bob', 'cyd'].map(deletedBefore);
+  for (const user of users) await add(user);
+  const clear = clearDeletedUsers({ store, clock });
+  await Promise.all([clear(), clear()]);
+  expect((await cleared()).toSorted()).toEqual(users.map(({ id }) => id).toSorted());
+});
+
 test('what was cut off continues', async () => {
   const users = ['ada', 'bob', 'cyd'].map(deletedBefore);
   for (const user of users) await add(user);

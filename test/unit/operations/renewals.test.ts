@@ -121,6 +121,29 @@ test('an application that changes is known all the time', async () => {
   expect(known()).toBe('crm');
 });
 
+test.each(['applications', 'accessGuids'] as const)(
+  'what was refused because its row was changed from outside is used again when the row is genuine: %s',
+  async (of) => {
+    const known = (): string | undefined => directory.application('keyed hash')?.application.name;
+    const tampered = { integrity: 'tampered' } as const;
+    reads =
+      of === 'applications'
+        ? { applications: { ...store.read.applications, stored: async () => ({ ...application, ...tampered }) } }
+        : {
+            accessGuids: {
+              ...store.read.accessGuids,
+              list: async (id) => (await store.read.accessGuids.list(id)).map((each) => ({ ...each, ...tampered })),
+            },
+          };
+    await directory.renew({ applications: [application.id] });
+    await directory.renewRefused();
+    expect(known()).toBeUndefined();
+    reads = {};
+    await directory.renewRefused();
+    expect(known()).toBe('erp');
+  },
+);
+
 test('a version that is removed is usable as long as it is shown', async () => {
   await store.write(async (tx) => {
     await tx.records.wipe(recordOf(1));

@@ -10,6 +10,7 @@ import {
 import { dataObject, instance, masterKey, registerCaller, sendTde } from '../../support/open-service.ts';
 import { sealedBytes } from '../../support/sealed-key.ts';
 import { sharedService } from '../../support/shared.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 const opened = sharedService();
 let mine: string;
@@ -139,6 +140,16 @@ test('what a withdrawn request has created is destroyed, its label is free again
   const { head: object } = await ask('createObject', dataObject('undone'), 'w5', { raw: Buffer.from('some data') });
   expect(await outcomeOf('w5')).toBe('undone');
   expect((await ask('readValue', {}, null, { handle: object.handle })).head.code).toBe('key-destroyed');
+});
+
+test('the first use of a new key is stored before it is answered: no node, whatever it has heard, withdraws the key', async () => {
+  const { head: key } = await ask('generateKey', masterKey('in use'), 'w10');
+  const { tde } = opened.operations;
+  const caller = await tde.authenticate({ accessGuid: mine, appId: 'db', instance, requestId: 'r', peer: null });
+  await tde.encrypt(caller, key.handle, { algorithm: 'aes-cbc-pad', iv: Buffer.alloc(16) }, Buffer.from('a page'));
+  const [row] = await queryStored(opened.folder, 'select last_used_at as used from keys where id = ?', key.id);
+  expect(row?.used).toEqual(expect.any(Number));
+  expect(await outcomeOf('w10')).toBe('kept');
 });
 
 test('both halves of a withdrawn pair are destroyed', async () => {

@@ -20,6 +20,7 @@ import { backupClosingText } from '../../../server/domain/service-backup.ts';
 import { mostRecoveryKeys } from '../../../server/operations/snapshots/recovery-keys.ts';
 import type { BackupAuthority } from '../../../server/ports/backup-authority.ts';
 import {
+  draftOf,
   openBackupKey,
   readBackup,
   readBackupHead,
@@ -132,6 +133,21 @@ test.each([0, 1, segment - 100, segment, whole(2), whole(2) + 1, 3 * segment + 1
     requireSigner('it', head, mineOf());
   },
 );
+
+test('what another service writes to the same name stays, and so does its backup that is under way', async () => {
+  const theirs = [at('shared'), `${at('shared')}.part`, `${at('shared')}.01981d2c-7c1f-7b35-9a04-52a1be40c0df.part`];
+  for (const path of theirs.slice(1)) writeFileSync(path, 'of another');
+  const signing = write('shared', random(100), {
+    sign: (what) => {
+      // It is done first.
+      writeFileSync(theirs[0] ?? '', 'of another');
+      return service.sign(what);
+    },
+  });
+  await expect(signing).rejects.toMatchObject({ code: 'EEXIST' });
+  expect(theirs.map((path) => readFileSync(path, 'utf8'))).toEqual(Array(3).fill('of another'));
+  expect(existsSync(draftOf(at('shared'), named.backupId))).toBe(false);
+});
 
 describe('of a file that was changed nothing is taken', () => {
   const closing = (bytes: Buffer): number => bytes.readUInt32BE(bytes.length - 4) + 64 + 4;

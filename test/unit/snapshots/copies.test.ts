@@ -3,6 +3,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Key } from '../../../server/domain/key.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
+import { waits } from '../../support/people.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { actorIn, checksOf, handOf, type SnapshotHand } from '../../support/snapshots.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -146,4 +147,47 @@ test.each([
   expect(await keyNow()).toMatchObject({ unrecoverableAt: null });
   await destroy(copy);
   await untilAudited(opened, 'key.unrecoverable', keyId);
+});
+
+test('a destroyed copy whose row was changed hides no file of its tenant', async () => {
+  const copy = await restoreBeside('with an export');
+  const own = await hand.make(copy.tenantId);
+  for await (const _ of await opened.operations.snapshots.export(administrator, own));
+  await destroy(copy);
+  await expect.poll(runsFinished).toBe(1);
+  await tamper('update keys set copy_of = null where id = ?', copy.id);
+  await destroy(await keyNow());
+  await expect.poll(runsFinished).toBe(2);
+  expect((await keyNow()).unrecoverableAt).toBeNull();
+
+  // Repaired, the key waits for the file, and no longer when that is destroyed.
+  await tamper('update keys set copy_of = ? where id = ?', keyId, copy.id);
+  expect((await opened.operations.keys.use(administrator, keyId)).copies.count).toBe(1);
+  expect((await keyNow()).unrecoverableAt).toBeNull();
+  const [file] = (await opened.operations.copies.list(administrator, { limit: 1 })).items;
+  await opened.operations.copies.confirmDestroyed(administrator, file?.id ?? '', false);
+  await untilAudited(opened, 'key.unrecoverable', keyId);
+});
+
+test('a copy that was made since the approval of a destruction was asked for outdates it', async () => {
+  const { tokens, dualControl, masterKeys, snapshots, approvals } = opened.operations;
+  const person = async (role: 'key-destroyer' | 'key-approver') => {
+    const given = { name: role, grants: [{ role, scope: null }] };
+    return { ...administrator, id: (await tokens.create(administrator, 'the service', given)).record.id };
+  };
+  const [requester, approver] = [await person('key-destroyer'), await person('key-approver')];
+  const rule = { required: 1, approvers: null, actions: ['destroy'], databases: 'allowed' } as const;
+  await dualControl.change(administrator, (await keyNow()).vaultId, rule);
+  const ask = () => waits(masterKeys.destroy(requester, applicationId, keyId));
+  const early = await ask();
+  expect(early.impact).toMatchObject({ copies: 0 });
+  for await (const _ of await snapshots.export(administrator, snapshotId));
+  expect((await approvals.get(administrator, early.id)).changed).toMatchObject({ copies: 1 });
+  await expect(approvals.approve(approver, early.id, null)).rejects.toMatchObject({ code: 'conflict' });
+  expect(await approvals.get(administrator, early.id)).toMatchObject({ state: 'outdated' });
+  expect((await keyNow()).state).toBe('active');
+  // What names the copy is carried out.
+  const late = await ask();
+  expect(late.impact).toMatchObject({ copies: 1 });
+  expect(await approvals.approve(approver, late.id, null)).toMatchObject({ state: 'completed' });
 });

@@ -220,6 +220,8 @@ test.each(['update outside_copies set destroyed_at = 1', 'delete from outside_co
     // Its record is written after the keys are marked.
     await expect.poll(runsFinished).toBe(1);
     expect(await unrecoverableAt()).toBeNull();
+    // Nothing is concluded without it, and nothing tries to, again and again.
+    await expect.poll(async () => (await opened.operations.status(administrator)).erasure.state).toBe('idle');
   },
 );
 

@@ -8,8 +8,8 @@ import { recordClasses } from '../../../server/ports/records.ts';
 import type { SnapshotRow } from '../../../server/ports/snapshot-archive.ts';
 import { checkOf } from '../../../server/snapshots/writer.ts';
 import { core } from '../../support/core-keys.ts';
-import { type ForgedItem, type Forger, makeForger } from '../../support/forged-snapshots.ts';
-import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
+import { type ForgedItem, type Forger, makeForger, withFreshIds } from '../../support/forged-snapshots.ts';
+import { administrator, dataObject, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { actorIn, type Dump, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
@@ -58,39 +58,6 @@ beforeAll(async () => {
   outsiders = (await outside()).records.map((record) => ({ id: String(record.object_id), kind: String(record.class) }));
   for (const item of genuine) if (item.kind === 'row') others.set(item.table, String(item.row.id ?? item.row.key_id));
 });
-
-/** The same content under ids, names of the world and hashes that are free. */
-const renamed = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
-  const ids = new Map<string, string>();
-  const known = new Set<string>();
-  for (const item of items) known.add(item.kind === 'row' ? String(item.row.id ?? item.row.key_id) : item.unitId);
-  const names = new Map<string, string>();
-  const attributesOf = (attributes: string): string =>
-    [...names].reduce((text, [from, to]) => text.replace(from, to), attributes);
-  const idOf = (id: string): string => {
-    if (!known.has(id) || id.startsWith('00000000-0000')) return id;
-    const fresh = ids.get(id) ?? newId(Date.now());
-    ids.set(id, fresh);
-    return fresh;
-  };
-  const rowOf = (row: SnapshotRow): SnapshotRow =>
-    Object.fromEntries(
-      Object.entries(row).map(([column, value]) => {
-        if (typeof value !== 'string') return [column, value];
-        if (column === 'hash') return [column, `${newId(1)}${newId(1)}`.replaceAll('-', '')];
-        if (column === 'prefix' || column === 'access_key_id') {
-          names.set(value, newId(1).replaceAll('-', '').slice(12));
-          return [column, names.get(value) ?? ''];
-        }
-        return [column, idOf(value)];
-      }),
-    );
-  return items.map((item) =>
-    item.kind === 'row'
-      ? { ...item, row: rowOf(item.row) }
-      : { ...item, unitId: idOf(item.unitId), attributes: attributesOf(item.attributes) },
-  );
-};
 
 interface Swap {
   readonly name: string;
@@ -207,12 +174,12 @@ const tryOne = async (items: readonly ForgedItem[]): Promise<string> => {
 };
 
 test('the same content under other ids is restored', async () => {
-  expect(await tryOne(renamed(genuine))).toBe('restored');
+  expect(await tryOne(withFreshIds(genuine))).toBe('restored');
 });
 
 /** The same content, with another value in a column of the first row of a table. */
 const withValue = (table: string, column: string, value: SnapshotRow[string]): readonly ForgedItem[] => {
-  const items = renamed(genuine);
+  const items = withFreshIds(genuine);
   const at = items.findIndex((item) => item.kind === 'row' && item.table === table);
   return items.map((item, index) =>
     index === at && item.kind === 'row' ? { ...item, row: { ...item.row, [column]: value } } : item,
@@ -241,6 +208,26 @@ test('a key that says that it is a copy of one with another value is refused', a
   expect((await operations.keys.use(administrator, String(original?.id))).copies.count).toBe(1);
 });
 
+test('a value that does not open does not keep a tenant from being copied: its object is named', async () => {
+  const isNote = (item: ForgedItem): boolean =>
+    item.kind === 'row' && item.table === 'tde_objects' && item.row.label === toLabel('note');
+  // Under the ids of the original: everything gets others.
+  const items = genuine.map((item) =>
+    isNote(item) && item.kind === 'row' ? { ...item, row: { ...item.row, content: Buffer.alloc(40, 7) } } : item,
+  );
+  const { id, file } = await forger.write(items);
+  await opened.operations.snapshots.import(administrator, once(file), forger.verifier);
+  const outcome = await hand.restore(id, { newTenant: 'with a damaged value' });
+  expect(outcome.withoutValue).toEqual([{ id: expect.any(String), label: toLabel('note') }]);
+  const [row] = await queryStored(
+    opened.folder,
+    'select content, content_digest from tde_objects where id = ?',
+    outcome.withoutValue[0]?.id ?? '',
+  );
+  expect(row).toEqual({ content: null, content_digest: null });
+  expect(outcome.counts.keys?.created).toBeGreaterThan(0);
+});
+
 test('no swapped value reaches anything outside the tenant, and the service starts again', async () => {
   let before = await outside();
   const reached: string[] = [];
@@ -252,7 +239,7 @@ test('no swapped value reaches anything outside the tenant, and the service star
     /(as|of) (row-authentication|vault-copy|endpoint-secret) of|application_id is of another|credentials.*of another/;
   const chosen = swaps.filter(({ name }, at) => at % step === 0 || (step > 1 && known.test(name) && at % 3 === 0));
   for (const { name, apply } of chosen) {
-    const outcome = await tryOne(apply(renamed(genuine)));
+    const outcome = await tryOne(apply(withFreshIds(genuine)));
     outcomes.set(name, outcome);
     const after = await outside();
     if (!isDeepStrictEqual(after, before)) reached.push(name);

@@ -79,6 +79,13 @@ export const restoreSchema = z
     stayDestroyed: z
       .array(z.strictObject({ id: identifier, name: z.string(), label: z.string().nullable(), destroyedAt: moment }))
       .readonly(),
+    withoutValue: z
+      .array(z.strictObject({ id: identifier, label: z.string() }))
+      .readonly()
+      .openapi({
+        description:
+          'Token objects whose value was damaged before the snapshot was created: they are copied without it. Labels are in Base64.',
+      }),
     activated: z
       .array(
         z.strictObject({

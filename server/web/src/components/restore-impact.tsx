@@ -86,6 +86,11 @@ export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {
             </ul>
           )}
         </section>
+        {found.withoutValue.length > 0 && (
+          <Notice tone="warn" title={`${found.withoutValue.length} values are damaged in the snapshot`}>
+            Their objects are copied without a value: {found.withoutValue.map(({ id }) => id).join(', ')}
+          </Notice>
+        )}
         {found.activated.length > 0 && (
           <Notice
             tone="warn"

@@ -1,0 +1,92 @@
+// The unit of systemd that runs a service: what it may write, lock and bind, and as which user.
+// What `systemctl show` says of a unit whose command names this dke.toml is believed; its text was
+// chosen by root.
+
+import { spawnSync } from 'node:child_process';
+import { resolve } from 'node:path';
+
+export interface Unit {
+  readonly name: string;
+  /** A name; empty: root. */
+  readonly user: string;
+  /** Bytes. */
+  readonly lockedMemory: number;
+  /** Folders below which nothing can be written, and those of them that can. */
+  readonly readOnly: readonly string[];
+  readonly writable: readonly string[];
+  /** Folders that are others inside the unit. */
+  readonly hidden: readonly string[];
+  readonly bindsLowPorts: boolean;
+}
+
+const unitName = 'dke-server.service';
+const properties = [
+  ...['LoadState', 'ExecStart', 'User', 'LimitMEMLOCK', 'AmbientCapabilities'],
+  ...['ProtectSystem', 'ProtectHome', 'PrivateTmp', 'ReadWritePaths', 'ReadOnlyPaths'],
+  ...['StateDirectory', 'LogsDirectory', 'CacheDirectory', 'RuntimeDirectory'],
+];
+const places = {
+  StateDirectory: '/var/lib',
+  LogsDirectory: '/var/log',
+  CacheDirectory: '/var/cache',
+  RuntimeDirectory: '/run',
+};
+const protectedFolders: Readonly<Record<string, readonly string[]>> = {
+  strict: ['/'],
+  full: ['/usr', '/boot', '/efi', '/etc'],
+  yes: ['/usr', '/boot', '/efi'],
+};
+const homes = ['/home', '/root', '/run/user'];
+/** The system's own files, which no unit keeps back. */
+const alwaysWritable = ['/dev', '/proc', '/sys'];
+
+/** As systemd separates them: a word with blanks is in quotation marks. */
+const words = (text: string): readonly string[] =>
+  [...text.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
+
+/** Undefined: systemd knows no unit that runs a service with this configuration. */
+export const readUnit = (config: string): Unit | undefined => {
+  const { status, stdout } = spawnSync('systemctl', ['show', unitName, `--property=${properties.join(',')}`], {
+    encoding: 'utf8',
+    timeout: 5_000,
+    maxBuffer: 1 << 20,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  if (status !== 0) return undefined;
+  const found = new Map(
+    stdout.split('\n').flatMap((line) => {
+      const at = line.indexOf('=');
+      return at < 1 ? [] : [[line.slice(0, at), line.slice(at + 1)] as const];
+    }),
+  );
+  const of = (name: string): string => found.get(name) ?? '';
+  if (of('LoadState') !== 'loaded' || !words(of('ExecStart')).includes(resolve(config))) return undefined;
+  const tmp = of('PrivateTmp') === 'yes' ? ['/tmp', '/var/tmp'] : [];
+  const limit = of('LimitMEMLOCK');
+  return {
+    name: unitName.replace('.service', ''),
+    user: of('User'),
+    lockedMemory: limit === 'infinity' || limit === '' ? Number.POSITIVE_INFINITY : Number(limit),
+    readOnly: [
+      ...(protectedFolders[of('ProtectSystem')] ?? []),
+      ...words(of('ReadOnlyPaths')),
+      ...(of('ProtectHome') === 'read-only' ? homes : []),
+    ],
+    writable: [
+      ...alwaysWritable,
+      ...words(of('ReadWritePaths')).map((path) => path.replace(/^[-+]+/, '')),
+      ...Object.entries(places).flatMap(([name, place]) => words(of(name)).map((folder) => `${place}/${folder}`)),
+    ],
+    hidden: [...tmp, ...(['yes', 'tmpfs'].includes(of('ProtectHome')) ? homes : [])],
+    bindsLowPorts: of('User') === '' || of('AmbientCapabilities').toLowerCase().includes('cap_net_bind_service'),
+  };
+};
+
+const isBelow = (path: string, folder: string): boolean =>
+  folder === '/' || path === folder || path.startsWith(`${folder}/`);
+const longestOf = (path: string, folders: readonly string[]): number =>
+  Math.max(-1, ...folders.filter((folder) => isBelow(path, folder)).map(({ length }) => length));
+
+/** Whether the service can write below a folder inside its unit: the closest rule counts. */
+export const isWritableIn = ({ readOnly, writable, hidden }: Unit, folder: string): boolean =>
+  longestOf(folder, writable) >= Math.max(longestOf(folder, readOnly), longestOf(folder, hidden));
