@@ -177,7 +177,12 @@ export const auditKinds = {
    */
   'audit.sink-forked': { severity: 'critical', activity: 'other', fields: ['name', 'record'] },
   'recovery-key.registered': { severity: 'high', activity: 'create', fields: ['name', 'recoveryKeyId'] },
-  'recovery-key.removed': { severity: 'high', activity: 'delete', fields: ['name', 'recoveryKeyId'] },
+  /** With the snapshots that it still opens. */
+  'recovery-key.removed': {
+    severity: 'high',
+    activity: 'delete',
+    fields: ['name', 'recoveryKeyId', 'snapshots', 'snapshotCount'],
+  },
   'snapshot.created': {
     severity: 'info',
     activity: 'create',

@@ -12,6 +12,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../server/base/errors.ts';
 import { acrossTenants, serviceActor } from '../../server/domain/actor.ts';
+import { ApprovalNeeded } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../server/fronts/contract/api/row.ts';
 import { tdeRoutes } from '../../server/fronts/contract/tde.ts';
@@ -289,6 +290,7 @@ const outcomeOf = async (call: () => Promise<unknown>): Promise<Outcome> => {
     if (status === 202) return 'waits';
     return status < 300 ? 'done' : refusalOf((JSON.parse(text) as { code: string }).code, text);
   } catch (error) {
+    if (error instanceof ApprovalNeeded) return 'waits';
     if (error instanceof ServiceError) return refusalOf(error.code, error);
     throw error;
   }

@@ -39,11 +39,14 @@ export interface FilesLeft {
    */
   readonly mayHaveAny: boolean;
 }
-/** `from`: a unit of work, which knows of rows that the database hides. */
-export const findFiles = async (from: Pick<Repositories, 'outsideCopies' | 'keys'>): Promise<FilesLeft> => {
-  const files = await filesLeft(from);
+/**
+ * The files as a unit of work knows them: only there is a row known that the database hides. The keys,
+ * which are many, are read outside of it.
+ */
+export const findFiles = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<FilesLeft> => {
+  const files = await write((tx) => filesLeft(tx), { background: true, durable: false });
   if (files.length > 0)
-    for await (const { integrity } of each((window) => from.keys.list(everyTenant, {}, window), byId))
+    for await (const { integrity } of each((window) => read.keys.list(everyTenant, {}, window), byId))
       if (integrity !== 'ok') return { files, mayHaveAny: true };
   return { files, mayHaveAny: false };
 };
@@ -111,10 +114,10 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
 
 /**
  * Whether what a run has covered waited for copies, and those are gone: it is concluded without
- * another run. The files are those of a unit of work, as in the run itself: only there is a row known
- * that the database hides, so that a run would conclude nothing, again and again.
+ * another run. By the same files as the run itself, which would else conclude nothing, again and again.
  */
-export const isConclusionDue = async ({ read: from, write }: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
+export const isConclusionDue = async (store: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
+  const { read: from } = store;
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];
   for await (const key of destroyedKeys(from, covered)) earlier.push(key);
@@ -122,7 +125,7 @@ export const isConclusionDue = async ({ read: from, write }: Pick<Store, 'read' 
   if (earlier.length === 0 && purged === 0) return false;
   const material = await findMaterial(from);
   if (material.unknown.length > 0) return false;
-  const files = await write((tx) => findFiles(tx), { background: true, durable: false });
+  const files = await findFiles(store);
   for (const key of earlier) if (await isErased(from, key, material, files)) return true;
   return (await erasedTenants(from, covered, material, files)).length > 0;
 };

@@ -279,6 +279,8 @@ interface Erased {
   /** How the old root key was overwritten. */
   readonly erasure: string;
   readonly missing: readonly string[];
+  /** See `FilesLeft`. */
+  readonly mayHaveAny: boolean;
 }
 
 /** What the record of a key or tenant has beside it. */
@@ -295,11 +297,10 @@ const exceptions = (missing: readonly string[], files: readonly OutsideCopy[]) =
 const markKeys = async (
   { store }: RunPorts,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing }: Erased,
+  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
 ): Promise<number> => {
   const material = await findMaterial(store.read);
   if (material.unknown.length > 0) return 0;
-  const { mayHaveAny } = await findFiles(store.read);
   let keys = 0;
   let after: Key | undefined;
   for (let isLast = false; !isLast; )
@@ -358,10 +359,10 @@ const recordRotation = async (
 const markTenants = async (
   tx: Repositories,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing }: Erased,
+  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
 ): Promise<void> => {
   const material = await findMaterial(tx);
-  const left = await findFiles(tx);
+  const left: FilesLeft = { mayHaveAny, files: await filesLeft(tx) };
   const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material, left);
   const named = exceptions(missing, left.files);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, named });
@@ -379,7 +380,8 @@ const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> 
   if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   const before = await coveredUntil(store.read);
   const unrecoverableAt = Math.max(clock.now(), before);
-  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing };
+  const { mayHaveAny } = await findFiles(store);
+  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing, mayHaveAny };
   const keys = await markKeys(ports, actor, erased);
   await store.write((tx) => markTenants(tx, actor, erased));
   log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
@@ -431,6 +433,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     unrecoverableAt: Math.max(clock.now(), before),
     erasure: howErased(root),
     missing,
+    mayHaveAny: (await findFiles(store)).mayHaveAny,
   };
   const keys = await markKeys(ports, actor, erased);
   await store.write(async (tx) => {

@@ -12,10 +12,14 @@ import type { Repositories } from '../../ports/store.ts';
 import { type Approvals, secondIfAny } from '../approvals/governed-operation.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { listSnapshots } from './erase-destroyed.ts';
 import type { RecoveryKeyOperations } from './interface.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 
 type NewRecoveryKey = { readonly name: string; readonly publicKey: string };
+
+/** Snapshots that the record of a removal names. */
+const mostNamed = 100;
 
 /**
  * Public halves of the live recovery keys: the only list of recipients. Each row has the right
@@ -108,7 +112,10 @@ export const recoveryKeys = (
       // It is of the platform: those of one tenant do not approve it.
       return governed.run(inTenant(actor, serviceTenantId), { name, publicKey });
     },
-    /** Snapshots that were sealed to it still open with it. `force`: also the last one, while snapshots are made by the clock. */
+    /**
+     * Snapshots that were sealed to it still open with it: the record of the removal names them. `force`:
+     * also the last one, while snapshots are made by the clock.
+     */
     remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
       store.write(async (tx) => {
         const before = await tx.recoveryKeys.get(id);
@@ -128,9 +135,14 @@ export const recoveryKeys = (
           );
         const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
         await tx.recoveryKeys.update(after);
+        const opened = (await listSnapshots(tx, ['available', 'missing', 'deleted'])).filter(({ recoveryKeyIds }) =>
+          recoveryKeyIds.includes(id),
+        );
         await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
           name: before.name,
           recoveryKeyId: id,
+          snapshots: opened.slice(0, mostNamed).map((snapshot) => snapshot.id),
+          snapshotCount: opened.length,
         });
         return after;
       }),

@@ -1,4 +1,5 @@
-// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in. The result is stored with it.
+// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in, and whether it can be restored: the
+// whole restore is done into a tenant of its own, and taken back. So "valid" means restorable. The result is stored with the snapshot.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -8,10 +9,14 @@ import type { Snapshot, Verification } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
+import type { Repositories } from '../../ports/store.ts';
+import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { createTenantIn, newTenant } from '../tenants/create-tenant.ts';
 import { eraseUnits } from './erase-destroyed.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
+import { restoreRows } from './restore-rows.ts';
 
 type VerifyPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>;
 
@@ -97,6 +102,45 @@ export const openAll = async (
   return wrong === undefined ? null : `the number of rows of ${wrong} differs from the signed number`;
 };
 
+/** Takes the unit of work back. */
+class TakenBack extends Error {
+  override readonly name = 'TakenBack';
+}
+
+/** Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it fails, or null. */
+const tryOut = async (
+  ports: VerifyPorts,
+  actor: Actor,
+  { id, tenantId: fromTenantId, signer, origin }: Snapshot,
+  key: KeyRef,
+  { digest }: SnapshotClosing,
+): Promise<string | null> => {
+  const { store, ring, archive, clock, exclusion, log } = ports;
+  const restoreAside = async (tx: Repositories): Promise<never> => {
+    const aside = newTenant(`verification ${id}`, clock.now());
+    await createTenantIn(ports, tx, actor, aside);
+    const items = archive.items(id, key, trustedFor(ring, { signer, origin }), digest);
+    await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
+    throw new TakenBack();
+  };
+  try {
+    await exclusion
+      .run(() => store.write(restoreAside))
+      // The key of the tenant, which was not committed, goes out of memory.
+      .finally(() =>
+        retainStoredKeys(ports).catch((error: unknown) =>
+          log.error('keys that are no longer stored could not be removed from memory', { error }),
+        ),
+      );
+  } catch (error) {
+    if (error instanceof TakenBack) return null;
+    if (error instanceof ServiceError && ['conflict', 'key-tampered', 'unsupported'].includes(error.code))
+      return `it cannot be restored: ${error.message}`;
+    throw error;
+  }
+  return null;
+};
+
 export const verifySnapshot =
   (ports: VerifyPorts) =>
   /** `key`: opened too; it is released here. */
@@ -107,7 +151,10 @@ export const verifySnapshot =
       let finding: string | null = null;
       try {
         const closing = await inspectFile(ports, actor, snapshot);
-        if (key !== null) finding = await openAll(ports, id, key, trustedFor(ring, snapshot), closing);
+        if (key !== null)
+          finding =
+            (await openAll(ports, id, key, trustedFor(ring, snapshot), closing)) ??
+            (await tryOut(ports, actor, snapshot, key, closing));
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
         finding = error.message;

@@ -235,10 +235,10 @@ describe.runIf(onDisk)('of a service that is stopped', () => {
     const machine = newMachine();
     writeFileSync(join(machine, 'dke.toml'), toml);
     for (const attempt of [
-      verifyBackup(config, forged, openingOf(verifier)),
-      restoreTo(machine, forged, verifier, false),
+      () => verifyBackup(config, forged, openingOf(verifier)),
+      () => restoreTo(machine, forged, verifier, false),
     ])
-      await expect(attempt).rejects.toThrow(/not authentic: it was signed by dke\/audit\/test\+/);
+      await expect(attempt()).rejects.toThrow(/not authentic: it was signed by dke\/audit\/test\+/);
     expect(readdirSync(machine)).toEqual(['dke.toml']);
     doubts.length = 0;
     differences.length = 0;

@@ -1,12 +1,13 @@
 // A recovery officer who acts alone forges a snapshot: with their own service they create a file for another tenant, with an
 // access_guid that they have, sealed to their own recovery key and signed by their own service.
-import { chmodSync, cpSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { ApprovalNeeded } from '../../../server/domain/approval.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
 import type { RestoreRequest } from '../../../server/operations/snapshots/interface.ts';
+import { snapshotFileOf as fileOf, holdOldDatabase, piecesOf as pieces } from '../../support/adversaries.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import {
   administrator,
@@ -18,14 +19,9 @@ import {
 } from '../../support/open-service.ts';
 import { errorOf } from '../../support/people.ts';
 import { answerOpening, handOf, handWith, type SnapshotHand } from '../../support/snapshots.ts';
-import { onSqlite, queryStored } from '../../support/test-store.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
-async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
-  yield file;
-}
-const fileOf = ({ config }: OpenedService, id: string): Buffer =>
-  readFileSync(join(config.snapshots.directory, `${id}.dkesnap`));
 
 let forger: OpenedService;
 let victim: OpenedService;
@@ -180,58 +176,46 @@ test('what was disabled while a restore was tried out is not brought back withou
   }
 });
 
-test.runIf(onSqlite('a copy of the folder'))(
-  'a key that signed the log before signs no snapshot of this service, and one that the log names is its own for ever',
-  async () => {
-    const { snapshots, audit } = victim.operations;
-    const genuine = (await snapshots.create(administrator, tenantId)).id;
-    const genuineFile = fileOf(victim, genuine);
-    const former = (await audit.log()).verifierKey;
-    await victim.stop();
-    const copied = join(folderOfTest(), 'old');
-    cpSync(victim.folder, copied, { recursive: true });
-    // As on another host: beside the original, no copy starts.
-    rmSync(join(copied, 'dke-data', 'instance'));
-    for (const folder of readdirSync(copied, { recursive: true, withFileTypes: true }))
-      if (folder.isDirectory()) chmodSync(join(folder.parentPath, folder.name), 0o700);
-    let service = await open(settings, victim.folder);
-    await service.operations.audit.rotateKey(administrator);
+test('a key that signed the log before signs no snapshot of this service, and one that the log names is its own permanently', async () => {
+  const { snapshots, audit } = victim.operations;
+  const genuine = (await snapshots.create(administrator, tenantId)).id;
+  const genuineFile = fileOf(victim, genuine);
+  const former = (await audit.log()).verifierKey;
+  const old = await holdOldDatabase(victim, join(folderOfTest(), 'old'), { toml: settings });
+  opened.push(old);
+  let service = victim;
+  const { accessGuid } = await old.operations.applications.rotateAccessGuid(
+    { ...administrator, tenantId },
+    caller.application.id,
+  );
+  const theirs = (await old.operations.snapshots.create(administrator, tenantId)).id;
+  forged = { ...forged, id: theirs, file: fileOf(old, theirs), accessGuid };
+  const take = (from: OpenedService, file: Buffer) =>
+    from.operations.snapshots.import(administrator, pieces(file), former);
+  expect(await errorOf(take(service, forged.file))).toBe('forbidden');
+  expect(await errorOf(login(service))).toBe('unauthenticated');
 
-    // Of a holder of the old database with its root key.
-    const old = await open(settings, copied);
-    const { accessGuid } = await old.operations.applications.rotateAccessGuid(
-      { ...administrator, tenantId },
-      caller.application.id,
-    );
-    const theirs = (await old.operations.snapshots.create(administrator, tenantId)).id;
-    forged = { ...forged, id: theirs, file: fileOf(old, theirs), accessGuid };
-    const take = (from: OpenedService, file: Buffer) =>
-      from.operations.snapshots.import(administrator, pieces(file), former);
-    expect(await errorOf(take(service, forged.file))).toBe('forbidden');
-    expect(await errorOf(login(service))).toBe('unauthenticated');
+  // Its own is in the log, whichever key has signed it.
+  await service.stop();
+  rmSync(join(service.config.snapshots.directory, `${genuine}.dkesnap`));
+  service = await open(`${settings}[snapshots]\nrestore_second_person = false\n`, victim.folder);
+  expect((await take(service, genuineFile)).id).toBe(genuine);
+  const answer = answerOpening(
+    await service.operations.snapshots.beginOpening(administrator, genuine, recovery.id),
+    recovery.key,
+  );
+  const into = { tenantId: null, newTenant: null, dryRun: true };
+  expect(await service.operations.snapshots.restore(administrator, genuine, answer, into)).toMatchObject({
+    tenantId,
+  });
 
-    // Its own is in the log, whichever key has signed it.
-    await service.stop();
-    rmSync(join(service.config.snapshots.directory, `${genuine}.dkesnap`));
-    service = await open(`${settings}[snapshots]\nrestore_second_person = false\n`, victim.folder);
-    expect((await take(service, genuineFile)).id).toBe(genuine);
-    const answer = answerOpening(
-      await service.operations.snapshots.beginOpening(administrator, genuine, recovery.id),
-      recovery.key,
-    );
-    const into = { tenantId: null, newTenant: null, dryRun: true };
-    expect(await service.operations.snapshots.restore(administrator, genuine, answer, into)).toMatchObject({
-      tenantId,
-    });
-
-    // Where dke.toml names the former key, the file is another service's all the same.
-    await service.stop();
-    service = await trusting('restore_second_person = false\n', former);
-    await take(service, forged.file);
-    expect(await errorOf(restore(service))).toBe('conflict');
-    expect(await errorOf(login(service))).toBe('unauthenticated');
-  },
-);
+  // Where dke.toml names the former key, the file is another service's all the same.
+  await service.stop();
+  service = await trusting('restore_second_person = false\n', former);
+  await take(service, forged.file);
+  expect(await errorOf(restore(service))).toBe('conflict');
+  expect(await errorOf(login(service))).toBe('unauthenticated');
+});
 
 test('a destruction that the file says to be later than the restore moves no erasure run ahead', async () => {
   const theirs = await login(forger);

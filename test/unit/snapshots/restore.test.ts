@@ -59,7 +59,11 @@ describe('creating', () => {
     const later = await hand.make(tenantId);
     expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
-    // It still opens data that were sealed to it.
+    // The record of the removal names what it still opens.
+    const [removed] = (
+      await opened.operations.audit.list(administrator, { kind: 'recovery-key.removed', subjectId: other.id })
+    ).items;
+    expect(removed?.details).toMatchObject({ snapshots: [id], snapshotCount: 1 });
     expect(
       (await opened.operations.snapshots.verify(administrator, id, await second.answer(id))).verification?.valid,
     ).toBe(true);

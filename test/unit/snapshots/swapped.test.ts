@@ -195,6 +195,24 @@ test('the last handles in a snapshot leave handles to others', async () => {
   }
 });
 
+test('a snapshot is valid where it can be restored: verification tries it, and leaves nothing', async () => {
+  const verify = async (items: readonly ForgedItem[]) => {
+    const { id, file } = await forger.write(items);
+    const { snapshots } = opened.operations;
+    await snapshots.import(administrator, once(file), forger.verifier);
+    return (await snapshots.verify(administrator, id, await hand.answer(id))).verification;
+  };
+  const tenants = async () => (await opened.operations.tenants.list(administrator)).map(({ name }) => name);
+  const before = [await tenants(), await outside()];
+  expect(await verify(withFreshIds(genuine))).toMatchObject({ depth: 'opened', valid: true, finding: null });
+  expect(await verify(genuine)).toMatchObject({ valid: true });
+  expect(await verify(withValue('tde_applications', 'group_id', newId(1)))).toMatchObject({
+    valid: false,
+    finding: expect.stringMatching(/^it cannot be restored: the snapshot refers to something that is not in it/),
+  });
+  expect([await tenants(), await outside()]).toEqual(before);
+});
+
 test('a key that says that it is a copy of one with another value is refused', async () => {
   const { operations } = opened;
   const { items } = await operations.keys.list(actorIn(otherTenantId), { limit: 1 });
