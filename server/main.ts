@@ -174,9 +174,9 @@ const asStartError = (error: unknown, what: string): StartError =>
 /** What the service reads of a connection. */
 const connection: Parameters<typeof openService>[0]['connection'] = {
   peerOf: (c) => bindings(c).incoming?.socket.remoteAddress ?? null,
-  proven: (c, caller) => {
+  proven: (c, caller, tenantId) => {
     const socket = bindings(c).incoming?.socket;
-    if (socket !== undefined) markProven(socket, caller);
+    if (socket !== undefined) markProven(socket, caller, tenantId);
   },
   afterSent: (c, done) => {
     const { outgoing } = bindings(c);
@@ -188,6 +188,14 @@ const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial
 
 const countRefusals = (log: Log): LimitRefusals =>
   createLimitRefusals((line) => log.warn('a limit has refused callers', { ...line }));
+
+/** Balancers and operators hear of a stop before it begins. `left`: is told how much of it is left. */
+const giveNotice = async (ms: number, signal: AbortSignal, left: (ms: number) => void): Promise<void> => {
+  left(ms);
+  if (ms === 0) return;
+  await setTimeout(ms, undefined, { signal }).catch(() => undefined);
+  left(0);
+};
 
 export const startServer = async ({
   config,
@@ -251,11 +259,11 @@ export const startServer = async ({
   };
   const stop = async (): Promise<void> => {
     stopping.abort();
-    const noticeMs = config.server.drainNoticeSeconds * 1000;
+    const { drainSeconds, drainNoticeSeconds } = config.server;
     service?.announceStop();
-    if (service !== undefined && noticeMs > 0)
-      await setTimeout(noticeMs, undefined, { signal: stopNow.signal }).catch(() => undefined);
-    endInTime?.(config.server.drainSeconds * 1000, log);
+    await giveNotice(service === undefined ? 0 : drainNoticeSeconds * 1000, stopNow.signal, (ms) =>
+      endInTime?.(ms + drainSeconds * 1000, log),
+    );
     await serving.close();
     const failure = await service?.stop().then(
       () => undefined,

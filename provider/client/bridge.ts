@@ -11,6 +11,7 @@ import { LoggedError } from './causes.ts';
 import type { LogLevel } from './config.ts';
 import type { Context } from './connection.ts';
 import { limits } from './limits.ts';
+import { LineShares, linesLeftOut } from './line-shares.ts';
 import type { LogFields } from './log.ts';
 import { rememberingDoor } from './remembering-door.ts';
 import {
@@ -52,6 +53,7 @@ export type Notice =
       readonly fields: LogFields;
       readonly message: string;
     };
+export type LogNotice = Extract<Notice, { readonly kind: 'log' }>;
 export type ToHost = Question | Notice;
 
 /** From the main thread to the socket thread: answers to questions, by their id. */
@@ -107,6 +109,7 @@ export class HostPort {
     runningEach: limits.callsAtOnce.most,
     waiting: Number.POSITIVE_INFINITY,
   });
+  readonly #lines = new LineShares();
   #next = 1;
 
   /** `held` hears how many bytes more the open configurations of a user hold. */
@@ -117,6 +120,18 @@ export class HostPort {
 
   tell(notice: Notice): void {
     this.#port.postMessage(notice);
+  }
+
+  /** A line of the log. What another user's processes cause is bounded here, before it waits for the main thread. */
+  log(line: Omit<LogNotice, 'kind'>): void {
+    const { uid } = line.fields;
+    if (typeof uid === 'number' && uid !== process.geteuid?.()) {
+      const { admitted, left } = this.#lines.take(uid);
+      if (!admitted) return;
+      if (left > 0)
+        this.tell({ ...line, kind: 'log', level: 'warn', fields: { uid, count: left }, message: linesLeftOut });
+    }
+    this.tell({ kind: 'log', ...line });
   }
 
   async open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context> {

@@ -4,14 +4,12 @@ import type { MessagePort } from 'node:worker_threads';
 import { core } from '../../addon/core.ts';
 import { createFairQueue } from '../../server/base/fair-queue.ts';
 import { Repeats } from '../../server/base/repeats.ts';
-import type { Notice, Question, Reply, ToHost } from './bridge.ts';
+import type { LogNotice, Notice, Question, Reply, ToHost } from './bridge.ts';
 import { ConfigError } from './config.ts';
 import { Contexts } from './contexts.ts';
 import { limits } from './limits.ts';
 import type { Log, Logs } from './log.ts';
 import { ServiceCallError } from './service.ts';
-
-type LogNotice = Extract<Notice, { readonly kind: 'log' }>;
 
 export interface HostOptions {
   readonly port: MessagePort;

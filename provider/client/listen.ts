@@ -65,8 +65,7 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
   const surroundings: Surroundings = {
     open: (config, peer, wait) => host.open(config, peer, wait),
     release: ({ id }) => host.release(id),
-    log: (context, level, fields, message) =>
-      host.tell({ kind: 'log', context: context?.id ?? null, level, fields, message }),
+    log: (context, level, fields, message) => host.log({ context: context?.id ?? null, level, fields, message }),
     userName: userNames(),
     admit: (connection, admitted) => server.admit(connection, admitted),
     spin: (connection, microseconds) => server.setSpin(connection, microseconds),

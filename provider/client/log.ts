@@ -15,7 +15,7 @@ import { within } from '../../server/base/within.ts';
 import { openLogFile } from '../../server/log-file.ts';
 import { tell } from './causes.ts';
 import { type LogLevel, logLevels } from './config.ts';
-import { limits } from './limits.ts';
+import { LineShares, linesLeftOut } from './line-shares.ts';
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
@@ -87,25 +87,6 @@ const makeWritable = async (directory: string): Promise<boolean> => {
   return await within(folderMs, made).catch(() => false);
 };
 
-/** Lines of one user in the log of all: so many at once, and in a second. */
-const share = { burst: 2000, perSecond: limits.logLines.most } as const;
-
-/** How many more lines each user may write now. */
-class Shares {
-  readonly #spent = new Map<number, { lines: number; at: number; left: number }>();
-
-  /** Whether the line may be written, and how many could not since the last one. */
-  take(uid: number): { readonly admitted: boolean; readonly left: number } {
-    const now = performance.now();
-    const before = this.#spent.get(uid) ?? { lines: 0, at: now, left: 0 };
-    const lines = Math.max(before.lines - ((now - before.at) / 1000) * share.perSecond, 0) + 1;
-    const admitted = lines <= share.burst;
-    const { left } = before;
-    this.#spent.set(uid, { lines: admitted ? lines : lines - 1, at: now, left: admitted ? 0 : left + 1 });
-    return { admitted, left };
-  }
-}
-
 interface LogFileOf {
   readonly log: pino.Logger;
   readonly end: () => Promise<void>;
@@ -120,7 +101,7 @@ const upTo =
 
 export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => {
   const files = new Map<string, { readonly opened: Promise<LogFileOf>; users: number }>();
-  const shares = new Shares();
+  const shares = new LineShares();
   // One file a user: several agents may share the directory, none may write into another's file.
   const fileName = `agent-${userName().replace(/[^\w.-]/g, '_')}.log`;
   const ownDirectory = environment.DKE_AGENT_LOG_DIR || defaultLogDirectory;
@@ -172,7 +153,7 @@ export const openLogs = (environment: NodeJS.ProcessEnv = process.env): Logs => 
           if (isOwn) return write(at, fields, message);
           const { admitted, left } = shares.take(uid);
           if (!admitted) return;
-          if (left > 0) write('warn', { uid, count: left }, 'lines of this user were left out: there were too many');
+          if (left > 0) write('warn', { uid, count: left }, linesLeftOut);
           write(at, fields, message);
         },
         release: () => {

@@ -16,16 +16,25 @@ export const endWith = (exitCode: number): number => {
   return exitCode;
 };
 
-/** A start that is cut off writes nothing that the next one could not continue. */
-export const endStartInTime = (): void => {
-  core.endProcessIn(endMs, 0);
+let complaint: NodeJS.Timeout | undefined;
+/** Of several times the last one counts. */
+const endIn = (ms: number, exitCode: number): void => {
+  clearTimeout(complaint);
+  core.endProcessIn(ms, exitCode);
 };
 
-/** A disk, a database or a receiver that does not answer does not keep the process. */
-export const endStopInTime = (drainMs: number, log: Pick<Log, 'error'>): void => {
-  const ms = drainMs + endMs;
-  core.endProcessIn(ms, exitCodes.store);
-  setTimeout(() => {
+/** A start that is cut off writes nothing that the next one could not continue. */
+export const endStartInTime = (): void => endIn(endMs, 0);
+
+/**
+ * A disk, a database or a receiver that does not answer does not keep the process. `leftMs`: what the
+ * stop waits for on purpose. Called when a stop begins, also that of a start which has ended after
+ * all, and again when less is left.
+ */
+export const endStopInTime = (leftMs: number, log: Pick<Log, 'error'>): void => {
+  const ms = leftMs + endMs;
+  endIn(ms, exitCodes.store);
+  complaint = setTimeout(() => {
     log.error(
       `the stop did not end within ${ms / 1000} s: the process ends now. What was confirmed is stored; the last request records may be missing. ` +
         'Check the disk and the database',

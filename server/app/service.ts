@@ -101,7 +101,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   });
   const { isPressed } = fleet;
   const giveWay: GivingWay =
-    isPressed === undefined ? (use) => use() : createTurns(() => isPressed() || storage.store.waiting() > 0);
+    isPressed === undefined ? (use) => use() : createTurns(() => isPressed() || storage.store.isWriting());
   return {
     operations,
     checkNotifications: notifications.checkAll,

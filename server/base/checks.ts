@@ -1,6 +1,7 @@
 // The diagnostics engine: checks as data, run in order, those that depend on a failed one skipped. The same results are
 // shown by `dke doctor` and other callers; nothing here knows what is checked.
 
+import type { CloudWords } from './cloud-causes.ts';
 import { redact } from './redaction.ts';
 import { StartError } from './start-error.ts';
 
@@ -11,6 +12,8 @@ export interface Finding {
   readonly fix?: string | undefined;
   /** The name of this fault in other products, where it is known: the exception of a cloud key service, the code that a database prints. */
   readonly predicts?: string | undefined;
+  /** What a cloud key service reports at each of its operations. */
+  readonly reports?: CloudWords | undefined;
 }
 
 /** `Context` carries what the checks work on; a check may leave there what later ones need. */
@@ -32,6 +35,7 @@ export interface CheckResult {
   readonly evidence: string;
   readonly fix?: string | undefined;
   readonly predicts?: string | undefined;
+  readonly reports?: CloudWords | undefined;
   readonly durationMs: number;
 }
 

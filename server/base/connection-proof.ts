@@ -6,18 +6,27 @@ const proof = Symbol('proof');
 
 interface Proof {
   caller: string | undefined;
-  readonly prove: (caller: string) => void;
+  readonly of: {
+    prove(caller: string, tenantId: string | null): void;
+    use(): () => void;
+  };
 }
 type Provable = { [proof]?: Proof };
 
-export const expectProof = (socket: object, prove: (caller: string) => void): void => {
-  (socket as Provable)[proof] = { caller: undefined, prove };
+export const expectProof = (socket: object, of: Proof['of']): void => {
+  (socket as Provable)[proof] = { caller: undefined, of };
 };
 
-/** `caller`: whose places the connection takes from now on. Only the first one counts. */
-export const markProven = (socket: object, caller: string): void => {
+/**
+ * `caller`, of a tenant or of none: whose places the connection takes from now on. Only the first
+ * one counts.
+ */
+export const markProven = (socket: object, caller: string, tenantId: string | null): void => {
   const own = (socket as Provable)[proof];
   if (own === undefined || own.caller !== undefined) return;
   own.caller = caller;
-  own.prove(caller);
+  own.of.prove(caller, tenantId);
 };
+
+/** A request has come on this connection; the answer tells of its end. */
+export const markUnderWay = (socket: object): (() => void) | undefined => (socket as Provable)[proof]?.of.use();

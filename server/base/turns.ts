@@ -6,7 +6,7 @@
 
 export type GivingWay = (work: () => void) => void;
 
-const sliceMs = 4;
+const sliceMs = 1;
 
 export const createTurns = (isPressed: () => boolean, now: () => number = () => performance.now()): GivingWay => {
   const waiting: (() => void)[] = [];

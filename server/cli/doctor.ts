@@ -8,6 +8,7 @@ import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import type { Command } from 'commander';
 import type { CheckedPart, CheckResult } from '../base/checks.ts';
+import { exceptionOf, tellReports, wordsOf } from '../base/cloud-causes.ts';
 import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
 import { loadConfig } from '../config/config.ts';
@@ -78,7 +79,8 @@ export const show = ({ what, results: found, whoSays = 'the cloud key service re
     fix === undefined ? evidence : `${evidence}; ${fix}`,
   ]);
   const advice = first?.fix === undefined ? '' : `  ${first.fix}\n`;
-  const foretold = first?.predicts === undefined ? '' : `  ${whoSays} ${first.predicts}\n`;
+  const words = first?.reports === undefined ? '' : ` (${tellReports(first.reports)})`;
+  const foretold = first?.predicts === undefined ? '' : `  ${whoSays} ${first.predicts}${words}\n`;
   const lines = formatTable(rows).split('\n');
   const painted = lines.map((line, at) => {
     const state = results[at]?.state;
@@ -117,7 +119,8 @@ const unreachable = ({ message, hint }: CommandError): CheckResult => ({
   state: 'failed',
   evidence: message,
   fix: hint ?? 'start the service',
-  predicts: 'XksProxyUriUnreachableException',
+  predicts: exceptionOf('no-connection'),
+  reports: wordsOf('no-connection'),
   durationMs: 0,
 });
 

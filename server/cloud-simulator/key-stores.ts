@@ -3,8 +3,9 @@
 // stores, and proxies behind a VPC endpoint service.
 
 import { randomUUID } from 'node:crypto';
+import { cloudFaults } from '../base/cloud-causes.ts';
 import type { CloudCrypto } from './crypto.ts';
-import { asException, type ConnectionErrorCode, faults, KmsException, ProxyFault } from './exceptions.ts';
+import { asException, KmsException, ProxyFault } from './exceptions.ts';
 import { type Input, invalid, member, oneOf, optionalText, text } from './input.ts';
 import type { ProxyAddress, ProxyClient, Requester } from './proxy.ts';
 import type { AccessKey } from './sigv4.ts';
@@ -19,7 +20,7 @@ export interface KeyStore {
   key: AccessKey;
   proxy: ProxyClient;
   state: ConnectionState;
-  error: ConnectionErrorCode | undefined;
+  error: string | undefined;
   /** Counts connects and disconnects, so that a late probe does not speak for a later one. */
   connection: number;
 }
@@ -108,7 +109,7 @@ const openChecked = async (
 ): Promise<ProxyClient> => {
   const proxy = open(address, key, storeId);
   try {
-    await asException('manage', () => proxy.health(by));
+    await asException('create', () => proxy.health(by));
     return proxy;
   } catch (error) {
     proxy.close();
@@ -123,12 +124,13 @@ const startConnecting = (store: KeyStore, by: Requester): void => {
   store.error = undefined;
   store.connection += 1;
   const { connection } = store;
-  const finish = (state: ConnectionState, error?: ConnectionErrorCode): void => {
+  const finish = (state: ConnectionState, error?: string): void => {
     if (store.connection === connection) [store.state, store.error] = [state, error];
   };
   store.proxy.health(by).then(
     () => finish('CONNECTED'),
-    (error: unknown) => finish('FAILED', error instanceof ProxyFault ? faults[error.fault].connect : 'INTERNAL_ERROR'),
+    (error: unknown) =>
+      finish('FAILED', error instanceof ProxyFault ? cloudFaults[error.fault].connect : 'INTERNAL_ERROR'),
   );
 };
 

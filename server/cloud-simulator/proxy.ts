@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { parseBase64, toBase64 } from '../base/bytes.ts';
+import { cloudOffer, faultOfAnswer, faultOfConnection } from '../base/cloud-causes.ts';
 import { signForProxy } from '../base/sigv4-signer.ts';
 import type { CloudCrypto } from './crypto.ts';
-import { faultOf, ProxyFault } from './exceptions.ts';
+import { ProxyFault } from './exceptions.ts';
 import type { AccessKey } from './sigv4.ts';
 
 const maxAnswerBytes = 64 * 1024;
@@ -55,11 +56,6 @@ const isFleetDetail = (value: unknown): boolean => {
   return typeof id === 'string' && typeof model === 'string' && healthStates.includes(healthStatus);
 };
 
-const isTlsError = (code: string): boolean =>
-  /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/.test(
-    code,
-  );
-
 const parseAnswer = (operation: string, status: number, text: string): Members => {
   let parsed: unknown;
   try {
@@ -71,11 +67,8 @@ const parseAnswer = (operation: string, status: number, text: string): Members =
     throw new ProxyFault('response', `the proxy answered ${status} without a JSON object`);
   const members = parsed as Members;
   if (status === 200) return members;
-  const name = String(members.errorName);
-  const fault = faultOf(name, status, operation);
-  if (fault === undefined)
-    throw new ProxyFault('response', `the proxy answered ${status} with an error that does not fit the status`);
-  throw new ProxyFault(fault, `the proxy answered ${status} ${name}`);
+  const fault = faultOfAnswer(members.errorName, status, operation);
+  throw new ProxyFault(fault, `the proxy answered ${status} ${String(members.errorName)}`);
 };
 
 const bytesOf = (answer: Members, name: string, fits: (length: number) => boolean): Buffer => {
@@ -105,7 +98,7 @@ const openConnections = (
   crypto: CloudCrypto,
   { address, key, ca, region, clock, budgetMs, measured }: ProxyOptions,
 ): { readonly call: Call; close(): void } => {
-  const agent = new Agent({ keepAlive: true, minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) });
+  const agent = new Agent({ keepAlive: true, ...cloudOffer, ...(ca === undefined ? {} : { ca }) });
   const base = new URL(address.uriEndpoint);
 
   const send = (operation: string, body: Buffer, deadline: AbortSignal): Promise<Members> =>
@@ -134,9 +127,7 @@ const openConnections = (
           );
         else {
           const code = error.code ?? 'no code';
-          // HPE: Node's HTTP parser could not read what came.
-          const kind = isTlsError(code) ? 'tls' : code.startsWith('HPE_') ? 'response' : 'unreachable';
-          reject(new ProxyFault(kind, `the call of the proxy failed (${code})`));
+          reject(new ProxyFault(faultOfConnection(code), `the call of the proxy failed (${code})`));
         }
       };
       sent.on('socket', (socket) => {

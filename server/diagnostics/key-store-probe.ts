@@ -1,6 +1,7 @@
 // Plays the cloud's part for an external key store: what ConnectCustomKeyStore and a use of a KMS key would meet, through the public
 // name of the endpoint, in the cloud's time. The outcome is told in the cloud's words (ConnectionErrorCode of AWS KMS).
 
+import { type CloudFault, cloudFaults, faultOfAnswer, faultOfConnection } from '../base/cloud-causes.ts';
 import { xksProxyUriPath } from '../domain/endpoint.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { ConnectionReport, KeyStoreConnection } from '../ports/key-store-connection.ts';
@@ -9,19 +10,31 @@ import { diagnosticMetadata, openProber, type ProbeAnswer, type ProberOptions } 
 
 /** What AWS KMS gives a proxy for one call, connection and handshake included. */
 const budgetMs = 250;
+const hasNoKeyManager = ({ ekmFleetDetails }: Readonly<Record<string, unknown>>): boolean =>
+  Array.isArray(ekmFleetDetails) &&
+  ekmFleetDetails.every((each: { readonly healthStatus?: unknown } | null) => each?.healthStatus === 'UNAVAILABLE');
+
+const ofKeys: ReadonlySet<CloudFault> = new Set(['key-not-found', 'key-configuration', 'ciphertext']);
+/** Paths below the store's. */
+const pathOf = {
+  GetHealthStatus: '/health',
+  GetKeyMetadata: '/keys/id/metadata',
+  Encrypt: '/keys/id/encrypt',
+  Decrypt: '/keys/id/decrypt',
+} as const;
+
 /** A pause of this host's own is not a fault of the connection: the cloud tries again too. */
 const attempts = 2;
 
-const tlsCode = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_MISMATCH|INVALID_CA|EPROTO)/;
-const errorCodes: Readonly<Record<number, string>> = {
-  401: 'INVALID_CREDENTIALS',
-  403: 'XKS_PROXY_ACCESS_DENIED',
-  404: 'XKS_PROXY_INVALID_CONFIGURATION',
-  429: 'XKS_PROXY_NOT_REACHABLE',
-  503: 'XKS_PROXY_TIMED_OUT',
-};
-
-const failed = (errorCode: string, detail: string): ConnectionReport => ({ state: 'FAILED', errorCode, detail });
+/**
+ * The cloud connects by GetHealthStatus. What a key or a ciphertext has is met by its users,
+ * and has no ConnectionErrorCode.
+ */
+const failed = (fault: CloudFault, detail: string, ofKey = false): ConnectionReport => ({
+  state: 'FAILED',
+  errorCode: ofKey ? null : cloudFaults[fault].connect,
+  detail: ofKey ? `${detail}: the cloud can connect, and reports ${cloudFaults[fault].use} when a key is used` : detail,
+});
 const disconnected = (detail: string): ConnectionReport => ({ state: 'DISCONNECTED', errorCode: null, detail });
 
 export const createKeyStoreProbe = (
@@ -53,7 +66,7 @@ export const createKeyStoreProbe = (
       prober.post('public', target, { requestMetadata: diagnosticMetadata(), ...members }, credential);
     try {
       let sealed: ProbeAnswer['members'] = {};
-      const steps: readonly (readonly [string, () => Promise<ProbeAnswer>])[] = [
+      const steps: readonly (readonly [keyof typeof pathOf, () => Promise<ProbeAnswer>])[] = [
         ['GetHealthStatus', () => post('/health', {})],
         ['GetKeyMetadata', () => post(`${key}/metadata`, {})],
         ['Encrypt', () => post(`${key}/encrypt`, { ...cipher, plaintext: 'AAAA' })],
@@ -64,24 +77,21 @@ export const createKeyStoreProbe = (
         const name = String(answer.members?.errorName ?? 'without errorName');
         // The endpoint's own rules say no to this probe; what they say to the cloud is theirs.
         if (name === 'AccessDeniedException') break;
-        if (answer.status !== 200)
-          return failed(
-            errorCodes[answer.status] ?? 'XKS_PROXY_INVALID_RESPONSE',
-            `${operation} answers ${answer.status} ${name}`,
-          );
-        if (answer.members === undefined)
-          return failed('XKS_PROXY_INVALID_RESPONSE', `${operation} does not answer with JSON`);
+        if (answer.status !== 200) {
+          const fault = faultOfAnswer(answer.members?.errorName, answer.status, pathOf[operation]);
+          return failed(fault, `${operation} answers ${answer.status} ${name}`, ofKeys.has(fault));
+        }
+        if (answer.members === undefined) return failed('response', `${operation} does not answer with JSON`);
+        if (operation === 'GetHealthStatus' && hasNoKeyManager(answer.members))
+          return failed('no-key-manager', 'GetHealthStatus says that the key cannot be used');
         if (answer.durationMs > budgetMs)
-          return failed('XKS_PROXY_TIMED_OUT', `${operation} took ${answer.durationMs.toFixed(0)} ms`);
+          return failed('timed-out', `${operation} took ${answer.durationMs.toFixed(0)} ms`);
         if (operation === 'Encrypt') sealed = answer.members;
       }
       return { state: 'CONNECTED', errorCode: null, detail: null };
     } catch (error) {
       const { code = '', message } = error as NodeJS.ErrnoException;
-      return failed(
-        tlsCode.test(code) ? 'XKS_PROXY_INVALID_TLS_CONFIGURATION' : 'XKS_PROXY_NOT_REACHABLE',
-        code || message,
-      );
+      return failed(faultOfConnection(code), code || message);
     } finally {
       prober.close();
     }

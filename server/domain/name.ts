@@ -6,13 +6,32 @@
 // interlinear annotations come on top.
 const refused =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u2800\ufff9-\ufffb\u{1d159}]|(?!\u200c|\u200d|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])\p{Default_Ignorable_Code_Point}/u;
+/** Marks behind which a joiner decides what the next letter looks like. */
+const viramas =
+  '[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0f84\u1039\u17d2\u1a60\u1b44\u1baa\u1bab\ua8c4\ua953\ua9c0\uaaf6\uabed]';
+/** Of scripts whose letters join. Arabic ones that join with nothing behind them look the same with a non-joiner. */
+const unjoined =
+  '[\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0660-\u0669\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2-\u06d5\u06ee-\u06f9\u0759-\u075b\u076b\u076c\u0771\u0773\u0774\u0778\u0779]';
+const joining = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Adlam}]`;
 /**
- * Joiners and selectors that change nothing: at the beginning, and after a letter, digit or sign
- * that has no variants. A keycap has one.
+ * The joiners and selectors that change what is seen: those behind a virama, between letters that
+ * would join, between emoji, and where a character has a variant. A name with any other one looks
+ * like the name without it.
  */
-const selector = String.raw`(?:\u200c|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])`;
-const plain = String.raw`(?:^|\u200d|${selector}|[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{ASCII}])`;
-const idle = new RegExp(String.raw`${plain}(?:${selector}(?!\u20e3)|(?<!\ufe0f)\u200d)`, 'u');
+const needed = new RegExp(
+  [
+    String.raw`(?<=${viramas})[\u200c\u200d]`,
+    String.raw`(?<=(?!${unjoined})(?=\p{L})${joining}\p{M}*)\u200c(?=(?=\p{L})${joining})`,
+    String.raw`(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})`,
+    String.raw`(?<=\p{Emoji_Presentation})\ufe0e`,
+    String.raw`(?<=(?![\p{Emoji_Presentation}\p{ASCII}])\p{Emoji})\ufe0f`,
+    String.raw`(?<=[0-9#*])\ufe0f(?=\u20e3)`,
+    String.raw`(?<=\p{Script=Han})[\ufe00-\ufe02\u{e0100}-\u{e01ef}]`,
+  ].join('|'),
+  'gu',
+);
+const changing = /\u200c|\u200d|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/u;
+const hasIdle = (text: string): boolean => changing.test(text) && changing.test(text.replace(needed, ''));
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** Whether something in it is not seen, or changes how the rest is seen. */
@@ -23,5 +42,5 @@ export const isName = (text: string): boolean =>
   text.length <= 128 &&
   text.trim() === text &&
   !isDeceptive(text) &&
-  !idle.test(text) &&
+  !hasIdle(text) &&
   visible.test(text);

@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../base/address.ts';
-import { expectProof } from '../base/connection-proof.ts';
+import { expectProof, markUnderWay } from '../base/connection-proof.ts';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { createNetworks, type Networks } from '../base/networks.ts';
 import { StartError } from '../base/start-error.ts';
@@ -328,7 +328,11 @@ const drain = async (
 export const createListener = (options: ListenerOptions): Listener => {
   let draining = false;
   let current = options.handle;
-  const handle: Handle = (incoming, outgoing) => current(incoming, outgoing);
+  const handle: Handle = (incoming, outgoing) => {
+    const ended = markUnderWay(incoming.socket);
+    if (ended !== undefined) outgoing.once('close', ended);
+    current(incoming, outgoing);
+  };
   let tls = options.tls;
   let byName = contextsOf(tls);
   const [first] = tls.pairs;
@@ -393,7 +397,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     established.add(socket);
     const connection = raw.of(socket);
     socket.once('close', () => connection?.destroy());
-    expectProof(socket, (caller) => connection?.prove(caller));
+    if (connection !== undefined) expectProof(socket, connection);
     const peer = peerOf(socket) ?? socket.remoteAddress;
     // One text for one address, wherever it is read.
     if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: canonicalAddress(peer) });

@@ -10,8 +10,10 @@
 // callers together seven eighths, an address or its /64 an eighth, a /48 a quarter, and a caller a
 // quarter. At a limit, the connection that has been idle longest gives way to the new one, among
 // those that the limit is about: a stranger competes with strangers, and with its own address
-// first; of strangers, the network that has the most gives way, and of callers, the caller. What a
-// new connection costs does not grow with their number. How long: `silentMs` without a byte in
+// first; of strangers, the network that has the most gives way, and of callers, the tenant that has
+// the most, however many callers it has, with its caller who has the most. A caller's connection
+// with a request under way gives way after those without. What a new connection costs does not grow
+// with their number. How long: `silentMs` without a byte in
 // either direction; 60 s with bytes that the peer does not take. Behind a balancer that tells no
 // addresses, all strangers are one.
 
@@ -24,10 +26,15 @@ import { originsOf } from '../base/origins.ts';
 /** Connections of one kind, the longest idle one first. */
 interface Group {
   readonly name: string;
-  readonly open: Set<Open>;
+  readonly idle: Set<Open>;
+  /** Of callers, with a request under way. */
+  readonly busy: Set<Open>;
   /** Among which others it is the largest one or not. */
   readonly ranks: readonly Ranking[];
+  /** Of a tenant: its callers. */
+  readonly members: Ranking;
 }
+const sizeOf = ({ idle, busy }: Group): number => idle.size + busy.size;
 
 /** Which group has the most: groups by their sizes, each of which changes by one. */
 interface Ranking {
@@ -39,7 +46,7 @@ const createRanking = (): Ranking => {
   let most = 0;
   return {
     moved: (group, before) => {
-      const size = group.open.size;
+      const size = sizeOf(group);
       bySize.get(before)?.delete(group);
       if (bySize.get(before)?.size === 0) bySize.delete(before);
       if (size > 0) {
@@ -57,6 +64,8 @@ interface Open {
   readonly socket: Socket;
   address: string | null;
   caller: string | undefined;
+  /** Requests under way. */
+  uses: number;
   groups: readonly Group[];
   /** Ends what is above it in its own way, where there is one. */
   end: (() => void) | undefined;
@@ -70,8 +79,10 @@ interface Open {
 export interface RawConnection {
   /** Ends the raw socket, whatever has become of the rest. */
   destroy(): void;
-  /** The connection is a caller's. */
-  prove(caller: string): void;
+  /** The connection is a caller's; null: of no tenant. */
+  prove(caller: string, tenantId: string | null): void;
+  /** A request on it begins; the answer tells of its end. */
+  use(): () => void;
   /** How it gives way: HTTP/2 says so before. */
   endWith(end: () => void): void;
 }
@@ -127,23 +138,47 @@ const limitsOf = (most: number) => ({
   caller: Math.max(fewest, Math.ceil(most / 4)),
 });
 
+const newGroup = (name: string, ranks: readonly Ranking[] = []): Group => ({
+  ...{ name, ranks },
+  ...{ idle: new Set(), busy: new Set(), members: createRanking() },
+});
+const setOf = ({ idle, busy }: Group, { caller, uses }: Open): Set<Open> =>
+  caller !== undefined && uses > 0 ? busy : idle;
+const oldest = ({ idle, busy }: Group): Open | undefined => idle.values().next().value ?? busy.values().next().value;
+/** It was used: it is the last one to give way. */
+const toTheBack = (each: Open): void => {
+  for (const group of each.groups) {
+    const set = setOf(group, each);
+    if (set.delete(each)) set.add(each);
+  }
+};
+/** A request on it begins (1), or has ended (-1). */
+const use = (each: Open, by: 1 | -1): void => {
+  const before = each.groups.map((group) => setOf(group, each));
+  each.uses += by;
+  each.groups.forEach((group, at) => {
+    const set = setOf(group, each);
+    if (set !== before[at] && before[at]?.delete(each) === true) set.add(each);
+  });
+};
+
 /** Who has which places. */
 const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   const limits = limitsOf(most);
   const groups = new Map<string, Group>();
-  const strangers: Group = { name: 'strangers', open: new Set(), ranks: [] };
-  const callers: Group = { name: 'callers', open: new Set(), ranks: [] };
-  /** Of the origins of strangers that are in no larger one, and of callers. */
+  const strangers = newGroup('strangers');
+  const callers = newGroup('callers');
+  /** Of the origins of strangers that are in no larger one, and of tenants. */
   const ofOrigins = createRanking();
-  const ofCallers = createRanking();
+  const ofTenants = createRanking();
   /** They have been told to end. */
   let leaving = 0;
-  const count = (): number => strangers.open.size + callers.open.size;
+  const count = (): number => sizeOf(strangers) + sizeOf(callers);
 
   const groupOf = (name: string, ranks: readonly Ranking[] = []): Group => {
     let group = groups.get(name);
     if (group === undefined) {
-      group = { name, open: new Set(), ranks };
+      group = newGroup(name, ranks);
       groups.set(name, group);
     }
     return group;
@@ -151,17 +186,17 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   const enter = (each: Open, into: readonly Group[]): void => {
     each.groups = into;
     for (const group of into) {
-      const before = group.open.size;
-      group.open.add(each);
+      const before = sizeOf(group);
+      setOf(group, each).add(each);
       for (const rank of group.ranks) rank.moved(group, before);
     }
   };
   const leave = (each: Open): void => {
     for (const group of each.groups) {
-      const before = group.open.size;
-      group.open.delete(each);
+      const before = sizeOf(group);
+      setOf(group, each).delete(each);
       for (const rank of group.ranks) rank.moved(group, before);
-      if (group.open.size === 0) groups.delete(group.name);
+      if (sizeOf(group) === 0) groups.delete(group.name);
     }
     each.groups = [];
   };
@@ -183,24 +218,25 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     });
     end();
   };
-  const oldest = ({ open }: Group): Open | undefined => open.values().next().value;
   const makeRoom = (group: Group, limit: number, name: LimitName): void => {
-    const first = group.open.size < limit ? undefined : oldest(group);
+    const first = sizeOf(group) < limit ? undefined : oldest(group);
     if (first !== undefined) giveWay(first, name);
   };
   /** Of the network that has the most. */
   const oldestStranger = (): Open | undefined => oldest(ofOrigins.largest() ?? strangers);
-  /** Of the caller who has the most. */
+  /** Of the tenant that has the most, and there of the caller who has. */
   const oldestCaller = (): Open | undefined => {
-    const largest = ofCallers.largest();
-    return oldest(largest === undefined || largest.open.size === 1 ? callers : largest);
+    const tenant = ofTenants.largest();
+    if (tenant === undefined || sizeOf(tenant) === 1) return oldest(callers);
+    const caller = tenant.members.largest();
+    return oldest(caller === undefined || sizeOf(caller) === 1 ? tenant : caller);
   };
 
   return {
-    leave,
+    ...{ leave, toTheBack, use },
     /** False: there is no place. */
     admit: (each: Open): boolean => {
-      if (strangers.open.size >= limits.strangers || count() >= most) {
+      if (sizeOf(strangers) >= limits.strangers || count() >= most) {
         const first = oldestStranger();
         if (first === undefined) {
           refused('connections', each.address);
@@ -221,20 +257,17 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
       // It may have been the last one of its group until now.
       enter(each, [strangers, ...origins.map(({ find }) => find())]);
     },
-    prove: (each: Open, caller: string): void => {
+    prove: (each: Open, caller: string, tenantId: string | null): void => {
       if (each.isLeaving || each.caller !== undefined) return;
       leave(each);
       each.caller = caller;
-      const own = (): Group => groupOf(`caller ${caller}`, [ofCallers]);
+      const tenant = (): Group => groupOf(`tenant ${tenantId}`, [ofTenants]);
+      const own = (): Group => groupOf(`caller ${tenantId} ${caller}`, [tenant().members]);
       makeRoom(own(), limits.caller, 'connections-of-caller');
-      // A caller who has few finds a place, also while others use theirs.
-      const first = callers.open.size < limits.callers ? undefined : oldestCaller();
+      // A tenant or caller that has few finds a place, also while others use theirs.
+      const first = sizeOf(callers) < limits.callers ? undefined : oldestCaller();
       if (first !== undefined) giveWay(first, 'connections-of-caller');
-      enter(each, [callers, own()]);
-    },
-    /** It was used: it is the last one to give way. */
-    toTheBack: (each: Open): void => {
-      for (const { open } of each.groups) if (open.delete(each)) open.add(each);
+      enter(each, [callers, tenant(), own()]);
     },
   };
 };
@@ -249,7 +282,7 @@ export const watchRawConnections = (server: Server, options: RawConnectionOption
     const peer = socket.remoteAddress;
     const address = peer === undefined ? null : canonicalAddress(peer);
     const each: Open = {
-      ...{ socket, address, caller: undefined, groups: [], end: undefined, isLeaving: false },
+      ...{ socket, address, caller: undefined, uses: 0, groups: [], end: undefined, isLeaving: false },
       ...{ bytes: 0, movedAt: now(), unread: undefined },
     };
     if (!places.admit(each)) {
@@ -298,7 +331,11 @@ export const watchRawConnections = (server: Server, options: RawConnectionOption
       if (each === undefined) return undefined;
       return {
         destroy: () => void each.socket.destroy(),
-        prove: (caller) => places.prove(each, caller),
+        prove: (caller, tenantId) => places.prove(each, caller, tenantId),
+        use: () => {
+          places.use(each, 1);
+          return () => places.use(each, -1);
+        },
         endWith: (end) => {
           each.end = end;
         },

@@ -491,6 +491,8 @@ export interface Store {
   readonly schema: string;
   /** Units of work that wait for their turn. */
   waiting(): number;
+  /** A caller waits for a durable unit of work: uses of keys give way. */
+  isWriting(): boolean;
   /**
    * Compares the file of an embedded database with the open one. When it was deleted or replaced, changes are refused from then on, and what is
    * open is saved to a new file.

@@ -6,13 +6,15 @@
 // hung had not read is lost when it ends. So the last `mostKept` bytes are kept, more than the
 // buffers of both kernels, and sent again on the next connection when this one broke. One that the
 // peer has closed was read to its end, but for what the collector had not stored: only the last
-// batch is sent again. The number and the log's name tell repeats. What a collector loses after it
+// batch is sent again. The number, the log's name and the record's hash tell repeats, and tell a record
+// of another history from the one that the collector has under its number. What a collector loses after it
 // has read it, and what was not read when this service ends, no sender of this protocol can know.
 
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
 import { toRfc3339 } from '../base/clock.ts';
+import { leafHash } from '../base/merkle-tree.ts';
 import { lookupWithin } from '../base/name-lookup.ts';
 import { callOutside } from '../base/outside.ts';
 import { type AuditSeverity, auditKinds } from '../domain/audit-event.ts';
@@ -29,6 +31,8 @@ export interface SyslogSinkOptions extends SinkTls {
 const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
 const timeoutMs = 10_000;
+/** For all that is sent again on a new connection. */
+const againMs = 60_000;
 /** Of a message, in bytes (RFC 5425, 4.3.1: every receiver takes so many). */
 const longestMessage = 8_192;
 /** Of a name in the structured data, in characters. */
@@ -100,6 +104,7 @@ export const syslogMessages = (item: LogItem, log: string, host: string, process
     ? [
         parameter('sequence', item.sequence),
         parameter('log', log),
+        parameter('hash', leafHash(Buffer.from(item.text, 'utf8')).toString('hex')),
         parameter('actor', item.event.actorName),
         parameter('subject', `${item.event.subjectKind} ${item.event.subjectId}`),
         parameter('requestId', item.event.requestId),
@@ -201,6 +206,18 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
       to.write(bytes, end);
     });
 
+  /** What the peer may not have read. In total it takes no longer than so long. */
+  const sendAgain = (to: TLSSocket): Promise<void> =>
+    callOutside({ place: `${host}:${port}`, totalMs: againMs, stopping: stopping.signal }, async (signal) => {
+      const giveUp = (): void => void to.destroy(signal.reason);
+      signal.addEventListener('abort', giveUp);
+      try {
+        for (const batch of kept.batches) await write(to, batch);
+      } finally {
+        signal.removeEventListener('abort', giveUp);
+      }
+    });
+
   return {
     name,
     type: 'syslog',
@@ -211,7 +228,7 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
       const bytes = frame(items, log);
       if (socket === undefined) {
         opening = await open();
-        for (const batch of kept.batches) await write(opening, batch);
+        await sendAgain(opening);
         socket = opening;
       }
       await write(socket ?? (await Promise.reject(new Error(`${host}:${port} has closed the connection`))), bytes);

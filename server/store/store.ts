@@ -175,6 +175,7 @@ const openOver = async (
       adopt: (atLeast) => writer.submit(() => set.adopt(writerDb, atLeast)),
     },
     waiting: () => writer.waiting(),
+    isWriting: () => writer.isWriting(),
     probe: async () => {
       await engine.file?.check();
       requireFile();

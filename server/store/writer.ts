@@ -31,6 +31,7 @@ export interface WriterConnection {
 interface Unit {
   readonly run: () => Promise<unknown>;
   readonly durable: boolean;
+  readonly isBackground: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Its caller was told that it failed, or that the outcome is unknown. */
@@ -61,6 +62,8 @@ export interface Writer {
   pause(work: () => Promise<void>): Promise<void>;
   /** Units that are not begun. */
   waiting(): number;
+  /** A caller waits for a durable unit: uses of keys give way. */
+  isWriting(): boolean;
   /** The database has given a sign: a statement has ended, well or not. */
   moved(): void;
   /** Resolves when nothing is queued or running; later units are refused with `closed`. */
@@ -251,6 +254,7 @@ export const createWriter = (
   let running: Promise<void> | undefined;
   let closedWith: Error | undefined;
   const underWay: UnderWay = { units: [], isCommitting: false };
+  const isCallers = ({ durable, isBackground }: Unit): boolean => durable && !isBackground;
   const watch = createStallWatch(stalls, (known, forMs) => refuseAll(known, forMs, underWay, queues));
   const { step, runBatch } = createBatchRunner(connection, onFailure, stalls, watch, underWay, queues);
 
@@ -287,7 +291,14 @@ export const createWriter = (
           return;
         }
         const to = isBackground ? queues.background : queues.callers;
-        to.push({ run: work, durable, resolve: resolve as (value: unknown) => void, reject, answered: 'no' });
+        to.push({
+          run: work,
+          durable,
+          isBackground,
+          resolve: resolve as (value: unknown) => void,
+          reject,
+          answered: 'no',
+        });
         run();
       }),
     pause: (work) =>
@@ -296,6 +307,7 @@ export const createWriter = (
         run();
       }),
     waiting: () => queues.callers.length,
+    isWriting: () => queues.callers.some(isCallers) || underWay.units.some(isCallers),
     moved: watch.moved,
     close: async (closed) => {
       closedWith = closed;

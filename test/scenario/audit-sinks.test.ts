@@ -362,7 +362,7 @@ describe('syslog', () => {
     expect(priority).toBe(String(13 * 8 + 6));
     expect(id).toBe('vault.created');
     expect(data).toMatch(
-      /sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" actor="test" subject="vault [0-9a-f-]{36}" requestId="request-1"/,
+      /sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" hash="[0-9a-f]{64}" actor="test" subject="vault [0-9a-f-]{36}" requestId="request-1"/,
     );
     expect(JSON.parse(body ?? '')).toMatchObject({ at, details: { name: 'a ] "quoted" \\ name ünïcode' } });
     expect(messages.some((message) => message.includes(' audit.checkpoint '))).toBe(true);
@@ -482,7 +482,7 @@ input(type="imtcp" address="127.0.0.1" port="${port}")
           .split('\n')
           .find((each) => each.includes('for rsyslog')) ?? '';
       expect(line).toMatch(
-        /^audit\.info dke vault\.created \[dke@32473 sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" actor="test"/,
+        /^audit\.info dke vault\.created \[dke@32473 sequence="\d+" log="dke\/audit\/[0-9a-f-]{36}" hash="[0-9a-f]{64}" actor="test"/,
       );
       expect(JSON.parse(line.slice(line.indexOf('{')))).toMatchObject({ kind: 'vault.created' });
       await service.remove();

@@ -85,7 +85,10 @@ describe('the probe plays the cloud’s part', () => {
     await expectFailure(timedOut, /GetHealthStatus took \d+ ms/);
     front.behave({ answer: { status: 200, body: '<html>' } });
     await expectFailure('XKS_PROXY_INVALID_RESPONSE');
+    // Without an errorName, it does not come from a proxy of keys.
     front.behave({ answer: { status: 404, body: '{}' } });
+    await expectFailure('XKS_PROXY_INVALID_RESPONSE');
+    front.behave({ answer: { status: 404, body: '{"errorName":"InvalidUriPathException"}' } });
     await expectFailure('XKS_PROXY_INVALID_CONFIGURATION');
     front.behave({ answer: { status: 401, body: '{"errorName":"AuthenticationFailedException"}' } });
     await expectFailure('INVALID_CREDENTIALS');
@@ -101,7 +104,7 @@ describe('the probe plays the cloud’s part', () => {
     await expectFailure('XKS_PROXY_NOT_REACHABLE', /ECONNREFUSED/);
     await front.open();
     await site.api.call('POST', `/api/keys/${endpoint.keyId}/disable`);
-    await expectFailure('XKS_PROXY_INVALID_RESPONSE', /Encrypt answers 400 InvalidStateException/);
+    await expectFailure('XKS_PROXY_NOT_REACHABLE', /the key cannot be used/);
     await site.api.call('POST', `/api/keys/${endpoint.keyId}/enable`);
     await site.api.call('POST', `/api/endpoints/${endpoint.id}/disable`);
     expect((await probe(site, store)).connection).toMatchObject({ state: 'DISCONNECTED', errorCode: null });
@@ -129,7 +132,6 @@ describe('the probe plays the cloud’s part', () => {
       'XKS_PROXY_NOT_REACHABLE',
       'XKS_PROXY_INVALID_TLS_CONFIGURATION',
       'XKS_PROXY_NOT_REACHABLE',
-      'XKS_PROXY_INVALID_RESPONSE',
       'DISCONNECTED',
       'CONNECTED',
     ]);

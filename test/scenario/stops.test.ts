@@ -173,6 +173,20 @@ const states: Readonly<Record<string, State>> = {
       return server;
     },
   ],
+  'an erasure run is under way': [
+    0,
+    async () => {
+      const server = await start();
+      const api = apiOf(server);
+      const vault = await api.call<{ readonly id: string }>('POST', '/api/vaults', { name: 'many keys' });
+      for (let at = 0; at < 300; at += 1) await api.call('POST', '/api/keys', { name: `key ${at}`, vaultId: vault.id });
+      await api.call('POST', '/api/root/rotate', {});
+      const state = async () =>
+        (await api.call<{ readonly erasure: { readonly state: string } }>('GET', '/api/status')).erasure.state;
+      await until('the run', async () => ((await state()) === 'running' ? true : undefined));
+      return server;
+    },
+  ],
   'requests, uploads and answers are under way, and connections idle': [
     0,
     async () => {

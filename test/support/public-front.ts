@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request, type Server } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import type { IssuedCertificate } from './authority.ts';
 import { freePort } from './daemon.ts';
 
@@ -11,7 +12,17 @@ export interface FrontFault {
   /** Milliseconds before a request is passed on. */
   readonly delayMs?: number;
   /** Answers this instead of passing requests on. */
-  readonly answer?: { readonly status: number; readonly body: string };
+  readonly answer?: {
+    readonly status: number;
+    readonly body: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+  /** Changes what is passed on. */
+  readonly rewrite?: {
+    readonly host?: string;
+    readonly path?: (path: string) => string;
+    readonly body?: (body: string) => string;
+  };
 }
 
 export interface PublicFront {
@@ -19,7 +30,9 @@ export interface PublicFront {
   readonly url: string;
   /** From now on, for all requests. */
   behave(fault: FrontFault): void;
-  show(certificate: IssuedCertificate): void;
+  show(certificate: IssuedCertificate, offer?: SecureContextOptions): void;
+  /** Connections that are open end. */
+  drop(): void;
   /** Nothing listens, until `open`. */
   close(): Promise<void>;
   open(): Promise<void>;
@@ -42,10 +55,10 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
 
   const open = async (): Promise<void> => {
     server = createServer(read(shown), (incoming, outgoing) => {
-      const { answer, delayMs = 0 } = fault;
+      const { answer, rewrite, delayMs = 0 } = fault;
       if (answer !== undefined) {
         incoming.resume();
-        outgoing.writeHead(answer.status, { 'content-type': 'text/html' }).end(answer.body);
+        outgoing.writeHead(answer.status, { 'content-type': 'text/html', ...answer.headers }).end(answer.body);
         return;
       }
       const pass = (): void => {
@@ -55,8 +68,8 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
             port: target,
             agent,
             method: incoming.method,
-            path: incoming.url,
-            headers: incoming.headers,
+            path: rewrite?.path?.(incoming.url ?? '') ?? incoming.url,
+            headers: { ...incoming.headers, ...(rewrite?.host === undefined ? {} : { host: rewrite.host }) },
           },
           (received) => {
             outgoing.writeHead(received.statusCode ?? 502, received.headers);
@@ -64,7 +77,17 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
           },
         );
         sent.on('error', () => outgoing.destroy());
-        incoming.pipe(sent);
+        if (rewrite?.body === undefined) {
+          incoming.pipe(sent);
+          return;
+        }
+        const { body } = rewrite;
+        sent.removeHeader('content-length');
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        incoming.on('end', () => sent.end(body(text)));
       };
       // The delay is the injected fault; nothing waits for it.
       if (delayMs === 0) pass();
@@ -84,9 +107,12 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
     behave: (next) => {
       fault = next;
     },
-    show: (next) => {
+    show: (next, offer = {}) => {
       shown = next;
-      server.setSecureContext(read(next));
+      server.setSecureContext({ ...read(next), ...offer });
+    },
+    drop: () => {
+      for (const socket of sockets) socket.destroy();
     },
     close: async () => {
       const closed = once(server, 'close');

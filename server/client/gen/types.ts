@@ -616,6 +616,13 @@ export type CheckResult = {
   readonly fix?: string | undefined;
   /** The exception that the cloud key service raises in this case. */
   readonly predicts?: string | undefined;
+  /** What it reports when a store is created, when it connects (ConnectionErrorCode), when a key is created and when one is used; null: it does not ask for this there. */
+  readonly reports?: {
+    readonly create: string | null;
+    readonly connect: string | null;
+    readonly createKey: string | null;
+    readonly use: string | null;
+  } | undefined;
   readonly durationMs: number;
 };
 

@@ -2,22 +2,22 @@
 
 import type { X509Certificate } from 'node:crypto';
 import { type Check, type Finding, failed, warning } from '../../base/checks.ts';
+import {
+  type CloudCause,
+  type CloudFault,
+  cloudCauses,
+  exceptionOf,
+  faultOfAnswer,
+  faultOfConnection,
+  wordsOf,
+} from '../../base/cloud-causes.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key } from '../../domain/key.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { CloudSide } from '../../ports/endpoint-diagnosis.ts';
 import type { XksCredentialView, XksRequestRecord } from '../../ports/xks-directory.ts';
-import type { Prober } from './probe.ts';
-
-/** The exceptions with which the cloud key service tells its users of a proxy's faults. */
-export type CloudException =
-  | 'XksProxyUriUnreachableException'
-  | 'XksProxyInvalidResponseException'
-  | 'XksProxyIncorrectAuthenticationCredentialException'
-  | 'XksKeyNotFoundException'
-  | 'XksKeyInvalidConfigurationException'
-  | 'XksProxyInvalidConfigurationException';
+import type { ProbeAnswer, Prober } from './probe.ts';
 
 /** What the public name showed at its handshake. */
 export interface Handshake {
@@ -71,16 +71,45 @@ export interface EndpointContext {
 
 export type EndpointCheck = Check<EndpointContext>;
 
-/** A finding that the cloud key service will answer with this exception. */
-export const foretold = (predicts: CloudException, evidence: string, fix?: string): Finding => ({
+/** A finding that the cloud key service will meet, with what it then reports. */
+export const foretold = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...failed(evidence, fix),
-  predicts,
+  ...reported(cause),
 });
 
 /** The same where the evidence is not authenticated: it may be the cloud's, and hides no other fault. */
-export const suspected = (predicts: CloudException, evidence: string, fix?: string): Finding => ({
+export const suspected = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...warning(evidence, fix),
-  predicts,
+  ...reported(cause),
+});
+
+/** The cause of an answer that is not 200 to this operation of a request that this service has signed. */
+export const causeOfAnswer = ({ status, members }: ProbeAnswer, operation: string): CloudCause => {
+  const causes = {
+    authentication: 'requests-changed',
+    path: 'path-changed',
+    denied: 'denied',
+    'key-not-found': 'wrong-key-id',
+    'key-configuration': 'key-disabled',
+  } as const satisfies Partial<Record<CloudFault, CloudCause>>;
+  const fault = faultOfAnswer(members?.errorName, status, operation);
+  if (fault === 'timed-out' || fault === 'dependency-timeout') return 'slow';
+  return fault in causes ? causes[fault as keyof typeof causes] : 'another-answers';
+};
+
+/** The cause where a check met an error: of the connection, of TLS, or of what an answer contains. */
+export const causeOfError = (error: unknown): CloudCause => {
+  const { code, message = '' } = error as NodeJS.ErrnoException;
+  if (message.startsWith('no answer')) return 'slow';
+  if (code === undefined) return 'answers-changed';
+  const fault = faultOfConnection(code);
+  return fault === 'tls' ? 'tls-version' : fault === 'response' ? 'another-answers' : 'no-connection';
+};
+
+/** What the cloud reports, by operation. */
+const reported = (cause: CloudCause): Pick<Finding, 'predicts' | 'reports'> => ({
+  predicts: exceptionOf(cause),
+  reports: wordsOf(cause),
 });
 
 /** Signed requests of the doctor come without a certificate. */

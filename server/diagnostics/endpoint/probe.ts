@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:https';
+import { cloudOffer } from '../../base/cloud-causes.ts';
 import { diagnosticsOperation, type ProbeMarks, probeMarkHeader } from '../../base/probe-mark.ts';
 import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -72,7 +73,7 @@ export const openProber = (options: ProberOptions): Prober => {
   const { crypto, publicUrl, node, uriPath, marks } = options;
   const requestIds: string[] = [];
   const agents: Readonly<Record<View, Agent>> = {
-    public: new Agent({ keepAlive: true, maxSockets: 1, ca: [...options.trust] }),
+    public: new Agent({ keepAlive: true, maxSockets: 1, ca: [...options.trust], ...cloudOffer }),
     // The identity of this node is checked elsewhere; its certificate is for the public name.
     node: new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }),
   };

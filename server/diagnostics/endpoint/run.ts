@@ -43,7 +43,7 @@ import { tlsName } from './checks/tls-name.ts';
 import { tlsServed } from './checks/tls-served.ts';
 import { vaultEnabled } from './checks/vault-enabled.ts';
 import { wrongCredential } from './checks/wrong-credential.ts';
-import type { EndpointCheck, EndpointContext } from './context.ts';
+import { causeOfError, type EndpointCheck, type EndpointContext, foretold } from './context.ts';
 import { openProber } from './probe.ts';
 
 const hour = 3_600_000;
@@ -105,7 +105,17 @@ export const createEndpointDiagnosis = (
   options: EndpointDiagnosisOptions,
 ): EndpointDiagnosis => {
   const trust = [...rootCertificates, ...options.trustedAuthorities];
-  const checks = checksOf(trust, cloud);
+  // What a check did not expect is what the cloud will meet.
+  const checks = checksOf(trust, cloud).map((check) => ({
+    ...check,
+    run: async (context: EndpointContext) => {
+      try {
+        return await check.run(context);
+      } catch (error) {
+        return foretold(causeOfError(error), error instanceof Error ? error.message : String(error));
+      }
+    },
+  }));
   const removedAccessKeyIds = async ({ id, tenantId }: Endpoint): Promise<ReadonlySet<string>> => {
     const filter = { kind: 'endpoint.credential-removed', subjectId: id, order: 'newest' } as const;
     const removals = await store.read.audit.list(tenantId, filter, { limit: mostRemoved });

@@ -16,7 +16,7 @@ import { pendingHeaders } from '../contract/pending-nodes.ts';
 import { leaveUnread } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
-import { type Caller, createAuthenticator } from './authenticate.ts';
+import { type Caller, createAuthenticator, onlyTenantOf } from './authenticate.ts';
 import { answerError, HttpRefusal } from './errors.ts';
 import { representApproval } from './handlers/approvals.ts';
 import { createHandlers, missingHandler } from './handlers/index.ts';
@@ -33,7 +33,7 @@ export interface ApiFrontOptions {
   /** Address of the peer of a request, where the server knows it. */
   readonly peerOf: (context: Context) => string | null;
   /** The connection of this request belongs to a caller who has authenticated. */
-  readonly proven?: (context: Context, caller: string) => void;
+  readonly proven?: (context: Context, caller: string, tenantId: string | null) => void;
   readonly refused?: LimitRefusals['refused'];
   /** Runs once the answer has been handed to the socket. */
   readonly afterSent: (context: Context, done: () => void) => void;
@@ -115,7 +115,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   bindAll(({ needs }) => needs === 'sign-in');
   app.use('*', async function authenticate(context, next) {
     const caller = await authenticator.authenticate(context, context.get('requestId'));
-    options.proven?.(context, caller.actor.id);
+    options.proven?.(context, caller.actor.id, onlyTenantOf(caller));
     context.set('caller', actIn(context, caller));
     await next();
   });

@@ -19,6 +19,12 @@ export interface Caller {
   readonly session: SessionCaller | null;
 }
 
+/** Null: the caller may act in several, or in the platform. */
+export const onlyTenantOf = ({ grants }: Caller): string | null => {
+  const tenants = new Set(grants.map(({ tenantId }) => tenantId));
+  return tenants.size === 1 ? (grants[0]?.tenantId ?? null) : null;
+};
+
 const missing = (): ServiceError =>
   new ServiceError('unauthenticated', 'no credential', {
     hint: 'send Authorization: Bearer TOKEN (dke token create NAME --role ROLE), or sign in: dke login, or the console',

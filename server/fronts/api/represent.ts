@@ -338,6 +338,7 @@ export const representCheck = ({
   evidence,
   fix,
   predicts,
+  reports,
   durationMs,
 }: CheckResult): diagnostics.CheckResult => ({
   id,
@@ -347,6 +348,7 @@ export const representCheck = ({
   evidence,
   ...(fix === undefined ? {} : { fix }),
   ...(predicts === undefined ? {} : { predicts }),
+  ...(reports === undefined ? {} : { reports }),
   durationMs,
 });
 

@@ -333,7 +333,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     if (path === null || incoming.method !== 'POST') throw new ServiceError('not-found', 'path not found');
     trace.route = path.route;
     const caller = await authenticate(incoming, path, id);
-    markProven(incoming.socket, caller.application.id);
+    markProven(incoming.socket, caller.application.id, caller.application.tenantId);
     trace.caller = caller.application.id;
     if (incoming.headers['content-type'] !== envelopeType)
       throw new ServiceError('validation', `the content type must be ${envelopeType}`);

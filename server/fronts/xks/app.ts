@@ -140,7 +140,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
         return probeAnswer(context, endpoint);
       }
       authenticate(incoming, body, trace, endpoint);
-      markProven(incoming.socket, endpoint.id);
+      markProven(incoming.socket, endpoint.id, endpoint.tenantId);
       trace.authDone = performance.now();
       const parsed = parseXksBody(core, path.operation, body);
       trace.parsed = parsed;

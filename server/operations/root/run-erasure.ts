@@ -80,20 +80,28 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
+/** Called between two steps: what was done so far is continued by the next start. */
+type GoOn = () => void;
+const goOnUnless =
+  (isStopping: () => boolean): GoOn =>
+  () => {
+    if (isStopping()) throw new Interrupted('the service is stopping');
+  };
+
 const background = { background: true } as const;
 const service = { kind: 'service', id: 'service' } as const;
 
 /** Reseals everything that is under an older KEK, a few records at a time. Answers how many, and what does not open. */
 const resealAll = async (
   ports: RunPorts,
-  isStopping: () => boolean,
+  goOn: GoOn,
 ): Promise<{ readonly done: number; readonly damaged: readonly DamagedRecord[] }> => {
   const { store, ring } = ports;
   let done = 0;
   const damaged: DamagedRecord[] = [];
   for (const [tenantId, epoch] of ring.epochs())
     for (let after: RecordPosition | null | undefined = undefined; after !== null; ) {
-      if (isStopping()) throw new Interrupted('the service is stopping');
+      goOn();
       const from: RecordPosition | undefined = after;
       // A power failure may undo these: the old KEKs are there until the durable commit that follows them all.
       const step: ResealStep = await store.write(
@@ -193,11 +201,11 @@ interface Halt {
 }
 
 /** Reseals until nothing is under an old KEK, and removes the old KEKs. Answers how many records were resealed. */
-const dropOldKeks = async (ports: RunPorts, actor: Actor, isStopping: () => boolean): Promise<number | Halt> => {
+const dropOldKeks = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promise<number | Halt> => {
   const { ring } = ports;
   let records = 0;
   for (let passes = 1; ; passes += 1) {
-    const { done, damaged } = await resealAll(ports, isStopping);
+    const { done, damaged } = await resealAll(ports, goOn);
     records += done;
     let isOver = false;
     const left: DamagedRecord[] = [];
@@ -240,6 +248,7 @@ const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | und
 const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () => boolean): Promise<Resealed | Halt> => {
   const { store, ring, root, spread } = ports;
   const { actor } = task;
+  const goOn = goOnUnless(isStopping);
   const erasing = await beginErasing(ports, task.asked);
   if (erasing === undefined) return { outcome: null };
   const rootEpoch = root.current.epoch;
@@ -247,7 +256,7 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   const without = erasing ? await spread.offer() : [];
   if (without.length > 0) return { outcome: await holdFor(ports, actor, 'nodes', without) };
   await addKeks(ports, task);
-  const records = await dropOldKeks(ports, actor, isStopping);
+  const records = await dropOldKeks(ports, actor, goOn);
   if (typeof records !== 'number') return records;
   const held = erasing ? await holdForUnknown(ports, actor) : undefined;
   if (held !== undefined) return held;
@@ -257,11 +266,11 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   if (erasing) {
     // What follows cannot be undone: no copy of the database may come to be the database without what was done so far.
     const { behind, forMs } = await ports.awaitCopies(isStopping);
-    if (isStopping()) throw new Interrupted('the service is stopping');
+    goOn();
     if (behind.length > 0) return { outcome: await holdFor(ports, actor, 'standbys', behind) };
     if (forMs > 0) return { outcome: { forMs } };
   }
-  await eraseFromSnapshots(ports, actor);
+  await eraseFromSnapshots(ports, actor, goOn);
   const unreached = await missingFor(ports);
   const missing = unreached.map(({ id }) => id);
   // Those of a folder that is not mounted, too: when it is back, the keys are erased before anything else is done with the files.
@@ -298,12 +307,14 @@ const markKeys = async (
   { store }: RunPorts,
   actor: Actor,
   { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
+  goOn: GoOn,
 ): Promise<number> => {
   const material = await findMaterial(store.read);
   if (material.unknown.length > 0) return 0;
   let keys = 0;
   let after: Key | undefined;
-  for (let isLast = false; !isLast; )
+  for (let isLast = false; !isLast; ) {
+    goOn();
     keys += await store.write(async (tx) => {
       const page = await tx.keys.listErasable(before, keysAtOnce, after);
       const erased: Key[] = [];
@@ -326,6 +337,7 @@ const markKeys = async (
       [after, isLast] = [page.at(-1), page.length < keysAtOnce];
       return erased.length;
     }, background);
+  }
   return keys;
 };
 
@@ -372,7 +384,7 @@ const howErased = ({ erasure }: RunPorts['root']): string =>
   erasure.overwritesInPlace ? 'overwritten in place' : `best effort on ${erasure.fileSystem}`;
 
 /** What an earlier run has covered, and had to wait for copies that are gone now. */
-const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> => {
+const concludeEarlier = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promise<Outcome> => {
   const { store, root, clock, log } = ports;
   if (!(await isConclusionDue(store))) return null;
   await ports.takeReceipts();
@@ -382,7 +394,7 @@ const concludeEarlier = async (ports: RunPorts, actor: Actor): Promise<Outcome> 
   const unrecoverableAt = Math.max(clock.now(), before);
   const { mayHaveAny } = await findFiles(store);
   const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing, mayHaveAny };
-  const keys = await markKeys(ports, actor, erased);
+  const keys = await markKeys(ports, actor, erased, goOn);
   await store.write((tx) => markTenants(tx, actor, erased));
   log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
   return null;
@@ -415,7 +427,8 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
   const { actor } = task;
   const ending: Resealed = { erasing: true, rootEpoch: root.current.epoch, records: 0, missing: [] };
   const resealed = (await spread.isEnding()) ? ending : await resealUnderNewKeys(ports, task, isStopping);
-  if ('outcome' in resealed) return resealed.outcome === null ? concludeEarlier(ports, actor) : resealed.outcome;
+  if ('outcome' in resealed)
+    return resealed.outcome === null ? concludeEarlier(ports, actor, goOnUnless(isStopping)) : resealed.outcome;
 
   const { erasing, rootEpoch, records, missing } = resealed;
   const holding = erasing ? await spread.erase(rootEpoch) : [];
@@ -435,7 +448,7 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     missing,
     mayHaveAny: (await findFiles(store)).mayHaveAny,
   };
-  const keys = await markKeys(ports, actor, erased);
+  const keys = await markKeys(ports, actor, erased, goOnUnless(isStopping));
   await store.write(async (tx) => {
     if (task.asked !== undefined) await recordRotation(tx, ports, task, records);
     if (erasing) await recordErasure(tx, ports, actor, erased, { keys, records });

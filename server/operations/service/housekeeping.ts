@@ -6,6 +6,7 @@ import { otherWork } from '../../base/other-work.ts';
 import { repeatMs } from '../../domain/tde.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { Repositories } from '../../ports/store.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { createRequestRetention, type RequestLogLimits } from '../requests/request-retention.ts';
@@ -13,6 +14,11 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
+// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at most:
+// changes of callers go before the records of uses. Not while the queue of records fills.
+const share = 5;
+const longestMs = 1_000;
+const mostQueued = 2_000;
 const usesEveryMs = 1_000;
 const refusedEveryMs = 10_000;
 // Written at once: little enough that a request that comes in in the meantime does not notice.
@@ -83,6 +89,21 @@ const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'direct
   };
 };
 
+/** Until the next records of uses are written, when writing them took so long. */
+const pauseAfter = (tookMs: number, queued: number): number =>
+  queued > mostQueued ? everyMs : Math.min(longestMs, Math.max(everyMs, tookMs * share));
+
+const pruneRows = async (tx: Repositories, now: number, sessionIdleMs: number): Promise<void> => {
+  await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
+  await tx.attempts.prune(now);
+  await tx.approvals.prune(now - approvalDays * 86_400_000);
+  await pruneOpenings(tx, now);
+  await tx.idempotency.prune(now - idempotencyMs);
+  await tx.failures.prune(now - failureDays * 86_400_000);
+  await tx.tdeRequests.prune(now - repeatMs);
+  await tx.sessions.prune(now, now - sessionIdleMs);
+};
+
 export const createHousekeeping = (
   {
     store,
@@ -145,19 +166,7 @@ export const createHousekeeping = (
     if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
     prunedAt = clock.monotonic();
     const now = await deadlines.now();
-    await store.write(
-      async (tx) => {
-        await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
-        await tx.attempts.prune(now);
-        await tx.approvals.prune(now - approvalDays * 86_400_000);
-        await pruneOpenings(tx, now);
-        await tx.idempotency.prune(now - idempotencyMs);
-        await tx.failures.prune(now - failureDays * 86_400_000);
-        await tx.tdeRequests.prune(now - repeatMs);
-        await tx.sessions.prune(now, now - people.sessionIdleMs);
-      },
-      { durable: false },
-    );
+    await store.write((tx) => pruneRows(tx, now, people.sessionIdleMs), { durable: false });
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in in the meantime is
     // written between the steps.
     await retention.remove(async () => {
@@ -167,10 +176,13 @@ export const createHousekeeping = (
     });
     return true;
   };
+  let pauseMs = everyMs;
   const run = async (all: boolean): Promise<void> => {
+    const from = clock.monotonic();
     try {
       await writeRequests();
       await writeUses(all);
+      pauseMs = pauseAfter(clock.monotonic() - from, directory.requestLog().queued);
       await writeLatencies(all);
       if (!all) await renewRefused();
       await sealAudit();
@@ -188,7 +200,7 @@ export const createHousekeeping = (
       running = run(false).finally(() => {
         if (!stopped) next();
       });
-    }, everyMs);
+    }, pauseMs);
     timer.unref();
   };
 

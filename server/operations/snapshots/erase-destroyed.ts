@@ -128,8 +128,15 @@ export const settleUnfinished = async ({
   }
 };
 
-/** What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done, and `missingFor` says so. */
-export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'>, actor: Actor): Promise<void> => {
+/**
+ * What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done,
+ * and `missingFor` says so. `goOn`: called between two parts of a file; it may throw.
+ */
+export const eraseFromSnapshots = async (
+  ports: ErasePorts & Pick<Ports, 'fleet'>,
+  actor: Actor,
+  goOn: () => void,
+): Promise<void> => {
   const { store, archive, clock } = ports;
   const { rows, hidden } = await store.write((tx) => tx.snapshots.held());
   const held = [
@@ -145,7 +152,11 @@ export const eraseFromSnapshots = async (ports: ErasePorts & Pick<Ports, 'fleet'
       const since = ((await erasedUntil(store.read))?.at ?? 0) - marginMs;
       const units = new Set(await store.read.tenantRows.destroyedSince(since));
       for await (const { id } of destroyedKeys(store.read, erased.at + 1)) units.add(id);
-      for (const snapshot of held) await eraseUnits(ports, actor, snapshot, async () => units);
+      const which = async (): Promise<ReadonlySet<string>> => {
+        goOn();
+        return units;
+      };
+      for (const snapshot of held) await eraseUnits(ports, actor, snapshot, which);
     }
   }
   await settleUnfinished(ports);

@@ -15,6 +15,7 @@ import type pg from 'pg';
 import { isUndone, TransactionLost } from './errors.ts';
 import type { Row } from './link-query.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
+import { createReadOnce } from './read-once.ts';
 
 const aliveEveryMs = 1_000;
 
@@ -61,20 +62,26 @@ export interface OneConnection extends PostgresPool {
 const createAsking = () => {
   /** Undefined: the transaction is not done again. */
   let asked: Asked | undefined;
+  const reads = createReadOnce();
   return {
     begin: (statements: string, row: Row | undefined): void => {
+      reads.forget();
       asked = { beginning: { statements, row }, done: [], rows: 0, left: mostAgain };
     },
     end: (): void => {
+      reads.forget();
       asked = undefined;
     },
     /** A statement; when its transaction is undone, all that were before it, and then this one, again. */
     ask: async (used: OrderlyClient, text: string, values: unknown[]): Promise<pg.QueryResult> => {
+      const known = reads.find(text, values);
+      if (known !== undefined) return known;
       let undone: unknown;
       for (;;)
         try {
           if (undone !== undefined && asked !== undefined) await askAgain(used, asked, undone);
           const answer = await used.query(text, values);
+          reads.saw(text, values, answer);
           if (asked === undefined) return answer;
           asked.rows += answer.rows.length;
           asked.done.push({ text, values, answer });
@@ -87,6 +94,7 @@ const createAsking = () => {
             continue;
           }
           asked = undefined;
+          reads.forget();
           // Other units of the transaction have seen answers that are no longer true.
           if (undone !== undefined) used.drop();
           throw error;

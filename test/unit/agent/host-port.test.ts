@@ -2,7 +2,7 @@
 // user's calls wait behind all of another's.
 import type { MessagePort } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { HostPort, type Question, type Reply } from '../../../provider/client/bridge.ts';
+import { HostPort, type LogNotice, type Question, type Reply } from '../../../provider/client/bridge.ts';
 
 type Call = Extract<Question, { readonly kind: 'call' }>;
 type Open = Extract<Question, { readonly kind: 'open' }>;
@@ -48,4 +48,18 @@ test('calls of one configuration wait for their turn, calls of another do not, a
   await Promise.all(many);
   expect(calls(1)).toHaveLength(many.length);
   expect(calls(1).at(-1)?.caller.waitedMs).toBeGreaterThan(0);
+});
+
+test('lines of one user do not fill the way to the main thread; those of others pass, and what was left out is counted', () => {
+  const posted: LogNotice[] = [];
+  const port = new HostPort(
+    { postMessage: (notice: LogNotice) => void posted.push(notice) } as unknown as MessagePort,
+    () => undefined,
+  );
+  const line = (uid: number) => port.log({ context: null, level: 'warn', fields: { uid }, message: 'refused' });
+  for (let at = 0; at < 100_000; at += 1) line(70_001);
+  expect(posted.length).toBeLessThan(50_000);
+  const before = posted.length;
+  line(70_002);
+  expect(posted.slice(before)).toMatchObject([{ kind: 'log', fields: { uid: 70_002 }, message: 'refused' }]);
 });

@@ -98,12 +98,12 @@ describe('places of connections', () => {
   test('strangers of any number of addresses leave a quarter to callers who have authenticated', async () => {
     const { open, openTls } = await serve(64);
     const known = await openTls('127.0.0.1');
-    known.own?.prove('one');
+    known.own?.prove('one', null);
     const strangers: Socket[] = [];
     for (let at = 2; at < 12; at++) strangers.push(...(await many(8, () => open(`127.0.0.${at}`))));
     await until(() => strangers.filter(({ closed }) => !closed).length === 48);
     // A new caller gets in, and so does the next: only strangers give way.
-    for (const name of ['two', 'three']) (await openTls('127.0.0.99')).own?.prove(name);
+    for (const name of ['two', 'three']) (await openTls('127.0.0.99')).own?.prove(name, null);
     expect(known.socket.closed).toBe(false);
   });
 
@@ -112,7 +112,7 @@ describe('places of connections', () => {
     const callers = [];
     for (let at = 0; at < 14; at++) {
       const each = await openTls(`127.0.0.${at + 1}`);
-      each.own?.prove(`caller ${at}`);
+      each.own?.prove(`caller ${at}`, null);
       callers.push(each);
     }
     const [first, ...later] = await many(2, () => open('127.0.0.50'));
@@ -129,16 +129,44 @@ describe('places of connections', () => {
     const busy = [];
     for (let at = 0; at < 56; at++) {
       const each = await openTls(`127.0.0.${at + 1}`);
-      each.own?.prove(`caller ${at % 4}`);
+      each.own?.prove(`caller ${at % 4}`, `tenant ${at % 4}`);
       busy.push(each);
     }
     raw.sweep();
     const fifth = await openTls('127.0.0.99');
-    fifth.own?.prove('caller 5');
+    fifth.own?.prove('caller 5', 'tenant 5');
     await isGone(busy[0]?.socket as Socket);
     expect(refused).toEqual(['connections-of-caller 127.0.0.1']);
     expect(busy.slice(1).filter(({ socket }) => socket.closed)).toEqual([]);
     expect(fifth.socket.closed).toBe(false);
+  });
+
+  test('a tenant with many callers does not hold the places of others: its own connections give way, those without a request first', async () => {
+    const { openTls, raw } = await serve(64);
+    const few = [];
+    const many = [];
+    for (let at = 0; at < 16; at++) {
+      const each = await openTls(`127.0.0.${at + 1}`);
+      each.own?.prove('the only one', `tenant ${at % 4}`);
+      few.push(each);
+    }
+    for (let at = 0; at < 40; at++) {
+      const each = await openTls(`127.0.0.${at + 20}`);
+      each.own?.prove(`token ${at}`, 'the largest');
+      many.push(each);
+    }
+    raw.sweep();
+    // The longest idle one has a request under way, and so has every other one but the fourth.
+    const ends = many.map(({ own }, at) => (at === 3 ? undefined : own?.use()));
+    (await openTls('127.0.0.99')).own?.prove('another one', 'tenant 5');
+    await isGone(many[3]?.socket as Socket);
+    ends[7]?.();
+    (await openTls('127.0.0.99')).own?.prove('yet another one', 'tenant 6');
+    await isGone(many[7]?.socket as Socket);
+    // Where all have one, the oldest gives way all the same.
+    (await openTls('127.0.0.99')).own?.prove('one more', 'tenant 7');
+    await isGone(many[0]?.socket as Socket);
+    expect([...few, ...many].filter(({ socket }) => socket.closed)).toHaveLength(3);
   });
 
   test('only a few are ended in their own way at a time, so that they hold few places more', async () => {

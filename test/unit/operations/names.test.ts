@@ -3,12 +3,27 @@ import { expect, test } from 'vitest';
 import { isUserName } from '../../../server/domain/user.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';
 
-test.each(['a', 'Schlüssel 1', '鍵', 'मास्टर', '👩‍💻', '🏳️‍🌈', '1️⃣', 'می‌خواهم', '❤️', '-', 'a'.repeat(128)])(
-  '%s is a name',
-  (name) => {
-    expect(checkName(name)).toBe(name);
-  },
-);
+test.each([
+  'a',
+  'Schlüssel 1',
+  '鍵',
+  'मास्टर',
+  '👩‍💻',
+  '👩🏽‍💻',
+  '👩‍❤️‍👨',
+  '🏳️‍🌈',
+  '1️⃣',
+  '⌛︎',
+  'می‌خواهم',
+  'क्‍ष',
+  '葛\u{e0100}',
+  'Jose\u0301',
+  '❤️',
+  '-',
+  'a'.repeat(128),
+])('%s is a name', (name) => {
+  expect(checkName(name)).toBe(name);
+});
 test.each([
   ['nothing', ''],
   ['a character without width', '\u200b'],
@@ -17,6 +32,19 @@ test.each([
   ['a joiner after a letter that joins with nothing', 'prod\u200d'],
   ['a selector after a letter without variants', 'prod\ufe0f2'],
   ['two selectors', '\u2764\ufe0f\ufe0f'],
+  ['a joiner after a mark of a letter', 'Jose\u0301\u200c'],
+  ['a joiner between a letter and its mark', 'Jose\u200c\u0301'],
+  ['a joiner after two marks', 'Jose\u0301\u0302\u200d'],
+  ['a joiner after a letter of a script without joins', '鍵\u200d'],
+  ['a joiner after a digit of another script', '१\u200c'],
+  ['a joiner between Hebrew letters', 'ש\u200cל'],
+  ['a non-joiner after an Arabic letter that never joins', 'د\u200cر'],
+  ['a non-joiner at the end of an Arabic word', 'می\u200c'],
+  ['a joiner between Arabic letters that join', 'م\u200dی'],
+  ['a selector that an emoji does not need', '👩\ufe0f'],
+  ['a selector of what a sign looks like already', '❤\ufe0e'],
+  ['a selector after a mark', 'e\u0301\ufe0f'],
+  ['a joiner after the last emoji', '👩\u200d'],
   ['a non-joiner at its beginning', '\u200cprod'],
   ['a soft hyphen in it', 'pass\u00adword'],
   ['text that runs backwards', 'abc\u202edef'],

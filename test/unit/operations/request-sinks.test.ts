@@ -156,6 +156,19 @@ test('a request is an OCSF event of the class API Activity, and a syslog message
   ]);
 });
 
+test('a record of the audit log has its hash in the tree beside its number', () => {
+  const event = {
+    ...{ kind: 'vault.created', at: start, actorKind: 'administrator', actorId: 'a', actorName: 'anna', peer: null },
+    ...{ tenantId: 't', subjectKind: 'vault', subjectId: 'v', requestId: 'r', details: {} },
+  };
+  const text = '{"sequence":17}';
+  const item = { kind: 'record', sequence: 17, event, text } as unknown as Parameters<typeof syslogMessages>[0];
+  const hash = createHash('sha256').update(`\0${text}`).digest('hex');
+  expect(syslogMessages(item, 'dke/audit/one', 'h', 1)).toEqual([
+    expect.stringContaining(`[dke@32473 sequence="17" log="dke/audit/one" hash="${hash}" actor="anna"`),
+  ]);
+});
+
 test('a record of any length is syslog messages of at most 8 KiB, each with its part, and together its text', () => {
   const pattern = /^<\d+>1 \S+ h dke 1 request\.encrypt \[dke@32473 [^\]]*sequence="7"[^\]]* part="(\d+) of (\d+)"\] /;
   for (const filler of ['x', 'ü', '\u{1f511}', 'x\u{1f511}'])

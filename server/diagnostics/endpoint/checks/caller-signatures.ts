@@ -32,7 +32,7 @@ export const callerSignatures: EndpointCheck = {
     const reason = latest.reason ?? 'the reason was not recorded';
     if (later.length === 0) return warning(`${failures.length} were refused in the last hour, the latest: ${reason}`);
     const what = `a request from ${latest.peer ?? 'an unknown address'} was refused: ${reason}`;
-    const exception = 'XksProxyIncorrectAuthenticationCredentialException';
+    const exception = 'wrong-credential';
     if (unknownKeyOf(latest.reason) !== undefined) {
       const fix = `enter a credential of this endpoint in the cloud key store (${command`dke endpoint credential list ${endpoint.name}`})`;
       return isOurs(latest)

@@ -16,7 +16,7 @@ export const clock: EndpointCheck = {
   needs: [],
   run: ({ callerAheadMs, recent, unsigned }) => {
     const fix = 'let chrony or systemd-timesyncd set the clock';
-    const exception = 'XksProxyIncorrectAuthenticationCredentialException';
+    const exception = 'clock';
     if (callerAheadMs !== null && Math.abs(callerAheadMs) > failMs)
       return foretold(exception, `this clock is ${seconds(callerAheadMs)} of the caller's clock`, fix);
     const [latest] = unsigned.filter(({ operation }) => operation !== 'unknown');

@@ -14,31 +14,31 @@ export const cloudConfiguration: EndpointCheck = {
     const { uriEndpoint, uriPath, accessKeyId, externalKeyId } = cloud;
     if (cloudDetail !== null && uriPath === undefined)
       return foretold(
-        'XksProxyInvalidConfigurationException',
+        'wrong-address',
         cloudDetail,
         `compare the id and the region of the external key store, and set its XksProxyUriPath to ${path}`,
       );
     if (uriEndpoint !== undefined && new URL(uriEndpoint).origin !== publicUrl.origin)
       return foretold(
-        'XksProxyInvalidConfigurationException',
+        'wrong-address',
         `the cloud calls ${uriEndpoint}; this service is ${publicUrl.origin}`,
         `set the key store's XksProxyUriEndpoint to ${publicUrl.origin}, or server.public_url`,
       );
     if (uriPath !== undefined && uriPath !== path)
       return foretold(
-        'XksProxyInvalidConfigurationException',
+        'wrong-address',
         `the cloud calls ${uriPath}; this endpoint is ${path}`,
         `set the key store's XksProxyUriPath to ${path}`,
       );
     if (accessKeyId !== undefined && !endpoint.credentials.some((credential) => credential.accessKeyId === accessKeyId))
       return foretold(
-        'XksProxyIncorrectAuthenticationCredentialException',
+        'wrong-credential',
         `the cloud signs with ${accessKeyId}, which is not a credential of this endpoint`,
         'add a credential, and enter it in the cloud key store',
       );
     if (externalKeyId !== undefined && externalKeyId !== endpoint.keyId)
       return foretold(
-        'XksKeyNotFoundException',
+        'wrong-key-id',
         externalKeyId.toLowerCase() === endpoint.keyId.toLowerCase()
           ? `the cloud asks for key ${externalKeyId}, which differs from ${endpoint.keyId} in upper and lower case only`
           : `the cloud asks for key ${externalKeyId}; the key of this endpoint is ${endpoint.keyId}`,

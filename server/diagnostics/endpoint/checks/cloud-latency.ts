@@ -22,7 +22,7 @@ export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => (
     const evidence = `XksProxyLatency: ${latency.average.toFixed(0)} ms on average, ${latency.maximum.toFixed(0)} ms at most`;
     const fix =
       'move the service closer to the region of the cloud, and check the proxies and load balancers in front of it';
-    if (latency.average > lateMs) return foretold('XksProxyUriUnreachableException', evidence, fix);
+    if (latency.average > lateMs) return foretold('slow', evidence, fix);
     return latency.average > slowMs || latency.maximum > lateMs ? warning(evidence, fix) : ok(evidence);
   },
 });

@@ -17,7 +17,7 @@ export const credentialsSign: EndpointCheck = {
       const { status, members } = await context.prober.post('node', '/health', body, credential);
       if (status !== 200)
         return foretold(
-          'XksProxyIncorrectAuthenticationCredentialException',
+          'no-credential',
           `${credential.accessKeyId}: ${status} ${String(members?.errorName ?? '')}`,
           'add a new credential, enter it in the cloud key store, then remove this one',
         );

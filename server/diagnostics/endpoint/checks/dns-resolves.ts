@@ -24,12 +24,12 @@ export const dnsResolves: EndpointCheck = {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === dnsTimeout)
         return foretold(
-          'XksProxyUriUnreachableException',
+          'no-name',
           `DNS does not answer for ${name}`,
           'check the DNS servers of this host (/etc/resolv.conf), and whether other hosts resolve the name',
         );
       return foretold(
-        'XksProxyUriUnreachableException',
+        'no-name',
         `${name} does not resolve (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`,
         'create an A or AAAA record for it, or correct server.public_url',
       );

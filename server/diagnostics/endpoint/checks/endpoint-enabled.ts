@@ -1,8 +1,8 @@
 // Connection: the endpoint itself takes requests.
 
-import { failed, ok } from '../../../base/checks.ts';
+import { ok } from '../../../base/checks.ts';
 import { command } from '../../../base/command-line.ts';
-import type { EndpointCheck } from '../context.ts';
+import { type EndpointCheck, foretold } from '../context.ts';
 
 export const endpointEnabled: EndpointCheck = {
   id: 'endpoint-enabled',
@@ -11,14 +11,16 @@ export const endpointEnabled: EndpointCheck = {
   needs: [],
   run: ({ endpoint }) => {
     if (endpoint.integrity !== 'ok')
-      return {
-        ...failed('its stored row was changed outside of DKE, so it is refused', 'restore the database from a backup'),
-        predicts: 'XksProxyInvalidConfigurationException',
-      };
+      return foretold(
+        'path-changed',
+        'its stored row was changed outside of DKE, so it is refused',
+        'restore the database from a backup',
+      );
     if (endpoint.state === 'enabled') return ok(endpoint.name);
-    return {
-      ...failed(`${endpoint.name} is ${endpoint.state}`, command`dke endpoint enable ${endpoint.name}`),
-      predicts: 'XksKeyInvalidConfigurationException',
-    };
+    return foretold(
+      'endpoint-disabled',
+      `${endpoint.name} is ${endpoint.state}`,
+      command`dke endpoint enable ${endpoint.name}`,
+    );
   },
 };

@@ -2,7 +2,7 @@
 
 import { notAsked, ok } from '../../../base/checks.ts';
 import { command } from '../../../base/command-line.ts';
-import { type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
+import { causeOfAnswer, type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type View } from '../probe.ts';
 
 const complaint = (members: Readonly<Record<string, unknown>> | undefined): string | undefined => {
@@ -26,23 +26,24 @@ export const healthStatus = (view: View): EndpointCheck => ({
     const [credential] = context.credentials;
     if (credential === undefined)
       return foretold(
-        'XksProxyIncorrectAuthenticationCredentialException',
+        'no-credential',
         'the endpoint has no credential',
         command`dke endpoint credential add --out proxy.json ${context.endpoint.name}`,
       );
     if (wantsCertificate(context))
       return notAsked('the endpoint requires a client certificate, which only the cloud has');
     const body = { requestMetadata: diagnosticMetadata() };
-    const { status, members, durationMs } = await context.prober.post(view, '/health', body, credential);
+    const answer = await context.prober.post(view, '/health', body, credential);
+    const { status, members, durationMs } = answer;
     if (status !== 200)
       return foretold(
-        status === 404 ? 'XksProxyInvalidConfigurationException' : 'XksProxyInvalidResponseException',
+        causeOfAnswer(answer, '/health'),
         `it answers ${status} ${String(members?.errorName ?? 'without errorName')}`,
         'proxies in front of the service must forward path, headers and body unchanged',
       );
     const wrong = complaint(members);
     return wrong === undefined
       ? ok(`fleet size ${String(members?.xksProxyFleetSize)}, ${durationMs.toFixed(0)} ms`)
-      : foretold('XksProxyInvalidResponseException', `the answer is malformed: ${wrong}`);
+      : foretold('answers-changed', `the answer is malformed: ${wrong}`);
   },
 });

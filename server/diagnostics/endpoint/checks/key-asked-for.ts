@@ -14,7 +14,7 @@ export const keyAskedFor: EndpointCheck = {
     if (asked == null) return notAsked('no request for a key in the last hour');
     if (asked === keyId) return ok(asked);
     return foretold(
-      'XksKeyNotFoundException',
+      'wrong-key-id',
       asked.toLowerCase() === keyId.toLowerCase()
         ? `the cloud asks for ${asked}, which differs from ${keyId} in upper and lower case only`
         : `the cloud asks for ${asked}; the key of this endpoint is ${keyId}`,

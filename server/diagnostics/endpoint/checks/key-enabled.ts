@@ -13,10 +13,6 @@ export const keyEnabled: EndpointCheck = {
     if (key === undefined) throw new Error('there is no key');
     return key.state === 'active'
       ? ok(`version ${key.currentVersion}`)
-      : foretold(
-          'XksKeyInvalidConfigurationException',
-          `the key ${key.name} is ${key.state}`,
-          command`dke key enable ${key.name}`,
-        );
+      : foretold('key-disabled', `the key ${key.name} is ${key.state}`, command`dke key enable ${key.name}`);
   },
 };

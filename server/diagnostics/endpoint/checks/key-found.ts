@@ -11,12 +11,12 @@ export const keyFound: EndpointCheck = {
   run: ({ key, endpoint }) => {
     if (key === undefined || key.state === 'soft-deleted' || key.state === 'destroyed')
       return foretold(
-        'XksKeyNotFoundException',
+        'key-gone',
         key === undefined ? `there is no key ${endpoint.keyId}` : `the key ${key.name} is ${key.state}`,
         'data that it encrypted cannot be decrypted; create an endpoint with another key for new data',
       );
     if (key.integrity === 'tampered')
-      return foretold('XksKeyNotFoundException', 'its stored row was changed outside of DKE', 'restore a backup');
+      return foretold('key-gone', 'its stored row was changed outside of DKE', 'restore a backup');
     return ok(key.id);
   },
 };

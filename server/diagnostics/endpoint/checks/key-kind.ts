@@ -14,6 +14,6 @@ export const keyKind: EndpointCheck = {
     const evidence = `${algorithm.toUpperCase()}-${bits}, ${usages.join(' and ')}`;
     return algorithm === 'aes' && bits === 256 && usages.includes('encrypt') && usages.includes('decrypt')
       ? ok(evidence)
-      : foretold('XksKeyInvalidConfigurationException', evidence, 'create an endpoint with an AES-256 key');
+      : foretold('key-kind', evidence, 'create an endpoint with an AES-256 key');
   },
 };

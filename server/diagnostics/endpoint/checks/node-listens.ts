@@ -12,7 +12,7 @@ export const nodeListens: EndpointCheck = {
     const { status } = await prober.get('node', '/health');
     if (status === 200) return ok('GET /health: 200');
     return foretold(
-      'XksProxyUriUnreachableException',
+      'no-connection',
       `GET /health at this node answers ${status}`,
       'dke doctor --config dke.toml on its host',
     );

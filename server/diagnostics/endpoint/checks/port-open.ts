@@ -33,7 +33,7 @@ export const portOpen: EndpointCheck = {
     const closed = refusals.filter(({ reason }) => reason !== undefined);
     if (closed.length === 0) return ok(`port ${port} of ${addresses.join(', ')}`);
     return foretold(
-      'XksProxyUriUnreachableException',
+      'no-connection',
       closed.map(({ address, reason }) => `${address} port ${port}: ${reason}`).join('; '),
       'open the port in the firewall, start the program that should listen there, or remove the address from DNS',
     );

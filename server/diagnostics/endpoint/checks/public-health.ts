@@ -13,7 +13,7 @@ export const publicHealth: EndpointCheck = {
     if (status === 200 && typeof members?.status === 'string')
       return ok(`${String(members.status)}, ${durationMs.toFixed(0)} ms`);
     return foretold(
-      status === 200 ? 'XksProxyInvalidResponseException' : 'XksProxyUriUnreachableException',
+      'another-answers',
       status === 200
         ? `${publicUrl.origin} answers 200 without the JSON of the service: another server answers`
         : `${publicUrl.origin}/health answers ${status}`,

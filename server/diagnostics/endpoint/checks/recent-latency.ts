@@ -21,11 +21,7 @@ export const recentLatency: EndpointCheck = {
     const late = durations.filter((ms) => ms > lateMs).length;
     const slow = durations.filter((ms) => ms > slowMs).length;
     if (late > 0)
-      return foretold(
-        'XksProxyUriUnreachableException',
-        `${evidence}; ${late} took more than ${lateMs} ms`,
-        'check the load of this host',
-      );
+      return foretold('slow', `${evidence}; ${late} took more than ${lateMs} ms`, 'check the load of this host');
     return slow > durations.length * slowShare
       ? warning(`${evidence}; ${slow} took more than ${slowMs} ms`, 'check the load of this host')
       : ok(evidence);

@@ -3,18 +3,16 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { parseBase64, toBase64 } from '../../../base/bytes.ts';
 import { type Finding, notAsked, ok } from '../../../base/checks.ts';
-import { type EndpointCheck, type EndpointContext, foretold, wantsCertificate } from '../context.ts';
+import { causeOfAnswer, type EndpointCheck, type EndpointContext, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type ProbeAnswer, type View } from '../probe.ts';
 
-const refused = ({ status, members }: ProbeAnswer, what: string): Finding => {
+const refused = (answer: ProbeAnswer, what: string, operation: string): Finding => {
+  const { status, members } = answer;
   const name = String(members?.errorName ?? 'without errorName');
   if (name === 'AccessDeniedException')
     return notAsked(`a rule of the endpoint denies the diagnostics' ${what}; it may allow the cloud's`);
   if (name === 'ThrottlingException') return notAsked('the rate limit of the endpoint is reached');
-  return foretold(
-    name === 'KeyNotFoundException' ? 'XksKeyNotFoundException' : 'XksProxyInvalidResponseException',
-    `${what} answers ${status} ${name}`,
-  );
+  return foretold(causeOfAnswer(answer, operation), `${what} answers ${status} ${name}`);
 };
 
 const bytesOf = (answer: ProbeAnswer, name: string): Buffer => {
@@ -37,7 +35,7 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
       credential,
     );
   const metadata = await post('metadata', {});
-  if (metadata.status !== 200) return refused(metadata, 'GetKeyMetadata');
+  if (metadata.status !== 200) return refused(metadata, 'GetKeyMetadata', '/keys/id/metadata');
   const plaintext = randomBytes(32);
   const aad = randomBytes(16);
   const common = { encryptionAlgorithm: 'AES_GCM', additionalAuthenticatedData: toBase64(aad) };
@@ -46,7 +44,7 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
     plaintext: toBase64(plaintext),
     ciphertextDataIntegrityValueAlgorithm: 'SHA_256',
   });
-  if (sealed.status !== 200) return refused(sealed, 'Encrypt');
+  if (sealed.status !== 200) return refused(sealed, 'Encrypt', '/keys/id/encrypt');
   const [iv, tag, ciphertext] = [
     bytesOf(sealed, 'initializationVector'),
     bytesOf(sealed, 'authenticationTag'),
@@ -58,7 +56,7 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
     .update(Buffer.concat([aad, ciphertextMetadata, iv, ciphertext, tag]))
     .digest();
   if (!bytesOf(sealed, 'ciphertextDataIntegrityValue').equals(expected))
-    return foretold('XksProxyInvalidResponseException', 'the integrity value of the ciphertext is wrong');
+    return foretold('answers-changed', 'the integrity value of the ciphertext is wrong');
   const { initializationVector, authenticationTag, ciphertext: text, ciphertextMetadata: meta } = sealed.members ?? {};
   const opened = await post('decrypt', {
     ...common,
@@ -67,9 +65,9 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
     ciphertext: text,
     ...(meta === undefined ? {} : { ciphertextMetadata: meta }),
   });
-  if (opened.status !== 200) return refused(opened, 'Decrypt');
+  if (opened.status !== 200) return refused(opened, 'Decrypt', '/keys/id/decrypt');
   if (!bytesOf(opened, 'plaintext').equals(plaintext))
-    return foretold('XksProxyInvalidResponseException', 'the decrypted text differs from the encrypted one');
+    return foretold('answers-changed', 'the decrypted text differs from the encrypted one');
   const durations = [metadata, sealed, opened].map(({ durationMs }) => durationMs);
   if (view === 'public') context.latencies = durations;
   return ok(`metadata, encrypt, decrypt: ${durations.map((ms) => `${ms.toFixed(0)} ms`).join(', ')}`);

@@ -20,14 +20,14 @@ export const tlsChain: EndpointCheck = {
     const selfSigned = top.subject === top.issuer || top.checkIssued(top);
     if (selfSigned || top.ca)
       return foretold(
-        'XksProxyUriUnreachableException',
+        'certificate-chain',
         selfSigned && top === certificate
           ? `self-signed (${fault})`
           : `its authority ${oneLine(selfSigned ? top.subject : top.issuer)} is not trusted (${fault})`,
         'use a certificate of a public authority, or name a trusted one in diagnostics.trusted_authorities',
       );
     return foretold(
-      'XksProxyUriUnreachableException',
+      'certificate-chain',
       `incomplete: the certificate of ${oneLine(certificate.issuer)} was not sent (${fault})`,
       'append the intermediate certificates to the certificate file, in order',
     );

@@ -19,18 +19,17 @@ export const tlsExpiry: EndpointCheck = {
     const time = now();
     if (Date.parse(validFrom) > time)
       return foretold(
-        'XksProxyUriUnreachableException',
+        'certificate-expired',
         `valid from ${validFrom} on`,
         'check the clock, or use another certificate',
       );
     const days = Math.floor((Date.parse(validTo) - time) / day);
     const fix = 'renew it, put it into [tls] of dke.toml, and send SIGHUP';
-    if (days < 0) return foretold('XksProxyUriUnreachableException', `expired on ${validTo}`, fix);
-    if (days < failDays)
-      return foretold('XksProxyUriUnreachableException', `expires on ${validTo}, in ${days} days`, fix);
+    if (days < 0) return foretold('certificate-expired', `expired on ${validTo}`, fix);
+    if (days < failDays) return foretold('certificate-expired', `expires on ${validTo}, in ${days} days`, fix);
     if (fault === 'CERT_HAS_EXPIRED' || fault === 'CERT_NOT_YET_VALID')
       return foretold(
-        'XksProxyUriUnreachableException',
+        'certificate-expired',
         `an authority above it is not valid now (${fault})`,
         'use a chain whose certificates are all valid',
       );

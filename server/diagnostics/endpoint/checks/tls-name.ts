@@ -17,7 +17,7 @@ export const tlsName: EndpointCheck = {
     const found = isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name);
     if (found !== undefined) return ok(found);
     return foretold(
-      'XksProxyUriUnreachableException',
+      'certificate-name',
       `it is for ${certificate.subjectAltName ?? 'no name'}, not for ${name}`,
       `use a certificate for ${name}`,
     );

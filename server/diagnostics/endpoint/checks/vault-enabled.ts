@@ -11,10 +11,10 @@ export const vaultEnabled: EndpointCheck = {
   needs: [],
   run: ({ vault }) => {
     if (vault?.integrity === 'tampered')
-      return foretold('XksKeyNotFoundException', 'its stored row was changed outside of DKE', 'restore a backup');
+      return foretold('vault-gone', 'its stored row was changed outside of DKE', 'restore a backup');
     if (vault?.state === 'enabled') return ok(vault.name);
     return foretold(
-      'XksKeyNotFoundException',
+      'vault-gone',
       vault === undefined ? 'the vault is deleted' : `the vault ${vault.name} is ${vault.state}`,
       vault?.state === 'disabled' ? command`dke vault enable ${vault.name}` : 'create an endpoint in another vault',
     );

@@ -15,6 +15,18 @@ export const checkResultSchema = z
       .string()
       .optional()
       .openapi({ description: 'The exception that the cloud key service raises in this case.' }),
+    reports: z
+      .strictObject({
+        create: z.string().nullable(),
+        connect: z.string().nullable(),
+        createKey: z.string().nullable(),
+        use: z.string().nullable(),
+      })
+      .optional()
+      .openapi({
+        description:
+          'What it reports when a store is created, when it connects (ConnectionErrorCode), when a key is created and when one is used; null: it does not ask for this there.',
+      }),
     durationMs: z.number(),
   })
   .openapi('CheckResult');

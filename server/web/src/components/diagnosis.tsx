@@ -27,6 +27,12 @@ export const nameLayer = (layer: string): string => layerNames[layer] ?? layer;
 
 const capital = (text: string): string => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 
+/** What the cloud reports, by operation. */
+const tellReports = ({ predicts, reports }: CheckResult): string =>
+  reports === undefined
+    ? (predicts ?? '')
+    : `${predicts} (connect: ${reports.connect ?? 'nothing'}, create key: ${reports.createKey ?? 'nothing'}, use key: ${reports.use ?? 'nothing'})`;
+
 /** The worst state of a run. */
 export const verdictOf = ({ results }: Diagnosis): 'ok' | 'warning' | 'failed' =>
   results.some(({ state }) => state === 'failed')
@@ -58,15 +64,18 @@ export const formatDiagnosis = (name: string, diagnosis: Diagnosis): string => {
     `${name}, ${diagnosis.at}: ${first === undefined ? 'passed' : `${first.state}: ${first.title}: ${first.evidence}`}`,
     ...(first?.fix === undefined ? [] : [`  ${first.fix}`]),
     '',
-    ...diagnosis.results.flatMap(({ state, layer, title, evidence, predicts, fix }) => [
-      `${state.padEnd(8)} ${layer.padEnd(width)} ${title}: ${evidence}`,
-      ...(state === 'ok' || state === 'skipped'
-        ? []
-        : [
-            ...(predicts === undefined ? [] : [`         the cloud reports ${predicts}`]),
-            ...(fix === undefined ? [] : [`         ${fix}`]),
-          ]),
-    ]),
+    ...diagnosis.results.flatMap((result) => {
+      const { state, layer, title, evidence, predicts, fix } = result;
+      return [
+        `${state.padEnd(8)} ${layer.padEnd(width)} ${title}: ${evidence}`,
+        ...(state === 'ok' || state === 'skipped'
+          ? []
+          : [
+              ...(predicts === undefined ? [] : [`         the cloud reports ${tellReports(result)}`]),
+              ...(fix === undefined ? [] : [`         ${fix}`]),
+            ]),
+      ];
+    }),
     '',
   ].join('\n');
 };
@@ -90,7 +99,7 @@ const Start = ({ result }: { result: CheckResult }) => {
           <>
             <dt className="text-muted">The cloud reports</dt>
             <dd>
-              <code className="wrap-anywhere">{result.predicts}</code>
+              <code className="wrap-anywhere">{tellReports(result)}</code>
             </dd>
           </>
         )}
@@ -121,7 +130,7 @@ const Line = ({ result }: { result: CheckResult }) => {
         </p>
         {!quiet && result.predicts !== undefined && (
           <p className="text-xs text-muted">
-            The cloud reports <code className="wrap-anywhere">{result.predicts}</code>
+            The cloud reports <code className="wrap-anywhere">{tellReports(result)}</code>
           </p>
         )}
         {!quiet && result.fix !== undefined && <p className="text-xs wrap-anywhere">{capital(result.fix)}</p>}
