@@ -17,9 +17,9 @@ import {
   runChecks,
   warning,
 } from '../base/checks.ts';
+import { shellWord } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
-import { shellWord } from '../base/shell-word.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { askOwnHealth } from '../diagnostics/own-health.ts';
 import { isWritableIn, readUnit, type Unit } from '../diagnostics/unit.ts';

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Core, CoreError } from '../../addon/core.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
+import { command } from '../base/command-line.ts';
 import { putInPlace } from '../base/durable-files.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -361,7 +362,10 @@ export const changeProvider = async (
   try {
     const present = wrapped?.head.providers.find((each) => each.name === name);
     if (change === 'add' && present !== undefined)
-      throw new StartError('config', `root provider ${name} already opens the root key: run dke root rewrap ${name}`);
+      throw new StartError(
+        'config',
+        `root provider ${name} already opens the root key: run ${command`dke root rewrap ${name}`}`,
+      );
     if (change !== 'add' && present === undefined)
       throw new StartError('config', `root provider ${name} cannot open this root key: nothing was changed`);
     if (change === 'remove' && wrapped?.head.providers.length === 1)

@@ -32,6 +32,7 @@ import { followRunbook } from '../operations/runbooks/follow-runbook.ts';
 import { createSearchOperation } from '../operations/search/search.ts';
 import { readStatus } from '../operations/service/read-status.ts';
 import { recoveryKeys } from '../operations/snapshots/recovery-keys.ts';
+import type { SnapshotSettings } from '../operations/snapshots/snapshot-settings.ts';
 import { createTdeOperations } from '../operations/tde/index.ts';
 import type { TenantRules } from '../operations/tenants/change-tenant.ts';
 import { createTenantOperations } from '../operations/tenants/index.ts';
@@ -43,7 +44,10 @@ export interface OperationParts {
   readonly forwarding: LogForwarding;
   readonly approvals: Approvals;
   readonly delivery: NotificationDelivery;
-  readonly rules: { readonly tenants: TenantRules; readonly snapshots: { readonly schedule: string | null } };
+  readonly rules: {
+    readonly tenants: TenantRules;
+    readonly snapshots: Pick<SnapshotSettings, 'schedule' | 'exportSecondPerson'>;
+  };
   /** What is about the process itself, built where it is. */
   readonly ready: Pick<
     Operations,
@@ -80,7 +84,7 @@ export const createOperations = (ports: Ports, parts: OperationParts): Operation
     requests: readRequests(ports),
     runbooks: followRunbook(ports, readRunbooks()),
     copies: manageCopies(ports),
-    recoveryKeys: recoveryKeys(ports, rules.snapshots),
+    recoveryKeys: recoveryKeys(ports, approvals, rules.snapshots),
     audit: readAudit(ports, sealer, forwarding),
     approvals: approvals.operations,
     dualControl: dualControl(ports, approvals),

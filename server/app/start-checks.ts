@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, type Stats, statSync } from 'node:fs
 import { dirname, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import { type Check, type Finding, ok, warning } from '../base/checks.ts';
-import { shellWord } from '../base/shell-word.ts';
+import { shellWord } from '../base/command-line.ts';
 import { StartError, type StartErrorClass } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';

@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { CoreError } from '../../addon/core.ts';
+import { shellWord } from '../base/command-line.ts';
 import { ServiceError } from '../base/errors.ts';
-import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { RootKeyError } from '../ports/key-ring.ts';

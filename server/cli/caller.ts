@@ -2,6 +2,7 @@
 // service is and which token is used comes from options or the environment, never from a command line's secrets.
 
 import type { Command } from 'commander';
+import { command } from '../base/command-line.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { Operation } from '../client/operation.ts';
 import type { PendingNodes } from '../client/send.ts';
@@ -118,7 +119,7 @@ const printPending = ({ names, until }: PendingNodes): void => {
   const [who, they] = names.length === 1 ? ['a node has', 'it'] : [`${names.length} nodes have`, 'they'];
   process.stderr.write(
     `dke: the change was made, but ${who} not confirmed it: ${names.join(', ')}\n` +
-      `  Until ${they} confirm${they === 'it' ? 's' : ''} it, ${they} may still use the old state${until === null ? ', without a time limit' : `, until ${until} at the latest`}: dke node show ${names[0]}\n`,
+      `  Until ${they} confirm${they === 'it' ? 's' : ''} it, ${they} may still use the old state${until === null ? ', without a time limit' : `, until ${until} at the latest`}: ${command`dke node show ${names[0] ?? 'NAME'}`}\n`,
   );
 };
 

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { command } from '../base/command-line.ts';
 import { checkUrl, type GlobalOptions } from './caller.ts';
 import { type Context, contextFile, findContext, readContexts, writeContexts } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
@@ -17,7 +18,7 @@ export const addContext = (program: Command): void => {
       const given = program.opts<GlobalOptions>();
       if (program.getOptionValueSource('server') !== 'cli')
         throw new CommandError('config', 'the address of the service is missing', {
-          hint: `dke context add ${name} --server https://HOST`,
+          hint: command`dke context add --server https://HOST ${name}`,
         });
       if (given.tokenFile === '-' || !/^[^\s-][^\s]{0,63}$/.test(name))
         throw new CommandError(

@@ -1,6 +1,7 @@
 // `dke endpoint`: key store endpoints, their settings and their credentials. Their request log: endpoint-requests.ts.
 
 import type { Command } from 'commander';
+import { command } from '../base/command-line.ts';
 import { takeMember } from '../base/secret-member.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AuthorizationRule, EndpointSettings, ProxyConfiguration } from '../fronts/contract/api/endpoints.ts';
@@ -59,7 +60,7 @@ const addCredential = (endpoint: Noun): void => {
             'refused',
             `this is the last credential of the endpoint ${name}: nothing was changed`,
             {
-              hint: `add another one and enter it in the cloud key store first (dke endpoint credential add ${name}), or pass --force`,
+              hint: `add another one and enter it in the cloud key store first (${command`dke endpoint credential add ${name}`}), or pass --force`,
             },
           );
         return {};

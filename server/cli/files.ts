@@ -18,6 +18,7 @@ import {
 import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
+import { command } from '../base/command-line.ts';
 import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
 import { withoutProgress } from './progress.ts';
@@ -71,7 +72,7 @@ export const readSecretFile = (path: string): Buffer => {
     const user = process.geteuid?.() ?? 0;
     if ((mode & forbiddenModeOf(uid, user)) !== 0)
       throw new CommandError('permission', `${path} can be read by others (mode ${(mode & 0o777).toString(8)})`, {
-        hint: `chmod 600 ${path}`,
+        hint: command`chmod 600 ${path}`,
       });
     if (user !== 0 && uid !== 0 && uid !== user)
       throw new CommandError('permission', `${path} belongs to another user (uid ${uid})`, {
@@ -112,7 +113,7 @@ export const reserveSecretFile = (path: string, force: boolean): ReservedFile =>
   }
   if ((fstatSync(fd).mode & 0o077) !== 0) {
     closeSync(fd);
-    throw new CommandError('permission', `${path} can be read by others`, { hint: `chmod 600 ${path}` });
+    throw new CommandError('permission', `${path} can be read by others`, { hint: command`chmod 600 ${path}` });
   }
   const before = fstatSync(fd).size;
   // A full disk is noticed now, and what is reserved is there later.

@@ -1,5 +1,6 @@
 // The copies of a key, in the words of the service, and the command that ends each.
 
+import { command } from '../base/command-line.ts';
 import type { KeyCopies } from '../fronts/contract/api/keys.ts';
 
 type Copy = KeyCopies['items'][number];
@@ -12,8 +13,10 @@ export const describeCopies = ({ count, items }: KeyCopies): string => {
 
 const endOf = ({ place, id, tenantId, applicationId }: Copy): string | undefined => {
   if (place === 'other-tenant')
-    return applicationId === null ? undefined : `dke tde key destroy ${id} --tenant ${tenantId}`;
-  return place === 'snapshot' ? `dke snapshot delete ${id}` : `dke copy confirm-destroyed ${id}`;
+    return applicationId === null || tenantId === null
+      ? undefined
+      : command`dke tde key destroy --tenant=${tenantId} ${id}`;
+  return place === 'snapshot' ? command`dke snapshot delete ${id}` : command`dke copy confirm-destroyed ${id}`;
 };
 
 /** Lines for people who are about to destroy the key, or have. */

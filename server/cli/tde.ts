@@ -1,6 +1,7 @@
 // `dke tde`: groups, applications and master keys of databases.
 
 import type { Command } from 'commander';
+import { command } from '../base/command-line.ts';
 import { compatibilitySwitches } from '../base/compatibility.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
@@ -77,7 +78,7 @@ const addCallers = (noun: Noun): void => {
           const unknown = [...removeNetwork, ...removeCertificate].filter((entry) => !entries.includes(entry));
           if (unknown.length > 0)
             throw new CommandError('not-found', `not among the allowed callers: ${unknown.join(', ')}`, {
-              hint: `dke tde app callers '${name}'`,
+              hint: command`dke tde app callers ${name}`,
             });
           const certificates = callers.certificates.filter(({ fingerprint }) => isKept(removeCertificate)(fingerprint));
           return {

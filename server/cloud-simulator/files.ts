@@ -3,6 +3,7 @@
 
 import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { command } from '../base/command-line.ts';
 import { StartError } from '../base/start-error.ts';
 import type { CloudCrypto } from './crypto.ts';
 import type { AccessKey } from './sigv4.ts';
@@ -21,7 +22,7 @@ const readSecretFile = (path: string): Buffer => {
   try {
     const { mode, uid } = fstatSync(fd);
     if ((mode & 0o077) !== 0 || (uid !== 0 && uid !== process.geteuid?.()))
-      throw new StartError('permission', `${path} can be read by other users: chmod 600 ${path}`);
+      throw new StartError('permission', `${path} can be read by other users: ${command`chmod 600 ${path}`}`);
     return readFileSync(fd);
   } finally {
     closeSync(fd);
@@ -74,7 +75,7 @@ export const openCloudFiles = (crypto: CloudCrypto, folder: string, names: reado
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     if ((statSync(folder).mode & 0o077) !== 0)
-      throw new StartError('permission', `${folder} can be opened by other users: chmod 700 ${folder}`);
+      throw new StartError('permission', `${folder} can be opened by other users: ${command`chmod 700 ${folder}`}`);
     if (!existsSync(credentialsPath)) writeCredentials(crypto, credentialsPath);
     if (!existsSync(certificatePath)) {
       const certificate = crypto.createSelfSignedCertificate({ keyPath, names, days: daysOfCertificate });

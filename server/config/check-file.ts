@@ -2,8 +2,8 @@
 
 import { lstatSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { shellWord } from '../base/command-line.ts';
 import { forbiddenModeOf, requiredMode } from '../base/secret-mode.ts';
-import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');

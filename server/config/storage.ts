@@ -100,6 +100,8 @@ export const storageTables = {
         .default([]),
       /** Whether a restore that creates or reactivates credentials waits for a second person. */
       restore_second_person: z.boolean().default(true),
+      /** Whether an export, and a new recovery key, wait for a second person where there is one. */
+      export_second_person: z.boolean().default(true),
     })
     .prefault({}),
 };

@@ -14,6 +14,8 @@ export const governedKinds = {
   'application.move': 'rule',
   'dual-control.change': 'rule',
   'snapshot.export': 'export',
+  /** Who has the other half of it has every key of the snapshots that are made from then on. */
+  'recovery-key.register': 'export',
   'snapshot.restore': 'restore',
   /** Everything in it stops, and is purged when its retention ends: this is the action that is approved. */
   'tenant.delete': 'destroy',

@@ -3,6 +3,9 @@
 //
 // The password in the statements is advisory: the provider does not check it. The access_guid in pkcs11.toml is the credential.
 
+import { fillCommand } from '../base/command-line.ts';
+import { printable } from '../base/printable.ts';
+
 /** The releases that differ in how it is done. */
 export const releases = {
   '11g': '11g R2',
@@ -134,7 +137,7 @@ export interface FilledRunbook {
 
 /** Places in angle brackets are for the person to fill. */
 const fillPlaces = (text: string, values: Readonly<Record<string, string>>): string =>
-  text.replaceAll(/\{(\w+)\}/g, (place, name: string) => values[name] ?? place);
+  text.replaceAll(/\{(\w+)\}/g, (place, name: string) => printable(values[name] ?? place));
 
 const withSource = (
   text: string | undefined,
@@ -178,7 +181,8 @@ export const fillRunbook = (
     const told = { ...step, text: withSource(step.text, step) };
     const filled = members.flatMap((member) => {
       const value = told[member];
-      return value === undefined ? [] : [[member, fillPlaces(value, all)] as const];
+      const fill = member === 'command' || member === 'shell' ? fillCommand : fillPlaces;
+      return value === undefined ? [] : [[member, fill(value, all)] as const];
     });
     return { id: step.id, place: step.place, title: step.title, ...Object.fromEntries(filled) };
   };

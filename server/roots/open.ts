@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { type Core, CoreError } from '../../addon/core.ts';
+import { command } from '../base/command-line.ts';
 import type { RootProvider } from '../ports/root-provider.ts';
 import { openFileRoot } from './file.ts';
 import { rootFilesBeside } from './files.ts';
@@ -62,7 +63,7 @@ const openByWays = async (
     const { name, type } = way;
     const entry = file.head.providers.find((each) => each.name === name);
     if (entry === undefined) {
-      reasons.push({ name, type, reason: `is not in ${root.path} yet: dke root add-provider ${name}` });
+      reasons.push({ name, type, reason: `is not in ${root.path} yet: ${command`dke root add-provider ${name}`}` });
       continue;
     }
     try {
@@ -85,13 +86,14 @@ const remarksOn = ({ root }: RootOptions, { head }: WrappedFile): readonly strin
   ...root.providers
     .filter(({ name }) => !head.providers.some((each) => each.name === name))
     .map(
-      ({ name }) => `root provider ${name} is declared and does not open the root yet: dke root add-provider ${name}`,
+      ({ name }) =>
+        `root provider ${name} is declared and does not open the root yet: ${command`dke root add-provider ${name}`}`,
     ),
   ...head.providers
     .filter(({ name }) => !root.providers.some((each) => each.name === name))
     .map(
       ({ name }) =>
-        `root provider ${name} opens the root and is not declared: declare it, or dke root remove-provider ${name}`,
+        `root provider ${name} opens the root and is not declared: declare it, or ${command`dke root remove-provider ${name}`}`,
     ),
 ];
 
@@ -156,7 +158,7 @@ export const openRoot = async (
   if (formatOf(path) === 1)
     throw new CoreError(
       'format',
-      `the root key file ${path} is not wrapped yet, but providers are declared: run dke root add-provider ${providers[0]?.name}`,
+      `the root key file ${path} is not wrapped yet, but providers are declared: run ${command`dke root add-provider ${providers[0]?.name ?? 'NAME'}`}`,
     );
   const file = readWrapped(core, path);
   const opened = await openByWays(options, ways, file, providers);

@@ -3,10 +3,10 @@
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { shellWord } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { isId } from '../base/ids.ts';
-import { shellWord } from '../base/shell-word.ts';
 import { StartError } from '../base/start-error.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { SnapshotArchive } from '../ports/snapshot-archive.ts';

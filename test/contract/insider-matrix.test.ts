@@ -60,7 +60,7 @@ const targetOf = ({ path }: RouteRow, { path: named, query }: Attempt, tenantId:
 test('the model knows every operation, every role and everything that can wait for approval', () => {
   for (const { name } of routes) expect([name, effectOf(name) !== undefined]).toEqual([name, true]);
   for (const role of roleNames) expect([role, Object.hasOwn(most, role)]).toEqual([role, true]);
-  const waiting = routes.filter(({ name }) => effectOf(name)?.waits === true).map(({ name }) => name);
+  const waiting = routes.filter(({ name }) => effectOf(name)?.waits !== undefined).map(({ name }) => name);
   expect(routes.filter(({ row }) => row.mayWait === true).map(({ name }) => name)).toEqual(waiting);
   // A rule is set and removed by two operations.
   expect(waiting).toHaveLength(Object.keys(governedKinds).length + 1);
@@ -115,7 +115,7 @@ const plan = async (
 ): Promise<readonly Planned[]> => {
   const planned: Planned[] = [];
   for (const { name, row } of routes) {
-    const { effect, waits = false } = effectOf(name) ?? { effect: 'own' as const };
+    const { effect, waits = undefined } = effectOf(name) ?? { effect: 'own' as const };
     if (effect === 'own') continue;
     const id = `${world.tenantId} ${name}`;
     const attempt = waiting.get(id) ?? (await attempts[name]?.(world)) ?? {};
@@ -127,7 +127,7 @@ const plan = async (
     // What is refused, or only reads, leaves its subject for the next caller.
     if (mayHere && !/^(see|export)-/.test(effect)) waiting.delete(id);
     else waiting.set(id, attempt);
-    planned.push({ name, row, effect, waits, attempt, mayHere });
+    planned.push({ name, row, effect, waits: waits === 'rule', attempt, mayHere });
   }
   return planned;
 };

@@ -106,7 +106,7 @@ describe('allowed networks', () => {
     expect(JSON.parse(refused.text)).toMatchObject({
       reason: 'network',
       title: expect.stringContaining('192.0.2.7'),
-      detail: expect.stringContaining('dke tde app callers proxied --add-network 192.0.2.7'),
+      detail: expect.stringContaining('dke tde app callers --add-network=192.0.2.7 proxied'),
     });
     expect(await info(issued)).toMatchObject({ status: 401 });
   });

@@ -149,7 +149,7 @@ describe.each(tried)('%s', (kind) => {
     else {
       expect(again.status).toBe(409);
       const { hint } = JSON.parse(again.text) as { readonly hint: string };
-      const requestId = /--request-id ([0-9a-f-]{36})/.exec(hint)?.[1];
+      const requestId = /--request-id=([0-9a-f-]{36})/.exec(hint)?.[1];
       const { items } = await site.api.call<{ items: { kind: string }[] }>('GET', `/api/audit?requestId=${requestId}`);
       expect(items.map(({ kind }) => kind)).toEqual(['vault.created']);
     }

@@ -126,11 +126,13 @@ export const reachOf = (roles: readonly Role[], withinTenant: boolean): Readonly
   return new Set([...own].flatMap((role) => most[role]).filter((effect) => !withinTenant || !ofPlatform.has(effect)));
 };
 
-type Row = { readonly effect: Effect; readonly waits?: true };
+type Row = { readonly effect: Effect; readonly waits?: 'rule' | 'second' };
 const sees = (effect: Effect): Row => ({ effect });
 const does = (effect: Effect): Row => ({ effect });
+/** It waits for a second person, from the second one on who can approve. */
+const seconds = (effect: Effect): Row => ({ effect, waits: 'second' });
 /** Under dual control it waits for others. */
-const waits = (effect: Effect): Row => ({ effect, waits: true });
+const waits = (effect: Effect): Row => ({ effect, waits: 'rule' });
 
 const own = does('own');
 
@@ -268,7 +270,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     ofKey: sees('see-resources'),
   },
   copies: { list: sees('see-snapshots'), get: sees('see-snapshots'), confirmDestroyed: does('snapshot') },
-  recoveryKeys: { register: does('recovery-key'), list: sees('see-snapshots'), remove: does('recovery-key') },
+  recoveryKeys: { register: seconds('recovery-key'), list: sees('see-snapshots'), remove: does('recovery-key') },
   audit: {
     log: sees('see-audit'),
     rotateKey: does('root'),

@@ -72,6 +72,8 @@ export const openTestService = async (
     readonly logState?: Parameters<typeof openService>[0]['logState'];
     readonly hostFacts?: () => string;
     readonly showFirstToken?: (token: string) => void;
+    /** Whether a new recovery key and an export wait for a second person. */
+    readonly exportSecondPerson?: boolean;
   } = {},
 ): Promise<OpenedService> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-service-'));
@@ -80,7 +82,12 @@ export const openTestService = async (
   const parsed = parseConfig(`${toml}${await storeToml(folder, toml)}`, null, folder);
   const packagesDirectory = parsed.server.packagesDirectory ?? join(folder, 'packages');
   layPackages(packagesDirectory, { [samplePackage]: 'a package' });
-  const config: Config = { ...parsed, server: { ...parsed.server, packagesDirectory } };
+  const { exportSecondPerson = false } = options;
+  const config: Config = {
+    ...parsed,
+    server: { ...parsed.server, packagesDirectory },
+    snapshots: { ...parsed.snapshots, exportSecondPerson },
+  };
   const complaints: { level: string; message: string; fields: unknown }[] = [];
   const fatal: Error[] = [];
   const keep = (level: string) => (message: string, fields?: unknown) => {

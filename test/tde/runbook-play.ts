@@ -213,7 +213,7 @@ export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<v
 /** The skipped steps, with their reasons. */
 const notPlayed: Readonly<Record<string, string>> = {
   'apt install ./dke-provider_*.deb': 'it changes this machine: packages.test.ts installs the package into a folder',
-  'dke provider rollback --owner oracle:oinstall': 'no second build is here: provider-install.test.ts goes back to one',
+  'dke provider rollback --owner=oracle:oinstall': 'no second build is here: provider-install.test.ts goes back to one',
 };
 
 const playShell = async (

@@ -55,7 +55,7 @@ export type TenantImpact = {
 export type Approval = {
   readonly id: string;
   readonly tenantId: string;
-  readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
+  readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'recovery-key.register' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
   readonly subject: { readonly kind: string; readonly id: string; readonly name: string };
   readonly parameters: { readonly [name: string]: unknown };
   /** As it was at the time of the request. */

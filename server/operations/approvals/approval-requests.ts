@@ -91,7 +91,7 @@ export const createApprovalRequests = (
   const currentPlan = async (tx: Repositories, approval: Approval): Promise<Plan | undefined> => {
     const operation = operationOf(approval.kind);
     try {
-      const plan = await operation.plan(tx, approval.tenantId, approval.parameters);
+      const plan = await operation.plan(tx, approval.tenantId, approval.parameters, approval.requestedBy.id);
       const rules = rulesOf(approval.kind, plan);
       return fingerprintOf(rules, approval.parameters, plan) === approval.fingerprint ? plan : undefined;
     } catch (error) {
@@ -104,9 +104,9 @@ export const createApprovalRequests = (
   /** What approvers see of what was done since: the present impact; empty where it is no longer possible. */
   const changedSince = async (from: Repositories, approval: Approval): Promise<Approval['impact'] | null> => {
     if (approval.endedAt !== null || approval.integrity !== 'ok') return null;
-    const { kind, tenantId, parameters, fingerprint } = approval;
+    const { kind, tenantId, parameters, fingerprint, requestedBy } = approval;
     try {
-      const plan = await operationOf(kind).plan(from, tenantId, parameters);
+      const plan = await operationOf(kind).plan(from, tenantId, parameters, requestedBy.id);
       if (fingerprintOf(rulesOf(kind, plan), parameters, plan) === fingerprint) return null;
       return { name: plan.subject.name, ...shownOf(plan) };
     } catch (error) {

@@ -62,19 +62,18 @@ export const createApprovals = (
           await submitted.done.afterCommit();
           return submitted.done.answer;
         },
-        plan: async ({ tenantId }, parameters) => {
+        plan: async ({ tenantId, id }, parameters) => {
           await usage.flush(false);
-          const plan = await operation.plan(store.read, tenantId, parameters);
+          const plan = await operation.plan(store.read, tenantId, parameters, id);
           return { impact: shownOf(plan), rules: rulesOf(kind, plan) };
         },
       };
     },
 
     operations: {
-      list: ({ tenantId }, query) =>
-        pageOf(query, (window) => store.read.approvals.list(tenantId, query, window), byId),
-      get: async ({ tenantId }, id) => {
-        const approval = await store.read.approvals.get(tenantId, id);
+      list: ({ reach }, query) => pageOf(query, (window) => store.read.approvals.list(reach, query, window), byId),
+      get: async ({ reach }, id) => {
+        const approval = await store.read.approvals.get(reach, id);
         if (approval === undefined) throw missing();
         return { ...approval, changed: await requests.changedSince(store.read, approval) };
       },
@@ -82,7 +81,7 @@ export const createApprovals = (
       reject: settle('reject'),
       withdraw: (actor, id) =>
         store.write(async (tx) => {
-          const approval = await load(tx, actor.tenantId, id);
+          const approval = await load(tx, actor.reach, id);
           if (approval.requestedBy.id !== actor.id)
             throw new ServiceError('forbidden', 'only the requester can withdraw a request', {
               hint: 'an approver can reject it: dke approval reject',

@@ -31,7 +31,7 @@ export const createDecide =
     decision: 'approve' | 'reject',
     comment: string | null,
   ): Promise<Verdict> => {
-    const before = await load(tx, actor.tenantId, id);
+    const before = await load(tx, actor.reach, id);
     if (before.state !== 'pending') throw isOver(before);
     // Of a deleted tenant nothing is decided but how it ends.
     const stopped = before.kind === 'tenant.purge' ? null : (await tx.tenants.get(before.tenantId))?.state;

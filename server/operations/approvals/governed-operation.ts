@@ -26,6 +26,7 @@ import { type Approval, type ApprovalRule, type GovernedKind, governedKinds } fr
 import type { AuditValue } from '../../domain/audit-event.ts';
 import type { Sound, Vault } from '../../domain/vault.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { countPeople, listIdentities, personOf } from '../access/identities.ts';
 import type { ApprovalOperations, DryRun } from './interface.ts';
 
 export type Parameters = { readonly [name: string]: AuditValue };
@@ -62,7 +63,7 @@ export interface GovernedOperation<P extends Parameters, R, B = undefined> {
   /** Who carries it out when it is approved; the service when absent. */
   readonly by?: 'requester';
   /** Throws what `carryOut` would throw where the operation is not possible at all. */
-  readonly plan: (from: Repositories, tenantId: string, parameters: P) => Promise<Plan>;
+  readonly plan: (from: Repositories, tenantId: string, parameters: P, requesterId: string) => Promise<Plan>;
   readonly carryOut: (tx: Repositories, actor: TenantActor, parameters: P, brought: B) => Promise<CarriedOut<R>>;
 }
 
@@ -82,6 +83,19 @@ export interface Approvals {
   /** Ends requests that were not decided in time. */
   expire(): Promise<void>;
 }
+
+/**
+ * What asks for a second person as soon as there is one: no setting has to be made when the service
+ * gets its second administrator. Null: no one else can approve.
+ */
+export const secondIfAny = async (
+  from: Pick<Repositories, 'tokens' | 'users' | 'audit'>,
+  what: string,
+  { tenantId, requesterId, now }: { readonly tenantId: string; readonly requesterId: string; readonly now: number },
+): Promise<string | null> => {
+  const able = await listIdentities(from, 'approvals:decide', tenantId, now);
+  return countPeople(able, await personOf(from, requesterId)) > 0 ? what : null;
+};
 
 /** The rules that a plan must satisfy. */
 export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Plan): readonly ApprovalRule[] => {

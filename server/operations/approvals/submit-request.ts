@@ -34,7 +34,7 @@ export const createSubmit =
     parameters: P,
     brought: B,
   ): Promise<Submitted<R>> => {
-    const plan = await operation.plan(tx, actor.tenantId, parameters);
+    const plan = await operation.plan(tx, actor.tenantId, parameters, actor.id);
     const rules = rulesOf(kind, plan);
     if (rules.length === 0) return { done: await operation.carryOut(tx, actor, parameters, brought) };
     const fingerprint = fingerprintOf(rules, parameters, plan);

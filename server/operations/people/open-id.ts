@@ -1,6 +1,7 @@
 // Signing in at the OpenID provider. Who comes back is known by the subject. Where a claim gives roles, the provider decides who is
 // a user here and what they may do, at each sign-in; otherwise an administrator has registered the subject.
 
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { Grant } from '../../domain/access.ts';
 import { nextStep } from '../../domain/sign-in.ts';
@@ -26,7 +27,7 @@ const noAccess = (reason: string, { subject }: OpenIdPerson): ServiceError =>
     hint:
       reason === 'not-of-provider'
         ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
-        : `an administrator can register you: dke user create NAME --role ROLE --subject ${subject}`,
+        : `an administrator can register you: ${command`dke user create NAME --role ROLE --subject=${subject}`}`,
   });
 
 export const createOpenIdOperations = (

@@ -7,6 +7,7 @@
 // under the new one. Nothing is sealed under the new key before every node has it. At the end every node overwrites the old one, and
 // says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
 
+import { command } from '../../base/command-line.ts';
 import type { Emitter } from '../../base/events.ts';
 import {
   askedOf,
@@ -121,7 +122,7 @@ const createOtherRootReport = (log: SpreadPorts['log']) => {
     if (reported.has(what)) return;
     reported.add(what);
     log.error(
-      `a node has made another root key for this erasure run, which waits for it: stop that node, run \`dke node remove ${name}\`, and let it join again ` +
+      `a node has made another root key for this erasure run, which waits for it: stop that node, run ${command`dke node remove ${name}`}, and let it join again ` +
         "with a copy of another node's root key file",
       { node: name, rootEpoch },
     );

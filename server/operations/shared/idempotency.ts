@@ -3,6 +3,7 @@
 // are there or neither is, and of two nodes one comes first. The other one waits for the answer.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { Waiting } from '../../base/waiting.ts';
 import { runOf } from '../../domain/node.ts';
@@ -81,7 +82,7 @@ const awaitAnswer = async (
     const goesOn = node?.self ? [...live].some((row) => isSame(row, found)) : true;
     if ((node?.state !== 'active' && node?.state !== 'draining') || !goesOn)
       throw new ServiceError('conflict', 'this request was completed, but its node could not answer', {
-        hint: `run dke audit list --request-id ${found.requestId} to see what it created`,
+        hint: `run ${command`dke audit list --request-id=${found.requestId}`} to see what it created`,
       });
     if (clock.monotonic() >= until)
       throw new ServiceError('unavailable', `node ${node.name} is still processing this request`, {

@@ -5,23 +5,28 @@ import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
 import { newOutsideCopy } from '../../domain/copies.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Approvals } from '../approvals/governed-operation.ts';
+import { type Approvals, secondIfAny } from '../approvals/governed-operation.ts';
 import { vaultsOf } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { erasedUntil } from './erase-destroyed.ts';
 import { findSnapshot, requireFile, subjectOf } from './find-snapshot.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
 import { inspectFile } from './verify-snapshot.ts';
 
 type ExportPorts = Pick<Ports, 'store' | 'ring' | 'archive' | 'exclusion' | 'clock' | 'log'>;
 
 /** Throws `ApprovalNeeded` where it waits. */
-export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approvals, 'withApproval'>) => {
+export const exportSnapshot = (
+  ports: ExportPorts,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
+  { exportSecondPerson }: Pick<SnapshotSettings, 'exportSecondPerson'>,
+) => {
   const { store, archive, clock } = ports;
   /** Recorded before the first byte leaves. */
   const governedExport = withApproval('snapshot.export', {
     permission: 'snapshots:export',
     by: 'requester',
-    plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }) => {
+    plan: async (from, _tenantId, { snapshotId }: { readonly snapshotId: string }, requesterId) => {
       const { tenantId, createdAt, size, counts } = await findSnapshot(from, snapshotId, ['available']);
       await requireFile(archive, snapshotId);
       const at = toRfc3339(createdAt);
@@ -29,6 +34,9 @@ export const exportSnapshot = (ports: ExportPorts, { withApproval }: Pick<Approv
         tenantId,
         subject: { ...subjectOf(snapshotId), name: at },
         vaults: await vaultsOf(from, tenantId),
+        second: exportSecondPerson
+          ? await secondIfAny(from, 'exports of snapshots', { tenantId, requesterId, now: clock.now() })
+          : null,
         impact: { size, keys: counts?.rows.keys ?? 0 },
         state: { at },
       };

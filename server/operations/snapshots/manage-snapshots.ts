@@ -43,7 +43,7 @@ export const manageSnapshots = (
     },
     settings: () => settings,
     ...deleteSnapshots(ports, settings),
-    export: exportSnapshot(ports, approvals),
+    export: exportSnapshot(ports, approvals, settings),
     import: importSnapshot(ports, settings),
     ofKey: async ({ tenantId, reach }: TenantActor, keyId: string): Promise<KeyCopies> =>
       copiesOf(store.read, await showKey(store.read, tenantId, keyId), reach),

@@ -3,14 +3,20 @@
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { serviceTenantId } from '../../base/ids.ts';
 import { parseRecoveryKey, type RecoveryPublicKey, recoveryKeyId } from '../../base/recovery-key.ts';
-import type { Actor } from '../../domain/actor.ts';
+import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { type Approvals, secondIfAny } from '../approvals/governed-operation.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { listSnapshots } from './erase-destroyed.ts';
+import type { RecoveryKeyOperations } from './interface.ts';
+import type { SnapshotSettings } from './snapshot-settings.ts';
+
+type NewRecoveryKey = { readonly name: string; readonly publicKey: string };
 
 /** Snapshots that the record of a removal names. */
 const mostNamed = 100;
@@ -44,74 +50,101 @@ export const mostRecoveryKeys = 256;
 
 export const recoveryKeys = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { withApproval }: Pick<Approvals, 'withApproval'>,
   /** `schedule`: snapshots are made by the clock. */
-  { schedule }: { readonly schedule: string | null },
-) => ({
-  list: (_actor: Actor): Promise<readonly RecoveryKey[]> => store.read.recoveryKeys.list(),
-  register: async (
-    actor: Actor,
-    input: { readonly name: string; readonly publicKey: string },
-  ): Promise<RecoveryKey> => {
-    checkName(input.name);
-    const parsed = parseRecoveryKey(input.publicKey);
+  { schedule, exportSecondPerson }: Pick<SnapshotSettings, 'schedule' | 'exportSecondPerson'>,
+): RecoveryKeyOperations => {
+  /** What `register` would write, over a removed key of the same id. */
+  const check = async (from: Repositories, { name, publicKey }: NewRecoveryKey) => {
+    const parsed = parseRecoveryKey(publicKey);
     if (parsed === null)
       throw new ServiceError('validation', 'publicKey is not a recovery key', {
         hint: 'it begins with dke-recovery-key+; dke recovery-key create prints it',
       });
-    return store.write(async (tx) => {
-      const before = await tx.recoveryKeys.get(parsed.id);
-      if (before !== undefined && before.removedAt === null && before.integrity === 'ok')
-        throw new ServiceError('conflict', `this recovery key is already registered as ${before.name}`);
-      if ((await tx.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null).length >= mostRecoveryKeys)
-        throw new ServiceError('conflict', `${mostRecoveryKeys} recovery keys are registered, which is the limit`, {
-          hint: 'remove one that is not needed (dke recovery-key remove), then register this one',
-        });
-      const key: RecoveryKey = {
-        id: parsed.id,
-        name: input.name,
-        publicKey: toBase64(parsed.publicKey),
-        createdAt: clock.now(),
-        removedAt: null,
-        integrity: 'ok',
+    const before = await from.recoveryKeys.get(parsed.id);
+    if (before !== undefined && before.removedAt === null && before.integrity === 'ok')
+      throw new ServiceError('conflict', `this recovery key is already registered as ${before.name}`);
+    if ((await from.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null).length >= mostRecoveryKeys)
+      throw new ServiceError('conflict', `${mostRecoveryKeys} recovery keys are registered, which is the limit`, {
+        hint: 'remove one that is not needed (dke recovery-key remove), then register this one',
+      });
+    const key: RecoveryKey = {
+      id: parsed.id,
+      name,
+      publicKey: toBase64(parsed.publicKey),
+      createdAt: clock.now(),
+      removedAt: null,
+      integrity: 'ok',
+    };
+    return { key, before };
+  };
+  const governed = withApproval('recovery-key.register', {
+    permission: 'recovery-keys:manage',
+    plan: async (from, tenantId, wanted: NewRecoveryKey, requesterId) => {
+      const { key, before } = await check(from, wanted);
+      return {
+        tenantId,
+        subject: { kind: 'recovery-key', id: key.id, name: key.name },
+        vaults: [],
+        second: exportSecondPerson
+          ? await secondIfAny(from, 'new recovery keys', { tenantId, requesterId, now: clock.now() })
+          : null,
+        impact: { recoveryKeyId: key.id, opens: 'every snapshot and backup that is created from now on' },
+        state: { removedBefore: before?.removedAt ?? null },
       };
+    },
+    carryOut: async (tx, actor, wanted) => {
+      const { key, before } = await check(tx, wanted);
       if (before === undefined) await tx.recoveryKeys.insert(key);
       else await tx.recoveryKeys.update(key);
       await recordEvent(tx, 'recovery-key.registered', actor, about('recovery-key', { id: key.id, tenantId: null }), {
         name: key.name,
         recoveryKeyId: key.id,
       });
-      return key;
-    });
-  },
-  /** Snapshots that were sealed to it still open with it: the record of the removal names them. `force`: also the last one, while snapshots are made by the clock. */
-  remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
-    store.write(async (tx) => {
-      const before = await tx.recoveryKeys.get(id);
-      if (before === undefined) throw new ServiceError('not-found', 'recovery key not found');
-      if (before.removedAt !== null)
-        throw new ServiceError('conflict', 'the recovery key is removed', {
-          hint: 'keep its file: it still opens older snapshots; register another one for new snapshots',
-        });
-      const isLast = (await tx.recoveryKeys.list()).every((each) => each.id === id || each.removedAt !== null);
-      if (isLast && schedule !== null && !force)
-        throw new ServiceError(
-          'conflict',
-          'this is the last recovery key: without one, no scheduled snapshots are created',
-          {
-            hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: dke recovery-key remove ${id} --force`,
-          },
+      return { answer: key, afterCommit: () => Promise.resolve() };
+    },
+  });
+  return {
+    list: (_actor: Actor): Promise<readonly RecoveryKey[]> => store.read.recoveryKeys.list(),
+    register: async (actor, { name, publicKey }) => {
+      checkName(name);
+      await check(store.read, { name, publicKey });
+      // It is of the platform: those of one tenant do not approve it.
+      return governed.run(inTenant(actor, serviceTenantId), { name, publicKey });
+    },
+    /**
+     * Snapshots that were sealed to it still open with it: the record of the removal names them. `force`:
+     * also the last one, while snapshots are made by the clock.
+     */
+    remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
+      store.write(async (tx) => {
+        const before = await tx.recoveryKeys.get(id);
+        if (before === undefined) throw new ServiceError('not-found', 'recovery key not found');
+        if (before.removedAt !== null)
+          throw new ServiceError('conflict', 'the recovery key is removed', {
+            hint: 'keep its file: it still opens older snapshots; register another one for new snapshots',
+          });
+        const isLast = (await tx.recoveryKeys.list()).every((each) => each.id === id || each.removedAt !== null);
+        if (isLast && schedule !== null && !force)
+          throw new ServiceError(
+            'conflict',
+            'this is the last recovery key: without one, no scheduled snapshots are created',
+            {
+              hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: dke recovery-key remove ${id} --force`,
+            },
+          );
+        const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
+        await tx.recoveryKeys.update(after);
+        const opened = (await listSnapshots(tx, ['available', 'missing', 'deleted'])).filter(({ recoveryKeyIds }) =>
+          recoveryKeyIds.includes(id),
         );
-      const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
-      await tx.recoveryKeys.update(after);
-      const opened = (await listSnapshots(tx, ['available', 'missing', 'deleted'])).filter(({ recoveryKeyIds }) =>
-        recoveryKeyIds.includes(id),
-      );
-      await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
-        name: before.name,
-        recoveryKeyId: id,
-        snapshots: opened.slice(0, mostNamed).map((snapshot) => snapshot.id),
-        snapshotCount: opened.length,
-      });
-      return after;
-    }),
-});
+        await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
+          name: before.name,
+          recoveryKeyId: id,
+          snapshots: opened.slice(0, mostNamed).map((snapshot) => snapshot.id),
+          snapshotCount: opened.length,
+        });
+        return after;
+      }),
+  };
+};

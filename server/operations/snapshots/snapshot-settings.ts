@@ -13,4 +13,6 @@ export interface SnapshotSettings {
   readonly trustedSigners: readonly string[];
   /** Whether a restore that creates credentials, brings back into use what was disabled or removed, or sets attributes back waits for a second person. */
   readonly restoreSecondPerson: boolean;
+  /** Whether an export, and a new recovery key, wait for a second person where there is one. */
+  readonly exportSecondPerson: boolean;
 }

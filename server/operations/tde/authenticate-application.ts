@@ -6,6 +6,7 @@
 // administrator has to know.
 
 import { createHash } from 'node:crypto';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { createNetworks, type Networks } from '../../base/networks.ts';
 import { appIdPattern, type TdeApplication } from '../../domain/tde.ts';
@@ -51,7 +52,7 @@ export const checkCaller = (application: TdeApplication, { peer, certificate }: 
       'unauthenticated',
       `the address ${peer ?? '(unknown)'} is not in the allowed networks of the application`,
       {
-        hint: `if this host may use it: dke tde app callers ${application.name} --add-network ${peer ?? 'ADDRESS'}`,
+        hint: `if this host may use it: ${command`dke tde app callers --add-network=${peer ?? 'ADDRESS'} ${application.name}`}`,
         reason: 'network',
       },
     );
@@ -67,12 +68,12 @@ export const checkCaller = (application: TdeApplication, { peer, certificate }: 
   if (!certificates.has(shown.fingerprint))
     throw refusal(
       `the client certificate ${shown.fingerprint} is not one of the application's`,
-      `if this host may use it: dke tde app callers ${application.name} --add-certificate FILE`,
+      `if this host may use it: ${command`dke tde app callers --add-certificate=FILE ${application.name}`}`,
     );
   if (now < shown.beginsAt || now >= shown.endsAt)
     throw refusal(
       'the client certificate is not valid at this time',
-      `replace it: dke tde app callers ${application.name} --add-certificate FILE, then client_certificate and client_key in pkcs11.toml`,
+      `replace it: ${command`dke tde app callers --add-certificate=FILE ${application.name}`}, then client_certificate and client_key in pkcs11.toml`,
     );
 };
 

@@ -1,6 +1,7 @@
 // Cryptography that an application may use only while its compatibility switch is on. The caller's application is read with each request, so a
 // change counts from the next request on.
 
+import { command } from '../../base/command-line.ts';
 import { type CompatibilitySwitch, isShortRsa } from '../../base/compatibility.ts';
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { KeyDescription } from '../../ports/crypto-core.ts';
@@ -14,7 +15,7 @@ export const requireSwitch = (
 ): void => {
   if (switches.some((name) => application.compatibility.includes(name))) return;
   throw new ServiceError(code, `the application's compatibility switch ${switches.join(' or ')} is off`, {
-    hint: `dke tde app compatibility ${application.name} --permit ${switches[0]}`,
+    hint: command`dke tde app compatibility --permit=${switches[0] ?? 'SWITCH'} ${application.name}`,
     reason: 'compatibility',
   });
 };

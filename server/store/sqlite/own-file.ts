@@ -4,6 +4,7 @@
 
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { command } from '../../base/command-line.ts';
 import { putInPlace } from '../../base/durable-files.ts';
 import { ServiceError } from '../../base/errors.ts';
 
@@ -86,7 +87,7 @@ export const watchOwnFile = (path: string, save: (to: string) => Promise<void>):
           hint:
             savedTo === undefined
               ? `its content is only in this process, and could not be saved to a file next to it (${failure ?? 'not tried yet'}): do not stop the service; free space there (it retries every minute)`
-              : `its content is saved: stop the service, put it back (rm -f ${path} ${path}-wal ${path}-shm && mv ${savedTo} ${path}), and start the service`,
+              : `its content is saved: stop the service, put it back (${command`rm -f ${path} ${`${path}-wal`} ${`${path}-shm`}`} && ${command`mv ${savedTo} ${path}`}), and start the service`,
         },
       );
     },

@@ -1,11 +1,15 @@
 // Snapshots of a tenant with a vault under a rule: exports and restores need approval. The requester
 // carries it out, once.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
+import { serviceTenantId } from '../../../server/base/ids.ts';
+import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
+import type { Role } from '../../../server/domain/access.ts';
+import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';
 import type { Approval } from '../../../server/domain/approval.ts';
 import { administrator, auditKindsOf, openTestService } from '../../support/open-service.ts';
-import { waits } from '../../support/people.ts';
+import { everything, makeUser, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
+import { makeRecoveryKey } from '../../support/snapshot-files.ts';
 import { handOf, type SnapshotHand } from '../../support/snapshots.ts';
 
 const opened = sharedService();
@@ -38,6 +42,60 @@ beforeAll(async () => {
     actions: ['destroy', 'export', 'restore'],
     databases: 'allowed',
   });
+});
+
+test('from the second person on who can approve, no one alone has a recovery key registered or a snapshot exported', async () => {
+  const other = await openTestService({ exportSecondPerson: true });
+  try {
+    const { operations } = other;
+    const person = async (name: string, role: Role) => {
+      const { user } = await makeUser(operations, name, role);
+      return acrossTenants(
+        { kind: 'user', id: user.id, name, requestId: 'call-1', peer: null },
+        administrator.tenantId,
+      );
+    };
+    const key = () => ({ name: 'safe', publicKey: formatRecoveryKey(makeRecoveryKey().publicKey) });
+    // The first token is the second person of everyone else: it is revoked when people have their own ways in.
+    const ada = await person('ada', 'administrator');
+    const waiting = await waits(operations.recoveryKeys.register(ada, key()));
+    expect(waiting).toMatchObject({
+      kind: 'recovery-key.register',
+      rules: [{ required: 1 }],
+      tenantId: serviceTenantId,
+    });
+    await operations.approvals.withdraw(ada, waiting.id);
+    const [first] = (await operations.tokens.list(ada, { limit: 10 })).items;
+    await operations.tokens.revoke(ada, everything, first?.id ?? '');
+    const { token } = await operations.tokens.create(ada, everything, {
+      name: 'her own',
+      grants: [{ role: 'administrator', scope: null, tenantId: null }],
+    });
+    const own = acrossTenants(
+      (await operations.authenticateAdmin(token, 'call-1', null)).actor,
+      administrator.tenantId,
+    );
+    // Alone, and with tokens of her own: there is no second person.
+    await operations.recoveryKeys.register(own, key());
+    const { id: alone } = await operations.snapshots.create(ada, null);
+    for await (const _ of await operations.snapshots.export(ada, alone));
+
+    const bert = await person('bert', 'administrator');
+    const registered = key();
+    const request = await waits(operations.recoveryKeys.register(ada, registered));
+    expect((await waits(operations.recoveryKeys.register(ada, registered))).id).toBe(request.id);
+    await expect(operations.approvals.approve(own, request.id, null)).rejects.toMatchObject({ code: 'forbidden' });
+    expect((await operations.recoveryKeys.list(ada)).map(({ publicKey }) => publicKey)).toHaveLength(1);
+    expect(await operations.approvals.approve(bert, request.id, null)).toMatchObject({ state: 'completed' });
+    expect(await operations.recoveryKeys.list(ada)).toHaveLength(2);
+    const { id } = await operations.snapshots.create(ada, null);
+    const exported = await waits(operations.snapshots.export(ada, id));
+    await operations.approvals.approve(bert, exported.id, null);
+    for await (const _ of await operations.snapshots.export(ada, id));
+    expect((await waits(operations.snapshots.export(ada, id))).id).not.toBe(exported.id);
+  } finally {
+    await other.remove();
+  }
 });
 
 describe('under a rule of two', () => {

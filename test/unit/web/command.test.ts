@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';
-import { commands, commandWords, formatCommand, quote } from '../../../server/web/src/api/command.ts';
+import { commands, commandWords, formatCommand } from '../../../server/web/src/api/command.ts';
 
 const patternOf = (method: string, path: string): string =>
   `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`;
@@ -50,7 +50,9 @@ describe('the command of a call', () => {
   });
 
   test('quotes what a shell would take apart, and leaves places open', () => {
-    expect(quote("it's")).toBe("'it'\\''s'");
+    expect(formatCommand({ method: 'POST', path: '/api/vaults', body: { name: "it's" } })).toBe(
+      "dke vault create 'it'\\''s'",
+    );
     expect(formatCommand({ method: 'POST', path: '/api/vaults', body: { name: 'our keys' } })).toBe(
       "dke vault create 'our keys'",
     );

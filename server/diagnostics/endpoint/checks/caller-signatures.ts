@@ -3,6 +3,7 @@
 // is not the cloud's: its signature does not show who sent it.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { refusalReasons } from '../../../base/refusal-reasons.ts';
 import type { XksRequestRecord } from '../../../ports/xks-directory.ts';
 import { type EndpointCheck, foretold, suspected } from '../context.ts';
@@ -33,7 +34,7 @@ export const callerSignatures: EndpointCheck = {
     const what = `a request from ${latest.peer ?? 'an unknown address'} was refused: ${reason}`;
     const exception = 'wrong-credential';
     if (unknownKeyOf(latest.reason) !== undefined) {
-      const fix = `enter a credential of this endpoint in the cloud key store (dke endpoint credential list ${endpoint.name})`;
+      const fix = `enter a credential of this endpoint in the cloud key store (${command`dke endpoint credential list ${endpoint.name}`})`;
       return isOurs(latest)
         ? foretold(exception, `${what}, a credential that was removed from this endpoint`, fix)
         : suspected(exception, `${what}. If the cloud sent it, this is the cause`, fix);

@@ -1,6 +1,7 @@
 // SigV4: credentials are exchanged every quarter, and an old unused one is removed.
 
 import { ok, warning } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import type { EndpointCheck } from '../context.ts';
 
 const day = 86_400_000;
@@ -16,12 +17,12 @@ export const credentialAge: EndpointCheck = {
     const time = now();
     const [newest, ...older] = [...endpoint.credentials].sort((a, b) => b.createdAt - a.createdAt);
     if (newest === undefined)
-      return warning('the endpoint has no credential', `dke endpoint credential add ${endpoint.name}`);
+      return warning('the endpoint has no credential', command`dke endpoint credential add ${endpoint.name}`);
     const silent = older.find(({ lastUsedAt, createdAt }) => time - (lastUsedAt ?? createdAt) > silence);
     if (silent !== undefined)
       return warning(
         `${silent.accessKeyId} has not been used for 7 days`,
-        `dke endpoint credential remove ${endpoint.name} ${silent.id}`,
+        command`dke endpoint credential remove ${endpoint.name} ${silent.id}`,
       );
     const days = Math.floor((time - newest.createdAt) / day);
     return time - newest.createdAt > quarter

@@ -1,6 +1,7 @@
 // Connection: the endpoint itself takes requests.
 
 import { ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
 export const endpointEnabled: EndpointCheck = {
@@ -19,7 +20,7 @@ export const endpointEnabled: EndpointCheck = {
     return foretold(
       'endpoint-disabled',
       `${endpoint.name} is ${endpoint.state}`,
-      `dke endpoint enable ${endpoint.name}`,
+      command`dke endpoint enable ${endpoint.name}`,
     );
   },
 };

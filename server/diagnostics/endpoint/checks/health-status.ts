@@ -1,6 +1,7 @@
 // Health: a signed GetHealthStatus answers as the proxy protocol wants it.
 
 import { notAsked, ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { causeOfAnswer, type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type View } from '../probe.ts';
 
@@ -27,7 +28,7 @@ export const healthStatus = (view: View): EndpointCheck => ({
       return foretold(
         'no-credential',
         'the endpoint has no credential',
-        `dke endpoint credential add ${context.endpoint.name} --out proxy.json`,
+        command`dke endpoint credential add --out proxy.json ${context.endpoint.name}`,
       );
     if (wantsCertificate(context))
       return notAsked('the endpoint requires a client certificate, which only the cloud has');

@@ -1,6 +1,7 @@
 // Key and vault: the key may be used.
 
 import { ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
 export const keyEnabled: EndpointCheck = {
@@ -12,6 +13,6 @@ export const keyEnabled: EndpointCheck = {
     if (key === undefined) throw new Error('there is no key');
     return key.state === 'active'
       ? ok(`version ${key.currentVersion}`)
-      : foretold('key-disabled', `the key ${key.name} is ${key.state}`, `dke key enable ${key.name}`);
+      : foretold('key-disabled', `the key ${key.name} is ${key.state}`, command`dke key enable ${key.name}`);
   },
 };

@@ -1,6 +1,7 @@
 // Key and vault: the vault behind the endpoint is in use.
 
 import { ok } from '../../../base/checks.ts';
+import { command } from '../../../base/command-line.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 
 export const vaultEnabled: EndpointCheck = {
@@ -15,7 +16,7 @@ export const vaultEnabled: EndpointCheck = {
     return foretold(
       'vault-gone',
       vault === undefined ? 'the vault is deleted' : `the vault ${vault.name} is ${vault.state}`,
-      vault?.state === 'disabled' ? `dke vault enable ${vault.name}` : 'create an endpoint in another vault',
+      vault?.state === 'disabled' ? command`dke vault enable ${vault.name}` : 'create an endpoint in another vault',
     );
   },
 };

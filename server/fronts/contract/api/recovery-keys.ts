@@ -28,6 +28,7 @@ export const recoveryKeyRoutes = {
     body: z.strictObject({ name: displayName, publicKey: z.string().max(200) }).openapi('NewRecoveryKey'),
     answer: recoveryKeySchema,
     creates: true,
+    mayWait: true,
   },
   list: {
     method: 'get',

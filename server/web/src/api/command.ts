@@ -1,16 +1,13 @@
 // The `dke` command for a call: one row for each route that a form calls. Values are quoted for a shell; a test
 // runs the words of every row through the command's own parser.
 
+import { shellWord } from '../../../base/command-line.ts';
 import type { ApiCall } from './client.ts';
 import { compatibilityNames } from './compatibility.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 type Words = readonly (string | undefined | null | false)[];
 type Row = (ids: readonly string[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
-
-/** Quoted for a POSIX shell. */
-export const quote = (text: string): string =>
-  /^[A-Za-z0-9_@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
@@ -259,5 +256,5 @@ export const commandWords = (call: ApiCall): readonly string[] | null => {
 export const formatCommand = (call: ApiCall): string | null => {
   const words = commandWords(call);
   if (words === null) return null;
-  return ['dke', ...words.map((word) => (/^<[a-z-]+>$/.test(word) ? word : quote(word)))].join(' ');
+  return ['dke', ...words.map((word) => (/^<[a-z-]+>$/.test(word) ? word : shellWord(word)))].join(' ');
 };

@@ -39,6 +39,7 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
   'application.move': 'Move the application',
   'dual-control.change': 'Change the dual control of the vault',
   'snapshot.export': 'Export the snapshot',
+  'recovery-key.register': 'Register the recovery key',
   'snapshot.restore': 'Restore the snapshot',
   'tenant.delete': 'Delete the tenant',
   'tenant.purge': 'Purge the tenant',

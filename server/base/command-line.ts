@@ -1,0 +1,60 @@
+// Commands that are offered for copying. Names, labels and hosts come from other people: a database host
+// that labels its key `$(touch x)` would otherwise have a command of its own in the administrator's shell.
+//
+// 1. Who can choose a value: anyone who can name something. 2. What proves it: nothing, so each value is
+// one word of the shell, whatever it is. 3. It belongs to the resource that it names. 4. Its length is that of
+// a name. 5. Nothing is kept. 6. The reader sees each character: what shows nothing, or turns the direction
+// of a text, is written as an escape that the shell reads.
+
+const plain = /^[A-Za-z0-9_@%+=:,./-]+$/;
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const space = /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/u;
+
+const bytesOf = (character: string): string =>
+  [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
+
+/** One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh, ksh). */
+export const shellWord = (text: string): string => {
+  if (plain.test(text)) return text;
+  const escaped = [...text].map((character) =>
+    unseen.test(character) || space.test(character)
+      ? bytesOf(character)
+      : character === '\\' || character === "'"
+        ? `\\${character}`
+        : character,
+  );
+  const shown = [...text].some((character) => unseen.test(character) || space.test(character));
+  return shown ? `$'${escaped.join('')}'` : `'${text.replaceAll("'", "'\\''")}'`;
+};
+
+/**
+ * A command from fixed words and values. A value after `=` belongs to its option. Each other value is an
+ * operand, and comes last: when one of them begins with a hyphen, `--` goes before the first.
+ *
+ *     command`dke key enable ${name}`
+ */
+export const command = (words: TemplateStringsArray, ...values: readonly string[]): string => {
+  const isOperand = (index: number): boolean => !(words[index] ?? '').endsWith('=');
+  const first = values.findIndex((_, index) => isOperand(index));
+  if (first >= 0 && words.slice(first + 1).some((text) => / -/.test(text)))
+    throw new TypeError(`options come before operands: ${words.join('…')}`);
+  const ends = values.some((value, index) => isOperand(index) && value.startsWith('-'));
+  return words.reduce((line, text, index) => {
+    const value = values[index];
+    if (value === undefined) return line + text;
+    return `${line}${text}${ends && index === first ? '-- ' : ''}${shellWord(value)}`;
+  }, '');
+};
+
+/** The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay as they are. */
+export const fillCommand = (template: string, values: Readonly<Record<string, string>>): string =>
+  template
+    .split('\n')
+    .map((line) => {
+      const parts = line.split(/\{(\w+)\}/);
+      const words = parts.filter((_, index) => index % 2 === 0);
+      const names = parts.filter((_, index) => index % 2 === 1);
+      const given = names.map((name) => values[name] ?? `{${name}}`);
+      return command(Object.assign(words, { raw: words }), ...given);
+    })
+    .join('\n');
