@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as pause } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../base/address.ts';
 import { expectProof, markUnderWay } from '../base/connection-proof.ts';
@@ -290,6 +290,20 @@ const listenOn = (server: Server, host: string, port: number): Promise<number> =
     });
   });
 
+/** A turn of the event loop takes one connection from the system's queue, if one waits there: until none does. */
+const takeQueued = async (server: Server): Promise<void> => {
+  let taken = 0;
+  const count = (): void => {
+    taken += 1;
+  };
+  server.on('connection', count);
+  for (let before = -1; before !== taken; ) {
+    before = taken;
+    await endOfTurn();
+  }
+  server.off('connection', count);
+};
+
 /**
  * Takes no new connection, and resolves when the last one has ended. `begin` ends what Node does
  * not know as idle; after `drainMs`, everything is ended, with `cut`.
@@ -302,7 +316,10 @@ const drain = async (
   // A socket that is closed resets the connections in its queue, although their peers, and balancers
   // that only connect, take them for accepted: no new one comes, and those are taken first.
   const { fd } = (server as { readonly _handle?: { readonly fd?: number } | null })._handle ?? {};
-  if (fd !== undefined && fd >= 0 && holdNew(fd)) await pause(handshakeMs);
+  if (fd !== undefined && fd >= 0 && holdNew(fd)) {
+    await pause(handshakeMs);
+    await takeQueued(server);
+  }
   const closed = new Promise<void>((resolve) => {
     // Not the server's own method, which would end what is idle at this moment.
     NetServer.prototype.close.call(server, () => resolve());
