@@ -109,6 +109,8 @@ export interface Directory extends XksDirectory {
   keyUsesWritten(uses: readonly EndpointUse[]): void;
   /** `dropped`: signed requests that could not be recorded, since the start. */
   requestLog(): { readonly queued: number; readonly dropped: number; readonly droppedUnsigned: number };
+  /** The queued records would soon find no place. */
+  requestsAreFilling(): boolean;
   /** Releases every key reference. */
   close(): void;
 }
