@@ -290,7 +290,7 @@ const listenOn = (server: Server, host: string, port: number): Promise<number> =
     });
   });
 
-/** A turn of the event loop takes one connection from the system's queue, if one waits there: until none does. */
+/** A turn of the event loop takes one connection from the system's queue, until none waits there. */
 const takeQueued = async (server: Server): Promise<void> => {
   let taken = 0;
   const count = (): void => {
