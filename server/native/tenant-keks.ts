@@ -28,13 +28,16 @@ export const createTenantKeks = (core: CryptoCore) => {
     if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
     return found;
   };
+  /** Of an epoch that comes a second time, the former one is of a unit of work that was not committed. */
   const keep = (tenantId: string, kek: OpenKek): void => {
     const list = keks.get(tenantId) ?? [];
-    list.push(kek);
-    list.sort((a, b) => a.epoch - b.epoch);
-    keks.set(tenantId, list);
-    // An epoch comes a second time when the unit of work that first made it was not committed.
-    messageKeys.drop((each) => each.tenantId === tenantId && each.epoch === kek.epoch);
+    const isSame = (each: { readonly epoch: number }): boolean => each.epoch === kek.epoch;
+    for (const former of list.filter(isSame)) core.release(former.key);
+    keks.set(
+      tenantId,
+      [...list.filter((each) => !isSame(each)), kek].sort((a, b) => a.epoch - b.epoch),
+    );
+    messageKeys.drop((each) => each.tenantId === tenantId && isSame(each));
   };
   const drop = (goes: (tenantId: string, epoch: number) => boolean): void => {
     for (const [tenantId, open] of keks) {

@@ -48,17 +48,22 @@ export const createAdoptedKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       for (const key of adopted.values()) core.release(key);
       adopted.clear();
     },
-    /** `own`: the service's own key. */
+    /**
+     * `own`: the service's own key. What is in memory says nothing about what is stored: a dry run,
+     * which is taken back, leaves the key in memory until `retainStored`.
+     */
     adopt: async (tx: Repositories, key: KeyRef, own: KeyRef): Promise<void> => {
       const probe = 'which key is this';
       const digest = mac(core, key, probe);
-      if ([own, ...adopted.values()].some((each) => mac(core, each, probe) === digest)) return;
+      const isSame = (each: KeyRef | undefined): boolean => each !== undefined && mac(core, each, probe) === digest;
+      const stored = (await tx.records.ofService('adopted-token-hash')).map((each) => adopted.get(each.objectId));
+      if ([own, ...stored].some(isSame)) return;
       // One place for one key, wherever it came from.
       const digits = mac(core, key, 'object id').slice(0, 32);
       const objectId = [8, 12, 16, 20].reduceRight((text, at) => `${text.slice(0, at)}-${text.slice(at)}`, digits);
       const record = seal(ownerOf(objectId), 1, 'adopted-token-hash', key);
       await tx.records.put(record);
-      adopted.set(objectId, open(record));
+      if (!adopted.has(objectId)) adopted.set(objectId, open(record));
     },
   };
 };

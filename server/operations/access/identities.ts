@@ -4,11 +4,12 @@
 // Which person an identity is, and since when, follows from the audit log, which is signed and in an
 // order that no clock changes. A token is the person of the user who made it, also through other
 // tokens: that user has seen its value. A token that no user made is a person of its own. A user whose
-// password was set later than a request was made may be another person than before.
+// password was set later than a request was made may be another person than before: the record says
+// so, and the time in the row, which is under its code, where the record was taken away.
 
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
-import type { Identity } from '../../domain/approval.ts';
+import type { Approval, Identity } from '../../domain/approval.ts';
 import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
@@ -18,6 +19,8 @@ import { byId, each } from '../shared/paging.ts';
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
   readonly grants: readonly Grant[];
+  /** When it was made, or got its password, by the clock of that time. */
+  readonly since: number;
   /** The user who acts by it; its own id where no user is known. Two of one person count once. */
   readonly personId: string;
 }
@@ -50,13 +53,17 @@ const named = async (from: From, identity: Unnamed): Promise<ActingIdentity> => 
   personId: await personOf(from, identity.id),
 });
 
-/** Whether the same person has acted by it since before the request was made, in the order of the log. */
+/**
+ * Whether the same person has acted by it since before the request was made: two witnesses agree, the
+ * order of the log, which no clock moves, and the times in rows with codes.
+ */
 export const wasThereBefore = async (
   from: Pick<From, 'audit'>,
-  { id, kind }: Pick<ActingIdentity, 'id' | 'kind'>,
-  requestId: string,
+  { id, kind, since }: Pick<ActingIdentity, 'id' | 'kind' | 'since'>,
+  request: Pick<Approval, 'id' | 'requestedAt'>,
 ): Promise<boolean> => {
-  const requested = await newestOf(from, requestId, 'approval.requested');
+  if (since > request.requestedAt) return false;
+  const requested = await newestOf(from, request.id, 'approval.requested');
   const beginnings = kind === 'user' ? (['user.created', 'password.changed'] as const) : (['token.created'] as const);
   for (const beginning of beginnings)
     if (((await newestOf(from, id, beginning))?.sequence ?? 0) > (requested?.sequence ?? -1)) return false;
@@ -64,12 +71,15 @@ export const wasThereBefore = async (
 };
 
 const ofToken = (token: StoredToken, now: number): readonly Unnamed[] => {
-  const { id, name, grants, ownerId, integrity, kind, revokedAt, expiresAt } = token;
+  const { id, name, grants, ownerId, integrity, kind, revokedAt, expiresAt, createdAt } = token;
   const live = integrity === 'ok' && kind === 'api' && revokedAt === null && (expiresAt === null || expiresAt > now);
-  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants }] : [];
+  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, since: createdAt }] : [];
 };
-const ofUser = ({ id, name, grants, state, integrity }: StoredUser): readonly Unnamed[] =>
-  state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants }] : [];
+const ofUser = (user: StoredUser): readonly Unnamed[] => {
+  const { id, name, grants, state, integrity, createdAt, passwordChangedAt } = user;
+  const since = Math.max(createdAt, passwordChangedAt ?? 0);
+  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
+};
 
 /** Undefined when no identity with this id may act now. */
 export const findIdentity = async (from: From, id: string, now: number): Promise<ActingIdentity | undefined> => {

@@ -55,7 +55,7 @@ export const createDecide =
         hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
       });
     const identity = await findIdentity(tx, actor.id, now);
-    if (identity === undefined || !(await wasThereBefore(tx, identity, before.id)))
+    if (identity === undefined || !(await wasThereBefore(tx, identity, before)))
       throw new ServiceError('forbidden', 'you became an approver, or got a new password, after the request was made', {
         hint: 'the requester can withdraw it and repeat it',
       });

@@ -64,6 +64,29 @@ test('of one that failed: gone', async () => {
   expect(ring.knows({ tenantId, epoch: 1 })).toBe(false);
 });
 
+test('of one that was taken back, and done again before its key is gone: the stored one opens', async () => {
+  const { core, raw } = openCore({ allowUnlocked: true });
+  const first = beginTenant();
+  await first.made;
+  first.end.reject(new Error('it is taken back'));
+  await expect(first.done).rejects.toThrow('it is taken back');
+  const { tenantId } = first;
+  const key = core.generateGeneric(32);
+  const owner = new RecordOwner('keys', { tenantId, id: newId(Date.now()), integrity: 'ok' }, '{}');
+  const record = await store.write(async (tx) => {
+    await ring.addTenant(tx, tenantId);
+    const sealed = ring.seal(owner, 1, 'vault-copy', key);
+    core.release(ring.open(sealed));
+    return sealed;
+  });
+  await retainStoredKeys({ store, ring });
+  core.release(ring.open(record));
+  const started = createKeyRing(raw);
+  await started.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
+  core.release(started.open(record));
+  core.release(key);
+});
+
 test('of one that is under way while another one, before it, failed: only that one’s is gone', async () => {
   const first = beginTenant();
   const second = beginTenant();
@@ -208,6 +231,25 @@ test('the key that snapshots of earlier versions had keys nothing of sign-ins, a
     false,
     true,
   ]);
+});
+
+test('a key that a unit of work has adopted and taken back is stored by the next one', async () => {
+  const { core } = openCore({ allowUnlocked: true });
+  const key = core.generateGeneric(32);
+  const stored = () => store.read.records.ofService('adopted-token-hash');
+  const before = (await stored()).length;
+  const undone = store.write(async (tx) => {
+    await ring.adoptTokenHashKey(tx, key);
+    throw new Error('undone');
+  });
+  await expect(undone).rejects.toThrow('undone');
+  expect(await stored()).toHaveLength(before);
+  for (let times = 0; times < 2; times += 1) await store.write((tx) => ring.adoptTokenHashKey(tx, key));
+  expect(await stored()).toHaveLength(before + 1);
+  const hashes = ring.formerHashes('access-guid', 'value');
+  await retainStoredKeys({ store, ring });
+  expect(ring.formerHashes('access-guid', 'value')).toEqual(hashes);
+  core.release(key);
 });
 
 test('of sessions: a rotation on another node is followed, and a rotation that is undone changes nothing', async () => {

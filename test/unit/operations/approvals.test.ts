@@ -189,6 +189,25 @@ describe('destroying a master key under a rule of two', () => {
     await expect(opened.operations.approvals.approve(actor, request.id, null)).rejects.toEqual(code('forbidden'));
   });
 
+  test('a password that was set after the request does not count, whatever the log has of it', async () => {
+    const { user, session } = await makeUser(opened.operations, 'hidden', 'key-approver');
+    const actor = inTenant(session.actor, administrator.tenantId);
+    const db = await database();
+    const request = await waits(db.destroy('destroyer'));
+    const { invitation } = await opened.operations.users.resetPassword(administrator, everything, user.id);
+    await expect.poll(() => Date.now()).toBeGreaterThan(request.requestedAt);
+    await opened.operations.signIn.redeem(invitation.token, bytesOf(goodPassword), originOf());
+    const name = (from: string, to: string) =>
+      queryStored(opened.folder, `update audit_events set subject_id = ? where subject_id = ?`, to, from);
+    // A writer of the database takes the records of the person away for a moment.
+    await name(user.id, 'hidden');
+    try {
+      await expect(opened.operations.approvals.approve(actor, request.id, null)).rejects.toEqual(code('forbidden'));
+    } finally {
+      await name('hidden', user.id);
+    }
+  });
+
   test('an agreement counts only while who gave it may still give it', async () => {
     await enrol('leaver', 'key-approver');
     const db = await database();
