@@ -68,6 +68,14 @@ describe('a value in a command', () => {
     expect(wordsIn('bash', `dke ${words.join(' ')}`)).toEqual(values);
   });
 
+  test('with a NUL, which no word can have, does not become the name before it', () => {
+    expect(wordsIn('bash', `dke ${shellWord('erp\0x')}`)).toEqual(['erp\\000x']);
+  });
+
+  test('that zsh would look for among the programs is quoted', () => {
+    expect(shellWord('=ls')).toBe("'=ls'");
+  });
+
   test('that is an operand comes after all options', () => {
     expect(() => command`dke tde key list ${'erp'} --limit 1`).toThrow('options come before operands');
     expect(fillCommand('dke tde key list --limit 1 {application}', { application: '-x' })).toBe(
