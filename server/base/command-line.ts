@@ -17,7 +17,7 @@ const bytesOf = (character: string): string =>
 /**
  * One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh, ksh).
  * No word can have a NUL: a shell leaves out what follows it, and what is left may be another name.
- * So that one becomes the text of its escape, which is no name.
+ * So that one becomes the text of its escape, which is not a name.
  */
 export const shellWord = (text: string): string => {
   if (plain.test(text)) return text;
