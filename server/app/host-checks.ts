@@ -96,7 +96,8 @@ const checkUnit = (host: Host): Finding => {
 const checkFolders = (host: Host): Finding => {
   const config = configOf(host);
   for (const [folder, setting] of writtenFolders(config))
-    if (existsSync(folder) || setting.startsWith('audit.sinks')) requireFolder(folder, setting);
+    if (existsSync(folder) || (setting.startsWith('audit.sinks') && folder !== config.dataDirectory))
+      requireFolder(folder, setting);
   if (!existsSync(config.dataDirectory)) return ok('nothing is stored yet');
   const { bavail, bsize } = statfsSync(config.dataDirectory);
   const evidence = `${config.dataDirectory}: ${Math.floor((bavail * bsize) / 1_048_576)} MiB free`;

@@ -255,8 +255,9 @@ const requireNamed = ({ setting, path, kind }: NamedFile): void => {
 const checkNamedFiles = (config: Config): Finding => {
   const files = namedFiles(config);
   for (const file of files) requireNamed(file);
+  // The first start makes the data directory itself.
   for (const sink of config.auditSinks)
-    if (sink.type === 'file' && !existsSync(dirname(sink.path)))
+    if (sink.type === 'file' && dirname(sink.path) !== config.dataDirectory && !existsSync(dirname(sink.path)))
       requireFolder(dirname(sink.path), `audit.sinks, ${sink.name}: path`);
   if (config.oidc !== undefined) rolesOf(config.oidc.roles);
   return ok(`${files.length} can be read`);
