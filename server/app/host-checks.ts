@@ -1,6 +1,6 @@
 // `dke doctor --config`: what a start checks, what it opens, and what the service does without when
-// it starts: its unit, other hosts, disks, backups, the listener. Nothing is changed. Other hosts are
-// asked as the service asks them, and each has five seconds.
+// it starts: its unit, other hosts, disks, backups, the listener. Nothing is changed. Other hosts
+// are asked as the service asks them, and each has five seconds.
 
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statfsSync } from 'node:fs';

@@ -7,8 +7,8 @@ const againMs = 200;
 let again: NodeJS.Timeout | undefined;
 
 /**
- * READY=1 counts once; STATUS is shown by `systemctl status`. Every user of the host may send there,
- * and fill the queue: what found no place is told again, until something newer is told.
+ * READY=1 counts once; STATUS is shown by `systemctl status`. Every user of the host may send
+ * there, and fill the queue: what found no place is told again, until something newer is told.
  */
 export const tellServiceManager = (state: 'READY=1' | 'STOPPING=1', status: string): void => {
   clearTimeout(again);

@@ -149,8 +149,8 @@ const checkSnapshots = ({ snapshots: { directory }, dataDirectory }: Config): Fi
 };
 
 /**
- * A root key without a database is a store that was lost (a volume that is not mounted, a file that was cut to nothing), not
- * a first start: a first start makes the database before the root key.
+ * A root key without a database is a store that was lost (a volume that is not mounted, a file that
+ * was cut to nothing), not a first start: a first start makes the database before the root key.
  */
 const checkDatabaseFile = ({ dataDirectory, postgresql, root }: Config): Finding => {
   if (postgresql !== undefined) return ok('the database is PostgreSQL');

@@ -15,9 +15,9 @@ const bytesOf = (character: string): string =>
   [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 
 /**
- * One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh, ksh).
- * No word can have a NUL: a shell leaves out what follows it, and what is left may be another name.
- * So that one becomes the text of its escape, which is not a name.
+ * One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh,
+ * ksh). No word can have a NUL: a shell leaves out what follows it, and what is left may be another
+ * name. So that one becomes the text of its escape, which is not a name.
  */
 export const shellWord = (text: string): string => {
   if (plain.test(text)) return text;
@@ -51,7 +51,10 @@ export const command = (words: TemplateStringsArray, ...values: readonly string[
   }, '');
 };
 
-/** The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay as they are. */
+/**
+ * The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay
+ * as they are.
+ */
 export const fillCommand = (template: string, values: Readonly<Record<string, string>>): string =>
   template
     .split('\n')

@@ -97,7 +97,7 @@ interface Situation {
   readonly spoil?: (place: Place) => void;
   /** What the fix says, where it is not a command; and that it says so. */
   readonly repair?: readonly [says: RegExp, work: (place: Place) => void];
-  /** Of a service that has not started yet. */
+  /** The service has not started yet. */
   readonly fresh?: true;
   readonly root?: true;
   /** The service starts, and waits for its root key. */
@@ -327,7 +327,10 @@ const files: readonly Situation[] = [
   }),
 ];
 
-/** Each file that dke.toml can name: missing, readable by others, and, of authorities, without a certificate. */
+/**
+ * Each file that dke.toml can name: missing, readable by others, and, of authorities, without a
+ * certificate.
+ */
 const named: readonly Situation[] = (
   [
     [
@@ -643,7 +646,8 @@ test('the start of a service that was in use does not need what it does without'
     ...['[root]', 'path = "vault/root.key"', '[snapshots]', 'directory = "kept"'],
     ...['[diagnostics]', 'trusted_authorities = "named"', '[tls]', 'certificate = "own.crt"', 'key = "own.key"', ''],
   ].join('\n');
-  // A name that means something in a URL, an authority that is none, and a chain without its issuer.
+  // A name that means something in a URL, an authority that is none, and a chain without its
+  // issuer.
   const folder = join(base, 'case #1? 50%41');
   mkdirSync(folder, { mode: 0o755 });
   const place = placeAt(folder);

@@ -14,8 +14,8 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
-// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at most:
-// changes of callers go before the records of uses. Not while the queue of records fills.
+// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at
+// most: changes of callers go before the records of uses. Not while the queue of records fills.
 const share = 5;
 const longestMs = 1_000;
 const usesEveryMs = 1_000;

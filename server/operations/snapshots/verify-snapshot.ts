@@ -1,5 +1,6 @@
-// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in, and whether it can be restored: the
-// whole restore is done into a tenant of its own, and taken back. So "valid" means restorable. The result is stored with the snapshot.
+// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one
+// that went in, and whether it can be restored: the whole restore is done into a tenant of its own,
+// and taken back. So "valid" means restorable. The result is stored with the snapshot.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -107,7 +108,10 @@ class TakenBack extends Error {
   override readonly name = 'TakenBack';
 }
 
-/** Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it fails, or null. */
+/**
+ * Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it
+ * fails, or null.
+ */
 const tryOut = async (
   ports: VerifyPorts,
   actor: Actor,

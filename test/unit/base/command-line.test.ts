@@ -1,4 +1,5 @@
-// Commands that are offered for copying, pasted into real shells: whatever people call their keys, the command gets one word.
+// Commands that are offered for copying, pasted into real shells: whatever people call their keys,
+// the command gets one word.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
