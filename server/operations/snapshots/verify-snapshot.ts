@@ -4,6 +4,7 @@
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, Verification } from '../../domain/snapshot.ts';
@@ -103,10 +104,16 @@ export const openAll = async (
   return wrong === undefined ? null : `the number of rows of ${wrong} differs from the signed number`;
 };
 
-/** Takes the unit of work back. */
+/** Takes the unit of work back, with what it has found. */
 class TakenBack extends Error {
   override readonly name = 'TakenBack';
+  readonly finding: string | null;
+  constructor(finding: string | null) {
+    super();
+    this.finding = finding;
+  }
 }
+const mostNamed = 5;
 
 /**
  * Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it
@@ -121,11 +128,13 @@ const tryOut = async (
 ): Promise<string | null> => {
   const { store, ring, archive, clock, exclusion, log } = ports;
   const restoreAside = async (tx: Repositories): Promise<never> => {
-    const aside = newTenant(`verification ${id}`, clock.now());
+    // No other tenant has this name.
+    const aside = newTenant(`verification ${newId(clock.now())}`, clock.now());
     await createTenantIn(ports, tx, actor, aside);
     const items = archive.items(id, key, trustedFor(ring, { signer, origin }), digest);
-    await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
-    throw new TakenBack();
+    const { withoutValue } = await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
+    const damaged = withoutValue.slice(0, mostNamed).map(({ label }) => label);
+    throw new TakenBack(damaged.length === 0 ? null : `values of objects do not open: ${damaged.join(', ')}`);
   };
   try {
     await exclusion
@@ -137,7 +146,7 @@ const tryOut = async (
         ),
       );
   } catch (error) {
-    if (error instanceof TakenBack) return null;
+    if (error instanceof TakenBack) return error.finding;
     if (error instanceof ServiceError && ['conflict', 'key-tampered', 'unsupported'].includes(error.code))
       return `it cannot be restored: ${error.message}`;
     throw error;
