@@ -189,7 +189,9 @@ const bindings = (c: Context): Partial<HttpBindings> => (c.env ?? {}) as Partial
 const countRefusals = (log: Log): LimitRefusals =>
   createLimitRefusals((line) => log.warn('a limit has refused callers', { ...line }));
 
-/** Balancers and operators hear of a stop before it begins. `left`: is told how much of it is left. */
+/**
+ * Balancers and operators hear of a stop before it begins. `left`: is told how much of it is left.
+ */
 const giveNotice = async (ms: number, signal: AbortSignal, left: (ms: number) => void): Promise<void> => {
   left(ms);
   if (ms === 0) return;

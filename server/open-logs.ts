@@ -27,7 +27,10 @@ const mostWaiting = 8 << 20;
 /** How many causes of a cause are written. */
 const mostCauses = 4;
 
-/** What others say of a failure: codes of the system and of PostgreSQL, errors of OAuth (RFC 6749, 5.2). */
+/**
+ * What others say of a failure: codes of the system and of PostgreSQL, errors of OAuth (RFC 6749,
+ * 5.2).
+ */
 const saidFields = ['code', 'hint', 'error', 'error_description'] as const;
 const saidBy = (error: Error): Readonly<Record<string, string>> =>
   Object.fromEntries(

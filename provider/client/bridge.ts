@@ -122,7 +122,10 @@ export class HostPort {
     this.#port.postMessage(notice);
   }
 
-  /** A line of the log. What another user's processes cause is bounded here, before it waits for the main thread. */
+  /**
+   * A line of the log. What another user's processes cause is bounded here, before it waits for the
+   * main thread.
+   */
   log(line: Omit<LogNotice, 'kind'>): void {
     const { uid } = line.fields;
     if (typeof uid === 'number' && uid !== process.geteuid?.()) {

@@ -1,6 +1,6 @@
 // Lines that the processes of one user cause in a log that is not that user's own: so many at once,
-// and in a second. Taken where a line is made, so that no thread has a queue of them, and again where
-// it is written.
+// and in a second. Taken where a line is made, so that no thread has a queue of them, and again
+// where it is written.
 import { limits } from './limits.ts';
 
 const share = { burst: 2000, perSecond: limits.logLines.most } as const;

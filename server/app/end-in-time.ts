@@ -27,9 +27,9 @@ const endIn = (ms: number, exitCode: number): void => {
 export const endStartInTime = (): void => endIn(endMs, 0);
 
 /**
- * A disk, a database or a receiver that does not answer does not keep the process. `leftMs`: what the
- * stop waits for on purpose. Called when a stop begins, also that of a start which has ended after
- * all, and again when less is left.
+ * A disk, a database or a receiver that does not answer does not keep the process. `leftMs`: what
+ * the stop waits for on purpose. Called when a stop begins, also that of a start which has ended
+ * after all, and again when less is left.
  */
 export const endStopInTime = (leftMs: number, log: Pick<Log, 'error'>): void => {
   const ms = leftMs + endMs;

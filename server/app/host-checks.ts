@@ -1,6 +1,6 @@
 // `dke doctor --config`: what a start checks, what it opens, and what the service does without when
-// it starts: its unit, other hosts, disks, backups, the listener. Nothing is changed. Other hosts are
-// asked as the service asks them, and each has five seconds.
+// it starts: its unit, other hosts, disks, backups, the listener. Nothing is changed. Other hosts
+// are asked as the service asks them, and each has five seconds.
 
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statfsSync } from 'node:fs';
@@ -96,7 +96,8 @@ const checkUnit = (host: Host): Finding => {
 const checkFolders = (host: Host): Finding => {
   const config = configOf(host);
   for (const [folder, setting] of writtenFolders(config))
-    if (existsSync(folder) || setting.startsWith('audit.sinks')) requireFolder(folder, setting);
+    if (existsSync(folder) || (setting.startsWith('audit.sinks') && folder !== config.dataDirectory))
+      requireFolder(folder, setting);
   if (!existsSync(config.dataDirectory)) return ok('nothing is stored yet');
   const { bavail, bsize } = statfsSync(config.dataDirectory);
   const evidence = `${config.dataDirectory}: ${Math.floor((bavail * bsize) / 1_048_576)} MiB free`;

@@ -68,7 +68,10 @@ const checkDatabase = async (host: OpenedHost): Promise<Finding> => {
   return ok(schema === undefined ? `${place} is empty: the first start creates its tables` : `${place}, ${schema}`);
 };
 
-/** A database that differs from what this node has confirmed is not used until an operator confirms it. */
+/**
+ * A database that differs from what this node has confirmed is not used until an operator confirms
+ * it.
+ */
 const checkQuarantine = (host: OpenedHost): Finding => {
   const found = readQuarantine(join(configOf(host).dataDirectory, quarantineName));
   return found === undefined

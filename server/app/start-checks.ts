@@ -112,23 +112,36 @@ const checkData = ({ dataDirectory }: Config): Finding => {
       `chmod 700 ${path}`,
     );
   requireFolder(dataDirectory, 'data.directory', 'store');
-  for (const name of ['dke.db', 'lock', 'node'])
+  for (const name of ['dke.db', 'lock'])
     if (existsSync(join(dataDirectory, name))) requireWritable(join(dataDirectory, name), 'data.directory', 'store');
   return ok(`${dataDirectory}, user ${state.uid}`);
+};
+
+/**
+ * A service that serves keys does so without changing what is in this folder: that nothing can be
+ * written there ends no start of a service that was in use.
+ */
+const warnUnwritable = (folder: string, setting: string): Finding => {
+  try {
+    requireWritable(folder, setting, 'permission');
+    return ok(folder);
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return warning(error.evidence, error.fix);
+  }
 };
 
 const checkRootFolder = ({ root: { path }, dataDirectory }: Config): Finding => {
   const folder = dirname(path);
   // The root key and its checkpoint are replaced there. The start makes only the data directory.
-  if (folder !== dataDirectory) requireFolder(folder, 'root.path');
+  if (folder === dataDirectory) return ok(folder);
+  if (existsSync(path)) return warnUnwritable(folder, 'root.path');
+  requireFolder(folder, 'root.path');
   return ok(folder);
 };
 
 const checkSnapshots = ({ snapshots: { directory }, dataDirectory }: Config): Finding => {
-  if (requireSnapshotFolder(directory) !== undefined) {
-    requireWritable(directory, 'snapshots.directory', 'permission');
-    return ok(directory);
-  }
+  if (requireSnapshotFolder(directory) !== undefined) return warnUnwritable(directory, 'snapshots.directory');
   const above = firstAbove(directory);
   if (stateOf(dataDirectory) !== undefined || !directory.startsWith(`${dataDirectory}/`))
     requireFolder(above, 'above snapshots.directory');
@@ -136,8 +149,8 @@ const checkSnapshots = ({ snapshots: { directory }, dataDirectory }: Config): Fi
 };
 
 /**
- * A root key without a database is a store that was lost (a volume that is not mounted, a file that was cut to nothing), not
- * a first start: a first start makes the database before the root key.
+ * A root key without a database is a store that was lost (a volume that is not mounted, a file that
+ * was cut to nothing), not a first start: a first start makes the database before the root key.
  */
 const checkDatabaseFile = ({ dataDirectory, postgresql, root }: Config): Finding => {
   if (postgresql !== undefined) return ok('the database is PostgreSQL');
@@ -224,11 +237,14 @@ const namedFiles = (config: Config): readonly NamedFile[] => [
   }),
 ];
 
+/** In each form that TLS reads. */
+const certificate = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
+
 const requireNamed = ({ setting, path, kind }: NamedFile): void => {
   const correct = `put the file there, or correct ${setting} in dke.toml`;
   try {
     checkFile(path, kind === 'secret' ? 'secret' : 'public');
-    if (kind !== 'authorities' || readAuthorities(path).length > 0) return;
+    if (kind !== 'authorities' || certificate.test(readPem(path))) return;
   } catch (error) {
     if (!(error instanceof StartError) || error.fix !== undefined) throw error;
     throw new StartError(error.class, `${error.evidence} (${setting})`, { fix: correct, cause: error });
@@ -239,8 +255,9 @@ const requireNamed = ({ setting, path, kind }: NamedFile): void => {
 const checkNamedFiles = (config: Config): Finding => {
   const files = namedFiles(config);
   for (const file of files) requireNamed(file);
+  // The first start makes the data directory itself.
   for (const sink of config.auditSinks)
-    if (sink.type === 'file' && !existsSync(dirname(sink.path)))
+    if (sink.type === 'file' && dirname(sink.path) !== config.dataDirectory && !existsSync(dirname(sink.path)))
       requireFolder(dirname(sink.path), `audit.sinks, ${sink.name}: path`);
   if (config.oidc !== undefined) rolesOf(config.oidc.roles);
   return ok(`${files.length} can be read`);

@@ -1,7 +1,7 @@
-// What goes wrong between a cloud key service and a key, and what the cloud calls it: one table. The
-// simulated cloud raises these names, the probe of external key stores and the doctor foretell them,
-// and docs/cloud.md shows them (test/support/cloud-causes-page.ts). A row of `cloudCauses` is one
-// cause with its evidence and its fix; its `fault` is how the cloud tells it from others.
+// What goes wrong between a cloud key service and a key, and what the cloud calls it: one table.
+// The simulated cloud raises these names, the probe of external key stores and the doctor foretell
+// them, and docs/cloud.md shows them (test/support/cloud-causes-page.ts). A row of `cloudCauses` is
+// one cause with its evidence and its fix; its `fault` is how the cloud tells it from others.
 
 /** What the cloud says at each of its operations. Null: it does not ask for this there. */
 export interface CloudWords {
@@ -48,7 +48,9 @@ export const cloudFaults = {
 } as const satisfies Readonly<Record<string, CloudWords>>;
 export type CloudFault = keyof typeof cloudFaults;
 
-/** errorName of the proxy's specification, the status it must come with, and the fault that it is. */
+/**
+ * errorName of the proxy's specification, the status it must come with, and the fault that it is.
+ */
 const proxyErrors: Readonly<Record<string, readonly [status: number, CloudFault]>> = {
   ValidationException: [400, 'response'],
   InvalidStateException: [400, 'key-configuration'],
@@ -81,7 +83,9 @@ export const faultOfAnswer = (errorName: unknown, status: number, operation: str
   return row?.[0] === status && (onlyFor[name]?.test(operation) ?? true) ? row[1] : 'response';
 };
 
-/** What the cloud offers in its handshake: the suites of the proxy's specification, and no others. */
+/**
+ * What the cloud offers in its handshake: the suites of the proxy's specification, and no others.
+ */
 export const cloudOffer = {
   minVersion: 'TLSv1.2',
   maxVersion: 'TLSv1.3',
@@ -94,7 +98,10 @@ export const cloudOffer = {
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/;
 
-/** The fault of a connection that failed with this code of the system, of TLS or of Node's HTTP parser. */
+/**
+ * The fault of a connection that failed with this code of the system, of TLS or of Node's HTTP
+ * parser.
+ */
 export const faultOfConnection = (code: string): CloudFault =>
   tlsCodes.test(code) ? 'tls' : code.startsWith('HPE_') ? 'response' : 'unreachable';
 

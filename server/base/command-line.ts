@@ -6,19 +6,24 @@
 // a name. 5. Nothing is kept. 6. The reader sees each character: what shows nothing, or turns the direction
 // of a text, is written as an escape that the shell reads.
 
-const plain = /^[A-Za-z0-9_@%+=:,./-]+$/;
+/** A first `=` is a program's path for zsh. */
+const plain = /^(?!=)[A-Za-z0-9_@%+=:,./-]+$/;
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 const space = /[\u00a0\u2000-\u200a\u202f\u205f\u3000]/u;
 
 const bytesOf = (character: string): string =>
   [...new TextEncoder().encode(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('');
 
-/** One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh, ksh). */
+/**
+ * One word of a POSIX shell; with invisible characters, of a shell that knows `$'…'` (bash, zsh,
+ * ksh). No word can have a NUL: a shell leaves out what follows it, and what is left may be another
+ * name. So that one becomes the text of its escape, which is not a name.
+ */
 export const shellWord = (text: string): string => {
   if (plain.test(text)) return text;
   const escaped = [...text].map((character) =>
     unseen.test(character) || space.test(character)
-      ? bytesOf(character)
+      ? `${character === '\0' ? '\\' : ''}${bytesOf(character)}`
       : character === '\\' || character === "'"
         ? `\\${character}`
         : character,
@@ -46,7 +51,10 @@ export const command = (words: TemplateStringsArray, ...values: readonly string[
   }, '');
 };
 
-/** The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay as they are. */
+/**
+ * The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay
+ * as they are.
+ */
 export const fillCommand = (template: string, values: Readonly<Record<string, string>>): string =>
   template
     .split('\n')

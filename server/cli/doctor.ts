@@ -217,7 +217,7 @@ const addEarlier = (doctor: Command): void => {
 
 interface User {
   readonly uid: number;
-  /** Of the file: only a user without a name gets it. */
+  /** The owner of the file: only a user without a name gets it. */
   readonly gid: number;
 }
 const ownerOf = (path: string): User => {
@@ -231,8 +231,8 @@ const ask = (args: readonly string[]): string | undefined => {
 };
 
 /**
- * Whom the service runs as: the user of its unit, else the owner of its data. A dke.toml that cannot
- * be used is a finding.
+ * Whom the service runs as: the user of its unit, else the owner of its data. A dke.toml that
+ * cannot be used is a finding.
  */
 const userOf = (config: string): User => {
   const unit = readUnit(config);

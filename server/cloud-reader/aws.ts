@@ -97,7 +97,7 @@ export const openAwsReader = ({ kmsEndpoint, cloudwatchEndpoint }: AwsOptions, l
     }
   };
 
-  /** Of the key store as the cloud has it; undefined for none that has the path of the endpoint. */
+  /** The key store as the cloud has it; undefined for none that has the path of the endpoint. */
   const find = async ({ customKeyStoreId, region, uriPath }: RegisteredKeyStore, abortSignal: AbortSignal) => {
     const { DescribeCustomKeyStoresCommand: Describe } = await import('@aws-sdk/client-kms');
     const kms = await kmsOf(region);

@@ -67,15 +67,18 @@ export const fitsPattern = (pattern: string, text: string): boolean => {
   return at === pattern.length;
 };
 
-/** The five fields of an ARN before its resource, and the resource, which may have colons; null: not an ARN. */
+/**
+ * The five fields of an ARN before its resource, and the resource, which may have colons; null: not
+ * an ARN.
+ */
 const fieldsOfArn = (text: string): readonly string[] | null => {
   const parts = text.split(':');
   return parts[0] === 'arn' && parts.length >= 6 ? [...parts.slice(0, 5), parts.slice(5).join(':')] : null;
 };
 
 /**
- * A pattern that is an ARN is compared field by field, as AWS does: `*` in the account does not stand
- * for an account and the path of a role there that ends like the resource of the pattern.
+ * A pattern that is an ARN is compared field by field, as AWS does: `*` in the account does not
+ * stand for an account and the path of a role there that ends like the resource of the pattern.
  */
 export const fitsArnPattern = (pattern: string, text: string): boolean => {
   const wanted = fieldsOfArn(pattern);

@@ -16,8 +16,8 @@ export interface DualControlRule {
 }
 
 /**
- * Who can create an access_guid could otherwise destroy alone what the rule lets no one else destroy
- * alone: a database that is not named is refused where the rule is about destruction.
+ * Who can create an access_guid could otherwise destroy alone what the rule lets no one else
+ * destroy alone: a database that is not named is refused where the rule is about destruction.
  */
 export const databasesUnder = (actions: readonly GovernedAction[]): DualControlRule['databases'] =>
   actions.includes('destroy') ? 'refused' : 'allowed';

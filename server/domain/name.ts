@@ -9,7 +9,10 @@ const refused =
 /** Marks behind which a joiner decides what the next letter looks like. */
 const viramas =
   '[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0f84\u1039\u17d2\u1a60\u1b44\u1baa\u1bab\ua8c4\ua953\ua9c0\uaaf6\uabed]';
-/** Of scripts whose letters join. Arabic ones that join with nothing behind them look the same with a non-joiner. */
+/**
+ * Letters of scripts that join. Arabic ones that join with nothing behind them look the same with
+ * a non-joiner.
+ */
 const unjoined =
   '[\u0621-\u0625\u0627\u0629\u062f-\u0632\u0648\u0660-\u0669\u0671-\u0677\u0688-\u0699\u06c0\u06c3-\u06cb\u06cd\u06cf\u06d2-\u06d5\u06ee-\u06f9\u0759-\u075b\u076b\u076c\u0771\u0773\u0774\u0778\u0779]';
 const joining = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Adlam}]`;

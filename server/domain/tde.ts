@@ -7,7 +7,10 @@ import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
-/** How long an agent can repeat or withdraw a request: longer than a service is likely to be out of its reach. */
+/**
+ * How long an agent can repeat or withdraw a request: longer than a service is likely to be out of
+ * its reach.
+ */
 export const repeatMs = 7 * 86_400_000;
 
 /** Applications of one group may find and use each other's master keys (a cloned PDB needs it), not change or destroy them. */

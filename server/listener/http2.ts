@@ -15,8 +15,8 @@ const mostStreams = 128;
 /** How long an answer over HTTP/2 may wait for its reader, in steps of the time of a request. */
 const mostUnreadSteps = 6;
 /**
- * How long a session that has just begun when the listener ends may take to bring its first request,
- * and how long any of them then takes to answer a PING.
+ * How long a session that has just begun when the listener ends may take to bring its first
+ * request, and how long any of them then takes to answer a PING.
  */
 const lastCallMs = 1_000;
 
@@ -32,9 +32,9 @@ export interface Http2Options {
 
 /** The sessions that are open, and their end. */
 const createSessions = () => {
-  /** When each began. */
+  /** When each session began. */
   const open = new Map<Http2Session, number>();
-  /** Those that have brought a request. */
+  /** Sessions that have brought a request. */
   const requested = new WeakSet<Http2Session>();
   let ending = false;
   /**
@@ -89,9 +89,12 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
   };
 
   const sessions = createSessions();
-  /** What sessions are on. */
+  /** The connection of each session. */
   const connections = new WeakMap<Http2Session, RawConnection>();
-  /** A peer that lets a request wait may be gone without a sign: one that is there answers (RFC 9113, 6.7). */
+  /**
+   * A peer that lets a request wait may be gone without a sign: one that is there answers (RFC
+   * 9113, 6.7).
+   */
   const requireAlive = (session: Http2Session): void => {
     const end = (): void => connections.get(session)?.destroy();
     const timer = setTimeout(end, pingTimeoutMs);

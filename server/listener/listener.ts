@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as endOfTurn, setTimeout as pause } from 'node:timers/promises';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type TLSSocket } from 'node:tls';
 import { canonicalAddress } from '../base/address.ts';
 import { expectProof, markUnderWay } from '../base/connection-proof.ts';
@@ -36,7 +36,9 @@ const keepAliveTimeoutMs = 360_000;
 /** More than any connection may be silent. */
 const sweepMarginMs = 10_000;
 const lingerMs = 1_000;
-/** How long the handshake of a TCP connection that has begun takes at most, in a network that works. */
+/**
+ * How long the handshake of a TCP connection that has begun takes at most, in a network that works.
+ */
 const handshakeMs = 100;
 /** A connection that is silent for this time when a stop has begun is idle. */
 const idleMs = 200;
@@ -291,6 +293,22 @@ const listenOn = (server: Server, host: string, port: number): Promise<number> =
   });
 
 /**
+ * A turn of the event loop takes one connection from the system's queue, until none waits there.
+ */
+const takeQueued = async (server: Server): Promise<void> => {
+  let taken = 0;
+  const count = (): void => {
+    taken += 1;
+  };
+  server.on('connection', count);
+  for (let before = -1; before !== taken; ) {
+    before = taken;
+    await endOfTurn();
+  }
+  server.off('connection', count);
+};
+
+/**
  * Takes no new connection, and resolves when the last one has ended. `begin` ends what Node does
  * not know as idle; after `drainMs`, everything is ended, with `cut`.
  */
@@ -299,16 +317,21 @@ const drain = async (
   drainMs: number,
   { holdNew, begin, cut }: Record<'begin' | 'cut', () => void> & Pick<ListenerOptions, 'holdNew'>,
 ) => {
-  // A socket that is closed resets the connections in its queue, although their peers, and balancers
-  // that only connect, take them for accepted: no new one comes, and those are taken first.
+  // A socket that is closed resets the connections in its queue, although their peers, and
+  // balancers that only connect, take them for accepted: no new one comes, and those are taken
+  // first.
   const { fd } = (server as { readonly _handle?: { readonly fd?: number } | null })._handle ?? {};
-  if (fd !== undefined && fd >= 0 && holdNew(fd)) await pause(handshakeMs);
+  if (fd !== undefined && fd >= 0 && holdNew(fd)) {
+    await pause(handshakeMs);
+    await takeQueued(server);
+  }
   const closed = new Promise<void>((resolve) => {
     // Not the server's own method, which would end what is idle at this moment.
     NetServer.prototype.close.call(server, () => resolve());
   });
   const began = performance.now();
-  // Node closes idle connections only when asked: a connection that becomes idle while draining is closed here.
+  // Node closes idle connections only when asked: a connection that becomes idle while draining is
+  // closed here.
   const sweep = setInterval(() => {
     const since = performance.now() - began;
     if (since < drainMs) {

@@ -27,11 +27,11 @@ import { originsOf } from '../base/origins.ts';
 interface Group {
   readonly name: string;
   readonly idle: Set<Open>;
-  /** Of callers, with a request under way. */
+  /** Connections of callers with a request under way. */
   readonly busy: Set<Open>;
   /** Among which others it is the largest one or not. */
   readonly ranks: readonly Ranking[];
-  /** Of a tenant: its callers. */
+  /** The callers of a tenant. */
   readonly members: Ranking;
 }
 const sizeOf = ({ idle, busy }: Group): number => idle.size + busy.size;
@@ -168,7 +168,7 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   const groups = new Map<string, Group>();
   const strangers = newGroup('strangers');
   const callers = newGroup('callers');
-  /** Of the origins of strangers that are in no larger one, and of tenants. */
+  /** Ranks of the origins of strangers that are in no larger one, and of tenants. */
   const ofOrigins = createRanking();
   const ofTenants = createRanking();
   /** They have been told to end. */
@@ -222,9 +222,9 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     const first = sizeOf(group) < limit ? undefined : oldest(group);
     if (first !== undefined) giveWay(first, name);
   };
-  /** Of the network that has the most. */
+  /** The oldest of the network that has the most. */
   const oldestStranger = (): Open | undefined => oldest(ofOrigins.largest() ?? strangers);
-  /** Of the tenant that has the most, and there of the caller who has. */
+  /** The oldest of the tenant that has the most, and there of the caller who has. */
   const oldestCaller = (): Open | undefined => {
     const tenant = ofTenants.largest();
     if (tenant === undefined || sizeOf(tenant) === 1) return oldest(callers);

@@ -127,9 +127,18 @@ export const replacementFault = ({ present, next, names, authorities, now }: Rep
   return newTop.issuer === oldTop.issuer ? undefined : missingIssuer(newTop, authorities);
 };
 
+/** An authority that cannot be read has issued nothing that could be checked. */
+const isIssuedBy = (certificate: X509Certificate, authority: string): boolean => {
+  try {
+    return certificate.checkIssued(new X509Certificate(authority));
+  } catch {
+    return false;
+  }
+};
+
 /** `authorities`: PEM, of those that need not be in a chain. */
 const missingIssuer = (top: X509Certificate, authorities: readonly string[]): string | undefined =>
-  isSelfIssued(top) || authorities.some((pem) => top.checkIssued(new X509Certificate(pem)))
+  isSelfIssued(top) || authorities.some((pem) => isIssuedBy(top, pem))
     ? undefined
     : `its chain is not complete: the certificate of ${top.issuer.replaceAll('\n', ', ')} is missing`;
 

@@ -28,7 +28,10 @@ export const createTenantKeks = (core: CryptoCore) => {
     if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
     return found;
   };
-  /** Of an epoch that comes a second time, the former one is of a unit of work that was not committed. */
+  /**
+   * The former KEK of an epoch that comes a second time is of a unit of work that was not
+   * committed.
+   */
   const keep = (tenantId: string, kek: OpenKek): void => {
     const list = keks.get(tenantId) ?? [];
     const isSame = (each: { readonly epoch: number }): boolean => each.epoch === kek.epoch;

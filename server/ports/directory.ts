@@ -44,8 +44,8 @@ export interface Directory extends XksDirectory {
   /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
   renew(changes: Changes): Promise<void>;
   /**
-   * Reads again what was refused because its row was changed from outside: with the genuine row, it is
-   * used again.
+   * Reads again what was refused because its row was changed from outside: with the genuine row, it
+   * is used again.
    */
   renewRefused(): Promise<void>;
   /** Increases with every change: what a caller remembers about token objects is valid while this number stays the same. */
@@ -109,6 +109,8 @@ export interface Directory extends XksDirectory {
   keyUsesWritten(uses: readonly EndpointUse[]): void;
   /** `dropped`: signed requests that could not be recorded, since the start. */
   requestLog(): { readonly queued: number; readonly dropped: number; readonly droppedUnsigned: number };
+  /** The queued records would soon find no place. */
+  requestsAreFilling(): boolean;
   /** Releases every key reference. */
   close(): void;
 }

@@ -22,8 +22,9 @@ export interface CloudLatency {
 
 /**
  * An external key store as a tenant has registered it. The cloud answers the service's own identity
- * for any id of the account, and the tenant has chosen the id: what the cloud says counts only if the
- * key store there has the path of the tenant's endpoint, which is random and which the tenant knows.
+ * for any id of the account, and the tenant has chosen the id: what the cloud says counts only if
+ * the key store there has the path of the tenant's endpoint, which is random and which the tenant
+ * knows.
  */
 export interface RegisteredKeyStore {
   readonly customKeyStoreId: string;
@@ -31,7 +32,10 @@ export interface RegisteredKeyStore {
   readonly uriPath: string;
 }
 
-/** Read access to the cloud itself, where it is configured. A key store with another path is like none. */
+/**
+ * Read access to the cloud itself, where it is configured. A key store with another path is like
+ * none.
+ */
 export interface CloudReader {
   /** What the cloud reports about a custom key store; undefined when it cannot be asked now. */
   describe(store: RegisteredKeyStore): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;

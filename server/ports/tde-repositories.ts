@@ -110,8 +110,8 @@ export interface TdeRepositories {
       exceptHandle?: number,
     ): Promise<number | undefined>;
     /**
-     * Live objects of an application whose label an object of the group has: candidates, of which the
-     * rules of labels decide.
+     * Live objects of an application whose label an object of the group has: candidates, of which
+     * the rules of labels decide.
      */
     labelledAsIn(applicationId: string, groupId: string): Promise<readonly number[]>;
     /** The next handle: stable, positive, below 2^31, never reused. */

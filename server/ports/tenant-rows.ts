@@ -68,8 +68,8 @@ export interface TenantRows {
   /** Objects that are not in their application's group, with the place that they should have. */
   strays(tenantId: string): Promise<readonly Place[]>;
   /**
-   * Moves objects with their keys. Rows get fresh authentication codes; one that was changed from outside gets no valid one.
-   * Answers whether every row was sound.
+   * Moves objects with their keys. Rows get fresh authentication codes; one that was changed from
+   * outside gets no valid one. Answers whether every row was sound.
    */
   place(places: readonly Place[]): Promise<boolean>;
   /** Live vaults that share a name, and handles of live key objects that share a label in a group: candidates, of which the rules decide. */

@@ -35,9 +35,9 @@ export interface UsageLog {
   /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
   used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
   /**
-   * The first use of a new key on which data may come to depend: in the store when it resolves, because
-   * any node may be asked to withdraw the request that created the key. Throws where the key is
-   * destroyed, or the store takes no change.
+   * The first use of a new key on which data may come to depend: in the store when it resolves,
+   * because any node may be asked to withdraw the request that created the key. Throws where the
+   * key is destroyed, or the store takes no change.
    */
   first(key: { readonly id: string; readonly tenantId: string }): Promise<void>;
   /** A credential that was not valid; `of`: the application that it belongs or belonged to. */

@@ -6,9 +6,10 @@
 // hung had not read is lost when it ends. So the last `mostKept` bytes are kept, more than the
 // buffers of both kernels, and sent again on the next connection when this one broke. One that the
 // peer has closed was read to its end, but for what the collector had not stored: only the last
-// batch is sent again. The number, the log's name and the record's hash tell repeats, and tell a record
-// of another history from the one that the collector has under its number. What a collector loses after it
-// has read it, and what was not read when this service ends, no sender of this protocol can know.
+// batch is sent again. The number, the log's name and the record's hash tell repeats, and tell a
+// record of another history from the one that the collector has under its number. What a collector
+// loses after it has read it, and what was not read when this service ends, no sender of this
+// protocol can know.
 
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';

@@ -134,7 +134,9 @@ export const authenticationCode = (
   layout: Layout = newestLayout(table, row),
 ): string => authenticate(rowText(table, row, layout));
 
-/** The row with the digest of each value beside the code, where one of an earlier layout has none. */
+/**
+ * The row with the digest of each value beside the code, where one of an earlier layout has none.
+ */
 const withDigests = <R extends Row>(table: PolicyTable, row: R): R => {
   const found = Object.entries(coded[table].digests ?? {}).flatMap(([name, under = name]) => {
     const value = row[name];
@@ -143,7 +145,10 @@ const withDigests = <R extends Row>(table: PolicyTable, row: R): R => {
   return found.length === 0 ? row : { ...row, ...Object.fromEntries(found) };
 };
 
-/** The row with its authentication code, in the newest layout: no value beside the code is without its digest. */
+/**
+ * The row with its authentication code, in the newest layout: no value beside the code is without
+ * its digest.
+ */
 export const sealRow = <R extends Row>(
   authenticate: RowAuthenticator,
   table: PolicyTable,

@@ -64,8 +64,9 @@ export interface PolicyRows {
   /** The same; false, and nothing is changed, when there is one of this id. */
   insertNew(table: PolicyTable, row: Loose & { readonly id: string }): Promise<boolean>;
   /**
-   * Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the stored one is not what the service wrote
-   * last, or this unit of work has read it as tampered, and 'internal' when this unit of work has not read it.
+   * Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the
+   * stored one is not what the service wrote last, or this unit of work has read it as tampered,
+   * and 'internal' when this unit of work has not read it.
    */
   update(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** Answers how many there were. */

@@ -128,7 +128,7 @@ const openOver = async (
     const { newest, dropped } = own.requests;
     return { ...own, requests: { ...walked, newest, dropped } };
   };
-  /** A read is one statement, or several that see one state each: done again, it does nothing twice. */
+  /** A read is one statement, or several that see one state each: it can be done again. */
   const isAgain = (error: unknown): boolean => isOutdated(error) || engine.isUndone(error);
   const read = guarded(readers('reader'), readers('again'), errors.ofReading, isAgain);
   const oneState = <T>(work: (db: Kysely<Schema>) => Promise<T>): Promise<T> =>
@@ -208,8 +208,8 @@ const isOutdated = (error: unknown): boolean => error instanceof OutdatedRow;
 type Method = (...values: unknown[]) => unknown;
 
 /**
- * The methods of `group` with their errors translated. A read that met a row older than the newest one,
- * or was undone, is done again, the last time by `again`, which tells of such a row.
+ * The methods of `group` with their errors translated. A read that met a row older than the newest
+ * one, or was undone, is done again, the last time by `again`, which tells of such a row.
  */
 const translated = (
   group: object,

@@ -1,7 +1,9 @@
-// Someone who can write to the database puts back what the service itself has written: an older version of a row, a row that was removed, a
-// copy of a row under another id, the values of another row; and what holders of old databases (OF), writers of the place of backups (BW) and
-// trusted signers (TS) bring. Each attack is carried out on a row of each policy table while the store is
-// open, on both databases. The row counts as tampered when it is loaded, and the comparison with the row set finds all of them.
+// Someone who can write to the database puts back what the service itself has written: an older
+// version of a row, a row that was removed, a copy of a row under another id, the values of another
+// row; and what holders of old databases (OF), writers of the place of backups (BW) and trusted
+// signers (TS) bring. Each attack is carried out on a row of each policy table while the store is
+// open, on both databases. The row counts as tampered when it is loaded, and the comparison with
+// the row set finds all of them.
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';

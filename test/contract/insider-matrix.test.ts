@@ -81,7 +81,8 @@ test('roles that do something alone are few, and who gives roles does nothing el
   expect(able('decide')).toEqual(['key-approver']);
   expect(able('restore')).toEqual(['recovery-officer']);
   expect(able('export')).toEqual(['platform-operator']);
-  // An access_guid is all that a database has: who creates one uses keys, and destroys them where no rule refuses it.
+  // An access_guid is all that a database has: who creates one uses keys, and destroys them where
+  // no rule refuses it.
   for (const effect of ['credential', 'use-as-database', 'destroy-as-database'] as const)
     expect(able(effect)).toEqual(['connection-manager', 'application-owner']);
   // Without giving roles, no one reaches more than their own.
@@ -232,7 +233,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
   });
 });
 
-/** Of the whole platform, and of a tenant that no file is of. */
+/** Roles of the whole platform, and of a tenant that no file is of. */
 const fileCallers = callers.map(({ role, reach }) => ({ role, reach, mayHere: reach === 'platform' }));
 const codeOf = ({ status, text }: Awaited<ReturnType<typeof send>>): string =>
   status < 300 ? 'imported' : (JSON.parse(text) as { readonly code: string }).code;

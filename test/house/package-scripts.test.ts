@@ -10,7 +10,9 @@ import { installed } from '../support/tools.ts';
 const scripts = ['server', 'provider'].flatMap((part) =>
   ['postinst', 'prerm', 'postrm'].map((name) => `${part}/packaging/${name}`),
 );
-/** What both programs know: Red Hat's has no --quiet, and fails where it does not know an option. */
+/**
+ * What both programs know: Red Hat's has no --quiet, and fails where it does not know an option.
+ */
 const shared = ['--install', '--slave', '--remove'];
 
 test.each(scripts)('%s gives update-alternatives only options that both programs have', (path) => {

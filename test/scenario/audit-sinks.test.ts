@@ -243,11 +243,13 @@ describe('a file', () => {
       const first = await open(sinkTo(path));
       await createVaults(first, 'one');
       const oldKey = (await first.operations.audit.log()).verifierKey;
+      await delivered(first);
       await first.stop();
       const older = join(folder, 'older');
       cpSync(first.config.dataDirectory, older, { recursive: true });
       const second = await open(sinkTo(path), first.folder);
       await createVaults(second, 'two', 'three', 'four', 'five', 'six', 'seven');
+      await delivered(second);
       await second.stop();
       const former = readFileSync(path, 'utf8');
       for (const end of ['', '-wal', '-shm']) {
@@ -263,6 +265,7 @@ describe('a file', () => {
       await createVaults(third, 'eight');
       const newKey = (await third.operations.audit.log()).verifierKey;
       const [accepted] = (await third.operations.audit.list(administrator, { kind: 'audit-log.accepted' })).items;
+      await delivered(third);
       await third.stop();
 
       const lines = linesOf(path);
@@ -300,6 +303,7 @@ describe('a file', () => {
       // Built again: another key.
       const rebuilt = await open(sinkTo(path));
       await createVaults(rebuilt, 'one');
+      await delivered(rebuilt);
       await rebuilt.stop();
       expect(recordsOf(linesOf(path))).toEqual(upTo(recordsOf(linesOf(path)).length));
       expect((await verify(readFileSync(path, 'utf8'), newKey)).findings).toEqual([

@@ -1,9 +1,9 @@
-// Every cause of the table (server/base/cloud-causes.ts) is played: the simulated cloud, driven by the
-// AWS SDK, reports the table's names when a store is created and connects, and when a key is created
-// and used; and `dke doctor endpoint` names the cause by the table's check, with the same names.
+// Every cause of the table (server/base/cloud-causes.ts) is played: the simulated cloud, driven by
+// the AWS SDK, reports the table's names when a store is created and connects, and when a key is
+// created and used; and `dke doctor endpoint` names the cause by the table's check, with the same
+// names.
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -13,7 +13,7 @@ import {
   DescribeCustomKeyStoresCommand,
   DisconnectCustomKeyStoreCommand,
   EncryptCommand,
-  KMSClient,
+  type KMSClient,
 } from '@aws-sdk/client-kms';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CheckResult } from '../../server/base/checks.ts';
@@ -21,7 +21,7 @@ import { type CloudCause, cloudCauses, exceptionOf, wordsOf } from '../../server
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
 import { type Authority, type IssuedCertificate, makeAuthority } from '../support/authority.ts';
 import { causesOfPage, causesTable } from '../support/cloud-causes-page.ts';
-import { type CloudProcess, startCloudProcess } from '../support/cloud-process.ts';
+import { type CloudProcess, kmsClientOf, startCloudProcess } from '../support/cloud-process.ts';
 import { until } from '../support/host.ts';
 import { type PublicFront, startPublicFront } from '../support/public-front.ts';
 import { type Site, startSite } from '../support/site.ts';
@@ -48,17 +48,7 @@ beforeAll(async () => {
   });
   front.leadTo(site.server.port);
   cloud = await startCloudProcess(folder, authority.certificate);
-  const text = readFileSync(cloud.credentialsFile, 'utf8');
-  kms = new KMSClient({
-    endpoint: cloud.url,
-    region: 'us-east-1',
-    credentials: {
-      accessKeyId: /key_id = (\S+)/.exec(text)?.[1] ?? '',
-      secretAccessKey: /access_key = (\S+)/.exec(text)?.[1] ?? '',
-    },
-    maxAttempts: 1,
-    requestHandler: { httpsAgent: new Agent({ ca: readFileSync(cloud.certificateFile) }) },
-  });
+  kms = kmsClientOf(cloud);
 });
 afterAll(async () => {
   kms?.destroy();

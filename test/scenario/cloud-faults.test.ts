@@ -2,8 +2,7 @@
 // cloud's key service has for it, by operation, and for ConnectCustomKeyStore the ConnectionErrorCode that its documentation names.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { Agent } from 'node:https';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,13 +15,13 @@ import {
   DisconnectCustomKeyStoreCommand,
   EncryptCommand,
   GenerateDataKeyCommand,
-  KMSClient,
+  type KMSClient,
   ReEncryptCommand,
   UpdateCustomKeyStoreCommand,
 } from '@aws-sdk/client-kms';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Authority, makeAuthority } from '../support/authority.ts';
-import { type CloudProcess, startCloudProcess } from '../support/cloud-process.ts';
+import { type CloudProcess, kmsClientOf, startCloudProcess } from '../support/cloud-process.ts';
 import {
   answerWith,
   type Json,
@@ -49,17 +48,7 @@ beforeAll(async () => {
   good = goodCertificate();
   proxy = await startScriptedProxy(good);
   cloud = await startCloudProcess(folder, authority.certificate, budgetMs);
-  const text = readFileSync(cloud.credentialsFile, 'utf8');
-  kms = new KMSClient({
-    endpoint: cloud.url,
-    region: 'us-east-1',
-    credentials: {
-      accessKeyId: /key_id = (\S+)/.exec(text)?.[1] ?? '',
-      secretAccessKey: /access_key = (\S+)/.exec(text)?.[1] ?? '',
-    },
-    maxAttempts: 1,
-    requestHandler: { httpsAgent: new Agent({ ca: readFileSync(cloud.certificateFile) }) },
-  });
+  kms = kmsClientOf(cloud);
 });
 afterAll(async () => {
   kms?.destroy();

@@ -1,5 +1,5 @@
-// The doctor is the start, with PostgreSQL: whatever keeps the service from its database is named by
-// both, with the words of PostgreSQL, and ends with what the fix says (doctor-is-start.test.ts).
+// The doctor is the start, with PostgreSQL: whatever keeps the service from its database is named
+// by both, with the words of PostgreSQL, and ends with what the fix says (doctor-is-start.test.ts).
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

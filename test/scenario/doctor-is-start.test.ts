@@ -32,7 +32,7 @@ import { loadConfig } from '../../server/config/config.ts';
 import { startServer } from '../../server/main.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { commandPath } from '../support/command.ts';
-import { freePort } from '../support/daemon.ts';
+import { freePort, startDaemon } from '../support/daemon.ts';
 
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log('skipped: files of another owner, which only root can make');
@@ -97,7 +97,7 @@ interface Situation {
   readonly spoil?: (place: Place) => void;
   /** What the fix says, where it is not a command; and that it says so. */
   readonly repair?: readonly [says: RegExp, work: (place: Place) => void];
-  /** Of a service that has not started yet. */
+  /** The service has not started yet. */
   readonly fresh?: true;
   readonly root?: true;
   /** The service starts, and waits for its root key. */
@@ -327,7 +327,10 @@ const files: readonly Situation[] = [
   }),
 ];
 
-/** Each file that dke.toml can name: missing, readable by others, and, of authorities, without a certificate. */
+/**
+ * Each file that dke.toml can name: missing, readable by others, and, of authorities, without a
+ * certificate.
+ */
 const named: readonly Situation[] = (
   [
     [
@@ -620,7 +623,6 @@ describe.runIf(hasOther)('of a service that is another user', () => {
   test.each([
     ['the data directory', 'data', ({ data }: Place) => data],
     ['the folder of the log', 'logs', ({ at }: Place) => at('logs')],
-    ['the folder of snapshots', 'snapshots', ({ at }: Place) => at('kept')],
     ['the database', 'data', ({ data }: Place) => join(data, 'dke.db')],
   ])('%s cannot be written', (_what, check, closed) => {
     const toml = '[log]\ndestination = "logs/dke.log"\n[snapshots]\ndirectory = "kept"\n';
@@ -637,6 +639,34 @@ describe.runIf(hasOther)('of a service that is another user', () => {
     execFileSync('sh', ['-c', first?.fix ?? 'false']);
     expect(diagnoseBy(['env'], place)).toEqual([]);
   });
+});
+
+test('the start of a service that was in use does not need what it does without', async () => {
+  const toml = [
+    ...['[root]', 'path = "vault/root.key"', '[snapshots]', 'directory = "kept"'],
+    ...['[diagnostics]', 'trusted_authorities = "named"', '[tls]', 'certificate = "own.crt"', 'key = "own.key"', ''],
+  ].join('\n');
+  // A name that means something in a URL, an authority that is none, and a chain without its
+  // issuer.
+  const folder = join(base, 'case #1? 50%41');
+  mkdirSync(folder, { mode: 0o755 });
+  const place = placeAt(folder);
+  writeConfig(place, toml);
+  for (const name of ['vault', 'kept']) mkdirSync(place.at(name), { mode: 0o700 });
+  issue(place, 'own', authority);
+  writeFileSync(place.at('named'), '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+  expect(await start(place)).toEqual({});
+  expect(failures(await diagnose(place))).toEqual([]);
+  expect(await start(place)).toEqual({});
+  if (!hasOther) return;
+  // Nothing can be written beside the root key, and among the snapshots.
+  execFileSync('chown', ['-R', `${other}:${other}`, folder]);
+  for (const name of ['vault', 'kept']) chmodSync(place.at(name), 0o500);
+  const as = ['--reuid', `${other}`, '--regid', `${other}`, '--clear-groups', process.execPath, commandPath];
+  const server = await startDaemon('setpriv', [...as, 'server', '--config', place.config], { ready: /^listening on/m });
+  await server.stop();
+  const results = diagnoseBy(['env'], place);
+  expect(results).toMatchObject([{ id: 'folders', evidence: expect.stringContaining('(root.path)') }]);
 });
 
 test('another program has the port', async () => {

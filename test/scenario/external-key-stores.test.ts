@@ -203,7 +203,8 @@ describe('the cloud, where it can be asked', () => {
 
       const other = await createXksEndpoint(site, 'another');
       const moved = await register(site, other.endpoint.id, CustomKeyStoreId, 'us-west-2');
-      // The cloud answers this service for every key store of the account: of one with another path, nothing is shown.
+      // The cloud answers this service for every key store of the account: of one with another
+      // path, nothing is shown.
       const nothing = `AWS KMS has no custom key store ${CustomKeyStoreId} in us-west-2 with the path of this endpoint`;
       expect((await probe(site, moved)).connection).toMatchObject({
         source: 'cloud',

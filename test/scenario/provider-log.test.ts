@@ -475,7 +475,7 @@ const ways = {
     const path = `/api/tde/applications/${elsewhere.application.id}/callers`;
     await site.api.call('PUT', path, { networks: ['10.0.0.0/8'], certificates: [] });
     const on = host(undefined, elsewhere);
-    return made(await looking(on.config), on, /127\.0\.0\.1.*--add-network 127\.0\.0\.1/);
+    return made(await looking(on.config), on, /127\.0\.0\.1.*--add-network=127\.0\.0\.1/);
   },
   'certificate-refused': async () => {
     const pinned = await registerApplication(site.api, 'pinned', groupId);

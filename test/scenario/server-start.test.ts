@@ -54,6 +54,49 @@ const get = (server: ServerProcess, path: string): Promise<{ status: number; bod
     request.on('error', reject).end();
   });
 
+test.skipIf(!installed('python3', 'python3'))(
+  'tells systemd when it serves also where others fill its queue',
+  async () => {
+    const folder = folderOfTest();
+    const socket = join(folder, 'notify');
+    const receiver = await startDaemon(
+      'python3',
+      [
+        '-c',
+        `import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+others = []
+while True:
+  others.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+  others[-1].setblocking(False)
+  sent = 0
+  try:
+    while True:
+      others[-1].sendto(b"noise", sys.argv[1])
+      sent += 1
+  except BlockingIOError:
+    if sent == 0: break
+print("full", flush=True)
+while not os.path.exists(sys.argv[1] + ".go"): time.sleep(0.01)
+while True: print(s.recv(4096).decode(), flush=True)`,
+        socket,
+      ],
+      { folder, ready: /full/ },
+    );
+    try {
+      const server = await start({ environment: { NOTIFY_SOCKET: socket } });
+      await get(server, '/health');
+      expect(receiver.printed()).not.toContain('READY');
+      writeFileSync(`${socket}.go`, '');
+      await until('READY=1', async () => (receiver.printed().includes('READY=1\nSTATUS=listening') ? true : undefined));
+      expect(await server.stop()).toBe(0);
+    } finally {
+      await receiver.stop();
+    }
+  },
+);
+
 test.skipIf(!installed('python3', 'python3'))('tells systemd when it serves, and when it stops', async () => {
   const folder = folderOfTest();
   const socket = join(folder, 'notify');

@@ -49,7 +49,10 @@ export const holdOldDatabase = async (
 };
 
 export interface Adversaries {
-  /** The keys of TS, who also has the recovery key, and of BW, who signs with a key that counts nowhere. */
+  /**
+   * The keys of TS, who also has the recovery key, and of BW, who signs with a key that counts
+   * nowhere.
+   */
   readonly trusted: Forger;
   readonly untrusted: Forger;
   readonly recovery: ReturnType<typeof makeRecoveryKey>;

@@ -1,5 +1,5 @@
-// What to do about each alert, in its rule: the text is that of docs/monitoring.md. Run on its own it
-// writes docs/monitoring/alerts.yaml and the tests of the rules.
+// What to do about each alert, in its rule: the text is that of docs/monitoring.md. Run on its own
+// it writes docs/monitoring/alerts.yaml and the tests of the rules.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

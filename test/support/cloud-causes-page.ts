@@ -1,5 +1,5 @@
-// Writes the table of docs/cloud.md from the causes: `node test/support/cloud-causes-page.ts` puts it
-// into the page.
+// Writes the table of docs/cloud.md from the causes: `node test/support/cloud-causes-page.ts` puts
+// it into the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type CloudCause, cloudCauses, wordsOf } from '../../server/base/cloud-causes.ts';

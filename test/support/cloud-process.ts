@@ -1,9 +1,12 @@
 // The real `dke cloud` as a child process on a free port, and a gate in front of a proxy that can inject failures.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:https';
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { KMSClient } from '@aws-sdk/client-kms';
 import { endWithTest } from './children.ts';
 import { commandPath } from './command.ts';
 
@@ -96,4 +99,19 @@ export const openGate = async (port: number): Promise<Gate> => {
       await closed;
     },
   };
+};
+
+/** The cloud's own client, which asks once. */
+export const kmsClientOf = ({ url, credentialsFile, certificateFile }: CloudProcess): KMSClient => {
+  const text = readFileSync(credentialsFile, 'utf8');
+  return new KMSClient({
+    endpoint: url,
+    region: 'us-east-1',
+    credentials: {
+      accessKeyId: /key_id = (\S+)/.exec(text)?.[1] ?? '',
+      secretAccessKey: /access_key = (\S+)/.exec(text)?.[1] ?? '',
+    },
+    maxAttempts: 1,
+    requestHandler: { httpsAgent: new Agent({ ca: readFileSync(certificateFile) }) },
+  });
 };

@@ -1,4 +1,5 @@
-// What the log says of an error: what caused it, too, with the codes and words of those who refused.
+// What the log says of an error: what caused it, too, with the codes and words of those who
+// refused.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -6,7 +6,8 @@ namespace dke {
 
 // From now on the system does not answer who begins a connection at this listening TCP socket: the
 // peer's system asks again a second later, when the socket is closed and refuses. Handshakes that
-// have begun still end. False: `descriptor` is not a listening socket, or the system has no filters.
+// have begun still end. False: `descriptor` is not a listening socket, or the system has no
+// filters.
 bool HoldNewConnections(int descriptor);
 
 }  // namespace dke

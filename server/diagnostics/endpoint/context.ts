@@ -58,7 +58,10 @@ export interface EndpointContext {
   readonly callerAheadMs: number | null;
   /** What the cloud side is configured with, as far as it was told. */
   readonly cloud: CloudSide;
-  /** Why the cloud tells nothing of the key store that is registered; null: it does, or was not asked. */
+  /**
+   * Why the cloud tells nothing of the key store that is registered; null: it does, or was not
+   * asked.
+   */
   readonly cloudDetail: string | null;
   /** External key stores that are registered for the endpoint. */
   readonly keyStores: readonly ExternalKeyStore[];
@@ -83,7 +86,10 @@ export const suspected = (cause: CloudCause, evidence: string, fix: string = clo
   ...reported(cause),
 });
 
-/** The cause of an answer that is not 200 to this operation of a request that this service has signed. */
+/**
+ * The cause of an answer that is not 200 to this operation of a request that this service has
+ * signed.
+ */
 export const causeOfAnswer = ({ status, members }: ProbeAnswer, operation: string): CloudCause => {
   const causes = {
     authentication: 'requests-changed',
@@ -97,7 +103,9 @@ export const causeOfAnswer = ({ status, members }: ProbeAnswer, operation: strin
   return fault in causes ? causes[fault as keyof typeof causes] : 'another-answers';
 };
 
-/** The cause where a check met an error: of the connection, of TLS, or of what an answer contains. */
+/**
+ * The cause where a check met an error: of the connection, of TLS, or of what an answer contains.
+ */
 export const causeOfError = (error: unknown): CloudCause => {
   const { code, message = '' } = error as NodeJS.ErrnoException;
   if (message.startsWith('no answer')) return 'slow';

@@ -23,8 +23,9 @@ const endOf = (certificate: X509Certificate): number => Date.parse(certificate.v
 
 /**
  * When the first certificate of a chain expires that leads from the certificate to one of the
- * authorities, over what the caller sent next to it; undefined: none does. Some releases of Node do not
- * show that (nodejs/node#65579): there the authorities must be the ones that issue the certificates.
+ * authorities, over what the caller sent next to it; undefined: none does. Some releases of Node do
+ * not show that (nodejs/node#65579): there the authorities must be the ones that issue the
+ * certificates.
  */
 const leadsUntil = (authorities: readonly X509Certificate[], certificate: X509Certificate): number | undefined => {
   let end = Number.POSITIVE_INFINITY;

@@ -1,11 +1,12 @@
-// Who can act for themselves: users, and tokens without an owner (a user's own token acts as the user).
-// Each possible requester or approver is one of them.
+// Who can act for themselves: users, and tokens without an owner (a user's own token acts as the
+// user). Each possible requester or approver is one of them.
 //
-// Which person an identity is, and since when, follows from the audit log, which is signed and in an
-// order that no clock changes. A token is the person of the user who made it, also through other
-// tokens: that user has seen its value. A token that no user made is a person of its own. A user whose
-// password was set later than a request was made may be another person than before: the record says
-// so, and the time in the row, which is under its code, where the record was taken away.
+// Which person an identity is, and since when, follows from the audit log, which is signed and in
+// an order that no clock changes. A token is the person of the user who made it, also through other
+// tokens: that user has seen its value. A token that no user made is a person of its own. A user
+// whose password was set later than a request was made may be another person than before: the
+// record says so, and the time in the row, which is under its code, where the record was taken
+// away.
 
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
@@ -54,8 +55,8 @@ const named = async (from: From, identity: Unnamed): Promise<ActingIdentity> => 
 });
 
 /**
- * Whether the same person has acted by it since before the request was made: two witnesses agree, the
- * order of the log, which no clock moves, and the times in rows with codes.
+ * Whether the same person has acted by it since before the request was made: two witnesses agree,
+ * the order of the log, which no clock moves, and the times in rows with codes.
  */
 export const wasThereBefore = async (
   from: Pick<From, 'audit'>,

@@ -81,7 +81,9 @@ export const createApprovals = (
       reject: settle('reject'),
       withdraw: (actor, id) =>
         store.write(async (tx) => {
-          const approval = await load(tx, actor.reach, id);
+          // A request of the platform is in no tenant that its requester could name.
+          const isOwn = (await tx.approvals.get(everyTenant, id))?.requestedBy.id === actor.id;
+          const approval = await load(tx, isOwn ? everyTenant : actor.reach, id);
           if (approval.requestedBy.id !== actor.id)
             throw new ServiceError('forbidden', 'only the requester can withdraw a request', {
               hint: 'an approver can reject it: dke approval reject',

@@ -22,8 +22,8 @@ export const adoptCopies = async (tx: Repositories): Promise<void> => {
   for await (const { details, sequence } of records('service.backed-up')) {
     const [id, at] = [details.backupId, timeOf(details.at)];
     if (typeof id !== 'string' || Number.isNaN(at) || (await tx.outsideCopies.get(id)) !== undefined) continue;
-    // Which root key it is sealed under, these records do not say. Nor do they say how far the log was
-    // when its state began: the record was written when the backup was there.
+    // Which root key it is sealed under, these records do not say. Nor do they say how far the log
+    // was when its state began: the record was written when the backup was there.
     await tx.outsideCopies.insert(
       newOutsideCopy({ id, kind: 'service-backup', at, stateFrom: 0, stateUntil: at, stateSize: sequence - 1 }),
     );

@@ -76,6 +76,7 @@ export const createDirectory = (
     dropped: requests.dropped,
     droppedWritten: requests.droppedWritten,
     requestLog: requests.state,
+    requestsAreFilling: requests.isFilling,
     drainCredentialUses: uses.drainCredentialUses,
     keyUses: uses.keyUses,
     keyUsesWritten: uses.keyUsesWritten,

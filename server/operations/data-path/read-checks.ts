@@ -12,7 +12,7 @@ interface CheckedRow {
   readonly id: string;
   readonly tenantId: string;
   readonly integrity: Integrity;
-  /** Of an access_guid. */
+  /** The application of an access_guid. */
   readonly applicationId?: string | null;
 }
 
@@ -30,7 +30,9 @@ export interface ReadChecks {
   alarm(table: string, id: string, tenantId: string): void;
   /** False, and an alarm, when the row was changed from outside. */
   sound(table: string, row: CheckedRow): boolean;
-  /** What was refused and not sound since then: it is read again, because its row may be genuine. */
+  /**
+   * What was refused and not sound since then: it is read again, because its row may be genuine.
+   */
   refused(): Changes;
   /** Reads key encryption keys again when one of these records needs another one, which another node has made since. */
   knowKeks(records: readonly StoredRecord[]): Promise<void>;

@@ -337,7 +337,7 @@ export const createUsageLog = (ports: UsagePorts, instancesEach: number): UsageL
       if (marked.has(id)) return;
       const now = clock.now();
       await store.write(async (tx) => {
-        const key = await tx.keys.stored(tenantId, id);
+        const key = await tx.keys.get(tenantId, id);
         if (key === undefined || key.state === 'destroyed')
           throw new ServiceError('key-destroyed', 'the request that created the key was withdrawn');
         await tx.keys.touch(id, now, now);

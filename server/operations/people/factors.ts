@@ -43,7 +43,10 @@ export const createFactors = (ports: FactorPorts, sessions: Sessions, claimedRol
   const usable = (factors: readonly StoredFactor[]): readonly StoredFactor[] =>
     factors.filter(({ integrity }) => integrity === 'ok');
 
-  /** The session continues under a new value, now that two factors were shown. It ends when it would have ended. */
+  /**
+   * The session continues under a new value, now that two factors were shown. It ends when it would
+   * have ended.
+   */
   const prove = async (tx: Repositories, user: StoredUser, from: SignInOrigin, caller: SessionCaller) => {
     const session = await sessions.requireLive(tx, caller.sessionId);
     await claimedRoles.give(tx, session, from);

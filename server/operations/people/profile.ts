@@ -25,8 +25,8 @@ import { holderOf } from './start-session.ts';
 import { viewUser } from './views.ts';
 
 /**
- * The user who signed in to a session. 'not-found' for a session of a token, also of a user's own one:
- * a program that has the token must not become the user.
+ * The user who signed in to a session. 'not-found' for a session of a token, also of a user's own
+ * one: a program that has the token must not become the user.
  */
 export const findSelf = async (
   from: Pick<Repositories, 'users' | 'sessions'>,

@@ -1,5 +1,6 @@
-// A sign-in within the last minutes: the proof that a change of what a user signs in with needs, because
-// another person may be using an older session. A session keeps the time of its sign-in under each new value.
+// A sign-in within the last minutes: the proof that a change of what a user signs in with needs,
+// because another person may be using an older session. A session keeps the time of its sign-in
+// under each new value.
 
 import { ServiceError } from '../../base/errors.ts';
 import { everyTenant } from '../../domain/tenant.ts';

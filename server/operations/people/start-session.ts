@@ -28,7 +28,9 @@ export const createStartSession =
     { method, proved }: { readonly method: SignInMethod; readonly proved: 1 | 2 },
     from: SignInOrigin,
     actor: Actor,
-    /** The session that continues: no new value makes it last longer, or its sign-in more recent. */
+    /**
+     * The session that continues: no new value makes it last longer, or its sign-in more recent.
+     */
     continued?: Pick<StoredSession, 'createdAt' | 'expiresAt'>,
   ): Promise<{ readonly value: string; readonly hash: string }> => {
     const bytes = Buffer.alloc(32);

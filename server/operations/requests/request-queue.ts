@@ -6,6 +6,8 @@ import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 
 /** So many places more, as a part of those of signed requests. */
 const unsignedPart = 0.1;
+/** More than so much of it has to be written soon. */
+const fillingPart = 0.1;
 
 /** `length`: how many signed requests may wait. */
 export const createRequestQueue = (length: number) => {
@@ -62,6 +64,7 @@ export const createRequestQueue = (length: number) => {
       }
     },
     state: () => ({ queued: queue.length, ...total }),
+    isFilling: () => queue.length > length * fillingPart,
   };
 };
 

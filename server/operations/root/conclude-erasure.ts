@@ -40,8 +40,8 @@ export interface FilesLeft {
   readonly mayHaveAny: boolean;
 }
 /**
- * The files as a unit of work knows them: only there is a row known that the database hides. The keys,
- * which are many, are read outside of it.
+ * The files as a unit of work knows them: only there is a row known that the database hides. The
+ * keys, which are many, are read outside of it.
  */
 export const findFiles = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<FilesLeft> => {
   const files = await write((tx) => filesLeft(tx), { background: true, durable: false });
@@ -114,7 +114,8 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
 
 /**
  * Whether what a run has covered waited for copies, and those are gone: it is concluded without
- * another run. By the same files as the run itself, which would else conclude nothing, again and again.
+ * another run. By the same files as the run itself, which would else conclude nothing, again and
+ * again.
  */
 export const isConclusionDue = async (store: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
   const { read: from } = store;

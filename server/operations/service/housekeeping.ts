@@ -14,11 +14,10 @@ import { pruneOpenings } from '../snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
-// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at most:
-// changes of callers go before the records of uses. Not while the queue of records fills.
+// Where many write, or the disk is slow, what is written by the clock has a fifth of the time at
+// most: changes of callers go before the records of uses. Not while the queue of records fills.
 const share = 5;
 const longestMs = 1_000;
-const mostQueued = 2_000;
 const usesEveryMs = 1_000;
 const refusedEveryMs = 10_000;
 // Written at once: little enough that a request that comes in in the meantime does not notice.
@@ -90,8 +89,7 @@ const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'direct
 };
 
 /** Until the next records of uses are written, when writing them took so long. */
-const pauseAfter = (tookMs: number, queued: number): number =>
-  queued > mostQueued ? everyMs : Math.min(longestMs, Math.max(everyMs, tookMs * share));
+const pauseAfter = (tookMs: number): number => Math.min(longestMs, Math.max(everyMs, tookMs * share));
 
 const pruneRows = async (tx: Repositories, now: number, sessionIdleMs: number): Promise<void> => {
   await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
@@ -182,7 +180,7 @@ export const createHousekeeping = (
     try {
       await writeRequests();
       await writeUses(all);
-      pauseMs = pauseAfter(clock.monotonic() - from, directory.requestLog().queued);
+      pauseMs = pauseAfter(clock.monotonic() - from);
       await writeLatencies(all);
       if (!all) await renewRefused();
       await sealAudit();
@@ -195,17 +193,23 @@ export const createHousekeeping = (
     }
     if (!all) await checkHealth();
   };
-  const next = (): void => {
+  const next = (waitedMs = 0): void => {
     timer = setTimeout(() => {
+      const waited = waitedMs + everyMs;
+      // A burst that comes during the pause ends it.
+      if (waited < pauseMs && !directory.requestsAreFilling()) {
+        next(waited);
+        return;
+      }
       running = run(false).finally(() => {
         if (!stopped) next();
       });
-    }, pauseMs);
+    }, everyMs);
     timer.unref();
   };
 
   return {
-    start: next,
+    start: () => next(),
     stop: async () => {
       stopped = true;
       clearTimeout(timer);

@@ -129,8 +129,8 @@ export const settleUnfinished = async ({
 };
 
 /**
- * What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is done,
- * and `missingFor` says so. `goOn`: called between two parts of a file; it may throw.
+ * What was destroyed is overwritten in every snapshot here. Where the folder is away nothing is
+ * done, and `missingFor` says so. `goOn`: called between two parts of a file; it may throw.
  */
 export const eraseFromSnapshots = async (
   ports: ErasePorts & Pick<Ports, 'fleet'>,

@@ -113,8 +113,8 @@ export const recoveryKeys = (
       return governed.run(inTenant(actor, serviceTenantId), { name, publicKey });
     },
     /**
-     * Snapshots that were sealed to it still open with it: the record of the removal names them. `force`:
-     * also the last one, while snapshots are made by the clock.
+     * Snapshots that were sealed to it still open with it: the record of the removal names them.
+     * `force`: also the last one, while snapshots are made by the clock.
      */
     remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
       store.write(async (tx) => {

@@ -64,7 +64,9 @@ export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
   readonly vaultIds: Set<string>;
   readonly counters: Map<TenantTable, Counter>;
   readonly stayDestroyed: StaysDestroyed[];
-  /** Token objects whose value was damaged before the snapshot was made: they are copied without it. */
+  /**
+   * Token objects whose value was damaged before the snapshot was made: they are copied without it.
+   */
   readonly withoutValue: { readonly id: string; readonly label: string }[];
   /** Labels of token objects that stay destroyed, by their id here. */
   readonly labels: Map<string, string>;

@@ -1,8 +1,10 @@
-// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one that went in, and whether it can be restored: the
-// whole restore is done into a tenant of its own, and taken back. So "valid" means restorable. The result is stored with the snapshot.
+// Checks whether a snapshot is what was signed; with its key, whether every key in it is the one
+// that went in, and whether it can be restored: the whole restore is done into a tenant of its own,
+// and taken back. So "valid" means restorable. The result is stored with the snapshot.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { newId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Snapshot, Verification } from '../../domain/snapshot.ts';
@@ -102,12 +104,21 @@ export const openAll = async (
   return wrong === undefined ? null : `the number of rows of ${wrong} differs from the signed number`;
 };
 
-/** Takes the unit of work back. */
+/** Takes the unit of work back, with what it has found. */
 class TakenBack extends Error {
   override readonly name = 'TakenBack';
+  readonly finding: string | null;
+  constructor(finding: string | null) {
+    super();
+    this.finding = finding;
+  }
 }
+const mostNamed = 5;
 
-/** Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it fails, or null. */
+/**
+ * Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it
+ * fails, or null.
+ */
 const tryOut = async (
   ports: VerifyPorts,
   actor: Actor,
@@ -117,11 +128,13 @@ const tryOut = async (
 ): Promise<string | null> => {
   const { store, ring, archive, clock, exclusion, log } = ports;
   const restoreAside = async (tx: Repositories): Promise<never> => {
-    const aside = newTenant(`verification ${id}`, clock.now());
+    // No other tenant has this name.
+    const aside = newTenant(`verification ${newId(clock.now())}`, clock.now());
     await createTenantIn(ports, tx, actor, aside);
     const items = archive.items(id, key, trustedFor(ring, { signer, origin }), digest);
-    await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
-    throw new TakenBack();
+    const { withoutValue } = await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
+    const damaged = withoutValue.slice(0, mostNamed).map(({ label }) => label);
+    throw new TakenBack(damaged.length === 0 ? null : `values of objects do not open: ${damaged.join(', ')}`);
   };
   try {
     await exclusion
@@ -133,7 +146,7 @@ const tryOut = async (
         ),
       );
   } catch (error) {
-    if (error instanceof TakenBack) return null;
+    if (error instanceof TakenBack) return error.finding;
     if (error instanceof ServiceError && ['conflict', 'key-tampered', 'unsupported'].includes(error.code))
       return `it cannot be restored: ${error.message}`;
     throw error;

@@ -1,13 +1,15 @@
-// A pool of one connection, for the writer. What makes it more than that: a transaction stays on the connection that it was started
-// on. When that is lost, everything up to the transaction's end fails, instead of continuing on its own on a fresh one.
+// A pool of one connection, for the writer. What makes it more than that: a transaction stays on
+// the connection that it was started on. When that is lost, everything up to the transaction's end
+// fails, instead of continuing on its own on a fresh one.
 //
-// The database ends a transaction in which nothing is asked for three seconds, so that a node that stands still gives the writer's lock back. A node that
-// is busy between two statements asks for nothing once a second, which one that stands still cannot.
+// The database ends a transaction in which nothing is asked for three seconds, so that a node that
+// stands still gives the writer's lock back. A node that is busy between two statements asks for
+// nothing once a second, which one that stands still cannot.
 //
-// A transaction that the database undoes for another one's sake (a deadlock) is done again here, a few
-// times: the same statements from its beginning. Each must be answered as it was before, and the head
-// that the beginning reads must be the same. Then who asked them cannot tell the difference, and no unit
-// of work runs twice. With any other answer the transaction is lost.
+// A transaction that the database undoes for another one's sake (a deadlock) is done again here, a
+// few times: the same statements from its beginning. Each must be answered as it was before, and
+// the head that the beginning reads must be the same. Then who asked them cannot tell the
+// difference, and no unit of work runs twice. With any other answer the transaction is lost.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { PostgresPool, PostgresPoolClient } from 'kysely';
@@ -19,7 +21,10 @@ import { createReadOnce } from './read-once.ts';
 
 const aliveEveryMs = 1_000;
 
-/** How often one transaction is done again, and the largest that is: longer ones are not kept in memory. */
+/**
+ * How often one transaction is done again, and the largest that is: longer ones are not kept in
+ * memory.
+ */
 const mostAgain = 3;
 const mostAsked = { statements: 1_000, rows: 10_000 };
 
@@ -34,7 +39,10 @@ interface Asked {
 const firstRow = (answered: pg.QueryResult | pg.QueryResult[]): Row | undefined =>
   (Array.isArray(answered) ? answered.at(-1) : answered)?.rows[0] as Row | undefined;
 
-/** Throws `error` where an answer is another one. What this throws of another kind says nothing either: the transaction is lost. */
+/**
+ * Throws `error` where an answer is another one. What this throws of another kind says nothing
+ * either: the transaction is lost.
+ */
 const askAgain = async (used: OrderlyClient, { beginning, done }: Asked, error: unknown): Promise<void> => {
   await used.query('rollback');
   const row = firstRow((await used.query(beginning.statements)) as pg.QueryResult | pg.QueryResult[]);
@@ -72,7 +80,10 @@ const createAsking = () => {
       reads.forget();
       asked = undefined;
     },
-    /** A statement; when its transaction is undone, all that were before it, and then this one, again. */
+    /**
+     * A statement; when its transaction is undone, all that were before it, and then this one,
+     * again.
+     */
     ask: async (used: OrderlyClient, text: string, values: unknown[]): Promise<pg.QueryResult> => {
       const known = reads.find(text, values);
       if (known !== undefined) return known;

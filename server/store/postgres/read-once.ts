@@ -1,7 +1,8 @@
-// Reads of a transaction that are asked again. The writer's lock keeps every other writer away, so that a
-// read is answered as before until this transaction has written to one of its tables. Operations read the
-// same rows for their rules, their change and their answer: each of these would be a round trip while all
-// nodes wait for the lock. Rows with bytes are read each time: who gets them may wipe them.
+// Reads of a transaction that are asked again. The writer's lock keeps every other writer away, so
+// that a read is answered as before until this transaction has written to one of its tables.
+// Operations read the same rows for their rules, their change and their answer: each of these would
+// be a round trip while all nodes wait for the lock. Rows with bytes are read each time: who gets
+// them may wipe them.
 
 import type pg from 'pg';
 import { tables } from '../schema.ts';

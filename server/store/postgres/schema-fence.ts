@@ -3,8 +3,8 @@
 // schema is in the database itself (kysely_migration), and each transaction that writes reads it
 // under the writer's lock, so that a node of the version before writes nothing once a migration is
 // committed; each heartbeat reads it too. A migration, which no other way undoes, waits for no one:
-// it is refused while another node runs or starts (migrate.ts). Its transaction looks again under the
-// writer's lock, which the first write of a node of any version needs.
+// it is refused while another node runs or starts (migrate.ts). Its transaction looks again under
+// the writer's lock, which the first write of a node of any version needs.
 
 import { StoreError } from '../errors.ts';
 import { newestSchema } from '../migrate.ts';
@@ -24,8 +24,8 @@ export const requireSchema = (found: unknown): void => {
 };
 
 /**
- * Nodes that are connected, in a database of any version: one that starts has its lock before it has
- * a row.
+ * Nodes that are connected, in a database of any version: one that starts has its lock before it
+ * has a row.
  */
 export const runningNodesSql = `
   select coalesce(nodes.name, 'a node that starts') as name from pg_locks own

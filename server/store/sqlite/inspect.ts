@@ -3,6 +3,7 @@
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import type { StoredKek } from '../../ports/store.ts';
 import { foreignSchema } from '../migrate.ts';
 import { applicationId } from './dialect.ts';
@@ -33,6 +34,10 @@ const readHeader = (path: string): Buffer => {
   }
 };
 
+/** A name may have each character that means something in a URL. */
+const openUnchanged = (path: string): DatabaseSync =>
+  new DatabaseSync(`${pathToFileURL(path).href}?immutable=1`, { readOnly: true });
+
 const hasTable = (database: DatabaseSync, name: string): boolean =>
   database.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(name) !== undefined;
 
@@ -43,7 +48,7 @@ const hasTable = (database: DatabaseSync, name: string): boolean =>
 export const readStoredKeks = (path: string): readonly StoredKek[] | undefined => {
   const inUse = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
   if (inUse && !existsSync(`${path}-shm`)) return undefined;
-  const database = new DatabaseSync(inUse ? path : `file:${encodeURI(path)}?immutable=1`, { readOnly: true });
+  const database = inUse ? new DatabaseSync(path, { readOnly: true }) : openUnchanged(path);
   try {
     if (!hasTable(database, 'tenant_keks')) return [];
     const rows = database.prepare('select tenant_id, epoch, root_epoch, record from tenant_keks').all() as {
@@ -84,7 +89,7 @@ export const inspectDatabase = (path: string, how: 'its head' | 'all of it'): Da
   if (size < whole) return damaged(`${path} is cut off: it has ${size} of ${whole} bytes`);
   let database: DatabaseSync | undefined;
   try {
-    database = new DatabaseSync(`file:${encodeURI(path)}?immutable=1`, { readOnly: true });
+    database = openUnchanged(path);
     const applied = hasTable(database, 'kysely_migration')
       ? (database.prepare('select name from kysely_migration order by name').all() as { readonly name: string }[])
       : [];

@@ -73,9 +73,10 @@ export const peopleTables = {
       { name: 'sessions_by_tenant', columns: ['tenant_id', 'id'] },
       { name: 'sessions_by_holder', columns: ['holder_id', 'id'] },
     ],
-    // Written once a minute for each session that is used, and not under the code: that would be a new
-    // version of the policy rows each time. It only ends a session earlier than `expires_at`, which is
-    // under the code: a writer of the database who moves it keeps an idle session until then, at most.
+    // Written once a minute for each session that is used, and not under the code: that would be a
+    // new version of the policy rows each time. It only ends a session earlier than `expires_at`,
+    // which is under the code: a writer of the database who moves it keeps an idle session until
+    // then, at most.
     beside: { used_at: 'a mark of use, which ends it before its time' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',

@@ -1,4 +1,5 @@
-// What a service tells systemd (service_manager.h): on a path, under an abstract name, and when nothing listens.
+// What a service tells systemd (service_manager.h): on a path, under an abstract name, and when
+// nothing listens.
 #include "base/service_manager.h"
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Commands that are offered for copying, pasted into real shells: whatever people call their keys, the command gets one word.
+// Commands that are offered for copying, pasted into real shells: whatever people call their keys,
+// the command gets one word.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,6 +67,14 @@ describe('a value in a command', () => {
     const words = values.map(shellWord);
     for (const word of words) expect(word).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u00a0]/u);
     expect(wordsIn('bash', `dke ${words.join(' ')}`)).toEqual(values);
+  });
+
+  test('with a NUL, which no word can have, does not become the name before it', () => {
+    expect(wordsIn('bash', `dke ${shellWord('erp\0x')}`)).toEqual(['erp\\000x']);
+  });
+
+  test('that zsh would look for among the programs is quoted', () => {
+    expect(shellWord('=ls')).toBe("'=ls'");
   });
 
   test('that is an operand comes after all options', () => {

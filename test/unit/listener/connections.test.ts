@@ -396,6 +396,34 @@ describe('a stop loses no request that is under way', () => {
     expect(outcomes).toContain('connect ECONNREFUSED');
   });
 
+  test('connections that wait in the queue of a busy process are taken, all of them, and answered', async () => {
+    const { listener, port } = await start();
+    const sockets = Array.from({ length: 6 }, () => connect({ port, host: '127.0.0.1' }));
+    // Node connects a turn later; the system accepts while this process is busy, or refuses.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const closed = listener.close(60_000);
+    const busyUntil = performance.now() + 300;
+    while (performance.now() < busyUntil);
+    const outcomes = await Promise.all(
+      sockets.map(async (socket) => {
+        const over = connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+        ends.push(() => over.destroy());
+        let text = '';
+        over.setEncoding('utf8').on('data', (part: string) => {
+          text += part;
+        });
+        over.once('secureConnect', () => over.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n'));
+        return new Promise<string>((resolve) => {
+          for (const each of [socket, over]) each.once('error', ({ message }) => resolve(message));
+          over.once('close', () => resolve(text.slice(-4)));
+        });
+      }),
+    );
+    await closed;
+    const isRight = (outcome: string): boolean => outcome === 'here' || outcome.startsWith('connect ECONNREFUSED');
+    expect(outcomes.filter((outcome) => !isRight(outcome))).toEqual([]);
+  });
+
   test('and waits for nothing else: idle sessions and connections end', async () => {
     const { listener, port, open } = await start();
     const used = open();

@@ -1,5 +1,5 @@
-// The hash of an access_guid of an earlier version, which a use renews: while that cannot be written,
-// a node tries each one once a minute, says once a minute that it failed, and counts.
+// The hash of an access_guid of an earlier version, which a use renews: while that cannot be
+// written, a node tries each one once a minute, says once a minute that it failed, and counts.
 import { expect, test } from 'vitest';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';

@@ -49,7 +49,7 @@ beforeEach(async () => {
 const ring = { authenticateRow: (text: string) => String(text.length) };
 const fleet = { perform: <T>(_: unknown, work: () => Promise<T>): Promise<T> => work() };
 const nothing = (): Promise<void> => Promise.resolve();
-const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store) =>
+const open = (limits: { requestLogDays: number; requestLogRows: number }, into = store, checkHealth = nothing) =>
   createHousekeeping(
     {
       store: into,
@@ -63,7 +63,7 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }, into =
       ring,
     },
     limits,
-    nothing,
+    checkHealth,
     nothing,
     nothing,
   );
@@ -92,6 +92,44 @@ test('the newest stay when there are too many', async () => {
   await vi.waitFor(async () => expect(await all()).toBe(1000), { timeout: 300_000 });
   expect(await store.read.requests.oldest()).toBe(now + 1600);
   await housekeeping.stop();
+});
+
+test('a queue of records that fills is written, although writing is slow and pauses are longer then', async () => {
+  let written = 0;
+  const slow: Store = {
+    ...store,
+    write: (work, options) => {
+      written += 1;
+      monotonic += 500;
+      return store.write(work, options);
+    },
+  };
+  let ran = Promise.withResolvers<void>();
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const housekeeping = open({ requestLogDays: 30, requestLogRows: 1_000_000 }, slow, async () => ran.resolve());
+    const turn = async (): Promise<void> => {
+      ran = Promise.withResolvers();
+      vi.advanceTimersByTime(200);
+      await ran.promise;
+      // The next turn is set behind the end of this one.
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    housekeeping.start();
+    directory.record(requestRecord(now));
+    await turn();
+    const before = written;
+    directory.record(requestRecord(now));
+    vi.advanceTimersByTime(200);
+    expect(written).toBe(before);
+    for (let at = 0; at < 1_000; at++) directory.record(requestRecord(now));
+    await turn();
+    expect(written).toBeGreaterThan(before);
+    await housekeeping.stop();
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(await all()).toBe(1_002);
 });
 
 test.runIf(onSqlite('there a batch is written while the loop turns, and not in one of its turns'))(

@@ -56,7 +56,8 @@ test('from the second person on who can approve, no one alone has a recovery key
       );
     };
     const key = () => ({ name: 'safe', publicKey: formatRecoveryKey(makeRecoveryKey().publicKey) });
-    // The first token is the second person of everyone else: it is revoked when people have their own ways in.
+    // The first token is the second person of everyone else: it is revoked when people have their
+    // own ways in.
     const ada = await person('ada', 'administrator');
     const waiting = await waits(operations.recoveryKeys.register(ada, key()));
     expect(waiting).toMatchObject({

@@ -234,7 +234,14 @@ test('a value that does not open does not keep a tenant from being copied: its o
     isNote(item) && item.kind === 'row' ? { ...item, row: { ...item.row, content: Buffer.alloc(40, 7) } } : item,
   );
   const { id, file } = await forger.write(items);
-  await opened.operations.snapshots.import(administrator, once(file), forger.verifier);
+  const { snapshots, tenants } = opened.operations;
+  await snapshots.import(administrator, once(file), forger.verifier);
+  // A name that another tenant has decides nothing.
+  await tenants.create(administrator, { name: `verification ${id}` });
+  expect((await snapshots.verify(administrator, id, await hand.answer(id))).verification).toMatchObject({
+    valid: false,
+    finding: expect.stringMatching(/^values of objects do not open: \S+$/),
+  });
   const outcome = await hand.restore(id, { newTenant: 'with a damaged value' });
   expect(outcome.withoutValue).toEqual([{ id: expect.any(String), label: toLabel('note') }]);
   const [row] = await queryStored(

@@ -1,5 +1,6 @@
-// The changes that nodes tell one another, as a node reads them: each names the one before it. Where a
-// writer of the database has taken one out, or has put one between them, everything is read again.
+// The changes that nodes tell one another, as a node reads them: each names the one before it.
+// Where a writer of the database has taken one out, or has put one between them, everything is read
+// again.
 import { expect, test } from 'vitest';
 import { createChangeRows } from '../../../server/store/postgres/change-rows.ts';
 

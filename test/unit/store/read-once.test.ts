@@ -1,4 +1,5 @@
-// Reads that a transaction on PostgreSQL asks again are answered as the database would answer them, whatever was written between them.
+// Reads that a transaction on PostgreSQL asks again are answered as the database would answer them,
+// whatever was written between them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createReadOnce } from '../../../server/store/postgres/read-once.ts';
@@ -61,7 +62,8 @@ test('a read that is not asked again has the answer that the database would give
         else if (kind === 'delete') write(`with gone as (delete from "${table}" returning 1) select * from gone`, at);
         else if (kind === 'other') reads.saw('savepoint unit', [], { rows: [] } as never);
         else {
-          // Of the units of a commit, one is undone: what they have written is as it was before some point.
+          // Of the units of a commit, one is undone: what they have written is as it was before
+          // some point.
           for (let each = 0; each < state.length; each += 1) state[each] = (state[each] ?? 0) + 100;
           reads.saw('rollback to savepoint unit', [], { rows: [] } as never);
         }

@@ -57,6 +57,9 @@ describe('the command of a call', () => {
       "dke vault create 'our keys'",
     );
     expect(formatCommand({ method: 'POST', path: '/api/vaults', body: { name: '' } })).toBe('dke vault create <name>');
+    expect(formatCommand({ method: 'POST', path: '/api/vaults', body: { name: '<name>' } })).toBe(
+      "dke vault create '<name>'",
+    );
   });
 
   test('reading has no command here', () => {

@@ -1,4 +1,5 @@
-// The caller's certificate at a key store endpoint, on a connection that is kept: what was accepted once is accepted until it expires.
+// The caller's certificate at a key store endpoint, on a connection that is kept: what was accepted
+// once is accepted until it expires.
 import { readFileSync } from 'node:fs';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';

@@ -6,13 +6,20 @@ import type { ApiCall } from './client.ts';
 import { compatibilityNames } from './compatibility.ts';
 
 type Body = Readonly<Record<string, unknown>>;
-type Words = readonly (string | undefined | null | false)[];
+/** It stands for a value that is not filled in yet. A value that looks like one is a value. */
+class Place {
+  readonly text: string;
+  constructor(name: string) {
+    this.text = `<${name}>`;
+  }
+}
+type Word = string | Place;
+type Words = readonly (Word | undefined | null | false)[];
 type Row = (ids: readonly string[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
-/** A placeholder stands for a value that is not filled in yet. */
-const place = (value: unknown, name: string): string => text(value) ?? `<${name}>`;
+const place = (value: unknown, name: string): Word => text(value) ?? new Place(name);
 const option = (name: string, value: unknown): Words => (text(value) === undefined ? [] : [name, text(value)]);
 const record = (value: unknown): Body => (typeof value === 'object' && value !== null ? (value as Body) : {});
 
@@ -240,21 +247,26 @@ const compiled: readonly Compiled[] = Object.entries(commands).map(([key, row]) 
   return { method, pattern: new RegExp(`^${path.replaceAll('*', '([^/]+)')}$`), row };
 });
 
-/** The words of the command after `dke`, or null when no command is known for the call. */
-export const commandWords = (call: ApiCall): readonly string[] | null => {
+const wordsOf = (call: ApiCall): readonly Word[] | null => {
   for (const { method, pattern, row } of compiled) {
     if (method !== call.method) continue;
     const found = pattern.exec(call.path);
     if (found === null) continue;
     const ids = found.slice(1).map(decodeURIComponent);
-    return row(ids, record(call.body), call.query ?? {}).filter((word) => typeof word === 'string');
+    return row(ids, record(call.body), call.query ?? {}).filter(
+      (word) => typeof word === 'string' || word instanceof Place,
+    );
   }
   return null;
 };
 
+/** The words of the command after `dke`, or null when no command is known for the call. */
+export const commandWords = (call: ApiCall): readonly string[] | null =>
+  wordsOf(call)?.map((word) => (typeof word === 'string' ? word : word.text)) ?? null;
+
 /** The command to type; null: none is known. It contains placeholders in angle brackets for values that are not filled in yet. */
 export const formatCommand = (call: ApiCall): string | null => {
-  const words = commandWords(call);
+  const words = wordsOf(call);
   if (words === null) return null;
-  return ['dke', ...words.map((word) => (/^<[a-z-]+>$/.test(word) ? word : shellWord(word)))].join(' ');
+  return ['dke', ...words.map((word) => (typeof word === 'string' ? shellWord(word) : word.text))].join(' ');
 };
