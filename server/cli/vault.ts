@@ -1,6 +1,7 @@
 // `dke vault`: where keys are.
 
 import type { Command } from 'commander';
+import { waysBack } from '../base/way-back.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AnswerOf } from '../client/operation.ts';
 import type { DualControlRule } from '../fronts/contract/api/vaults.ts';
@@ -75,13 +76,19 @@ export const addVault = (program: Command): void => {
   noun.row(routes.get, 'show <vault>', 'Shows a vault, by id or name.');
   noun.row(routes.enable, 'enable <vault>', 'Re-enables a vault.');
   noun.row(routes.disable, 'disable <vault>', 'Look-ups of its keys fail until it is enabled again.');
-  noun.row(routes.delete, 'delete <vault>', 'Deletes a vault: its keys become unavailable.', {
-    plan: {
-      name: ({ name }) => name,
-      say: ({ name, plan }) => `The keys of vault ${name} will become unavailable. ${vaultEvidence(plan?.impact)}`,
-      value: ({ plan }) => plan ?? {},
+  noun.row(
+    routes.delete,
+    'delete <vault>',
+    `Deletes a vault: its keys become unavailable. ${waysBack['vault-deleted'].way}`,
+    {
+      plan: {
+        name: ({ name }) => name,
+        say: ({ name, plan }) =>
+          `The keys of vault ${name} will become unavailable. ${vaultEvidence(plan?.impact)} ${waysBack['vault-deleted'].way}`,
+        value: ({ plan }) => plan ?? {},
+      },
     },
-  });
+  );
   noun.row(
     routes.setProfile,
     'profile <vault> <profile>',

@@ -165,7 +165,7 @@ export type Key = {
   readonly type: string;
   readonly usages: readonly ('encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive')[];
   readonly state: 'active' | 'disabled' | 'soft-deleted' | 'destroyed';
-  /** The state, unless the vault stops every use of the key: vault-disabled until the vault is enabled again, vault-deleted permanently. */
+  /** The state, unless the vault stops every use of the key. vault-disabled: Enable the vault: its keys can be used again at once. vault-deleted: Only a restore of a snapshot from before its deletion brings back the vault and its keys. */
   readonly effectiveState: 'active' | 'disabled' | 'soft-deleted' | 'destroyed' | 'vault-disabled' | 'vault-deleted';
   readonly disabledAt: string | null;
   readonly currentVersion: number;
@@ -413,7 +413,7 @@ export type MasterKey = {
   readonly type: string;
   readonly usages: readonly ('encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive')[];
   readonly state: 'active' | 'disabled' | 'soft-deleted' | 'destroyed';
-  /** The state, unless the vault stops every use of the key: vault-disabled until the vault is enabled again, vault-deleted permanently. */
+  /** The state, unless the vault stops every use of the key. vault-disabled: Enable the vault: its keys can be used again at once. vault-deleted: Only a restore of a snapshot from before its deletion brings back the vault and its keys. */
   readonly effectiveState: 'active' | 'disabled' | 'soft-deleted' | 'destroyed' | 'vault-disabled' | 'vault-deleted';
   readonly disabledAt: string | null;
   readonly currentVersion: number;

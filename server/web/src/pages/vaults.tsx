@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { waysBack } from '../../../base/way-back.ts';
 import { send } from '../api/client.ts';
 import type { Vault } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
@@ -71,7 +72,7 @@ const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
     >
       <p>
         Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains live
-        master keys of databases cannot be deleted.
+        master keys of databases cannot be deleted. {waysBack['vault-deleted'].way}
       </p>
       <Async query={found} lines={2}>
         {({ plan }) => (
