@@ -471,7 +471,9 @@ export interface Store {
   write<T>(
     work: (tx: Repositories) => Promise<T>,
     /**
-     * `durable: false`: still all or nothing, but a power failure may undo it. For changes that no caller waits for.
+     * `durable: false`: still all or nothing, but a power failure may undo it: for changes that no
+     * caller waits for. What the database is compared with later stays all the same: audit records,
+     * and in a shared store policy rows and what nodes hear of.
      * `background: true`: callers' units of work go first (writer.ts).
      */
     options?: { readonly durable?: boolean; readonly background?: boolean },
