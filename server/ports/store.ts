@@ -80,6 +80,11 @@ export interface StoredCheckpoint {
 
 export interface StoredToken extends ApiToken {
   readonly hash: string;
+  /**
+   * The user who made it, also by other tokens, and so has seen its value. Its own id: no user has.
+   * Null: the row is of an earlier version.
+   */
+  readonly personId: string | null;
 }
 
 /** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
@@ -315,8 +320,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ): Promise<readonly { readonly tenantId: string; readonly objectId: string; readonly key: Key | undefined }[]>;
     /** Of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Key[]>;
-    /** Whether the tenant has a key that is not unrecoverable. */
-    hasRecoverable(tenantId: string): Promise<boolean>;
     /** In all tenants: the copies of a key, and what it is a copy of; in any state. */
     otherCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;

@@ -270,7 +270,7 @@ export const openPostgresStore = async ({
   ...surroundings
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> => {
   const { openPostgres } = await import('./postgres/engine.ts');
-  return openOver(await openPostgres(postgres), surroundings);
+  return openOver(await openPostgres(postgres, 'start', surroundings.authenticateRow), surroundings);
 };
 
 /**

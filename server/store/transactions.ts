@@ -4,6 +4,7 @@
 import { CompiledQuery, type Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Repositories, WrittenRecords } from '../ports/store.ts';
@@ -129,7 +130,8 @@ export const createTransactions = ({
         await engine.outlast(run);
       }
       await transaction.prepare(db);
-      told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
+      const as = { previous: mark, history: newId(clock.now()) };
+      told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done), as);
     },
     commit: async () => {
       await engine.commit(run);

@@ -151,12 +151,16 @@ export const createShownChanges = (
       // Of a log that is not known yet, nothing is read.
       const known = store.written.tree?.size ?? Number.MAX_SAFE_INTEGER;
       const found = await link.changesSince(read.last(), known);
-      if (found !== 'pruned' && 'lost' in found) {
+      if (typeof found === 'object' && 'lost' in found) {
         await loseTrack(found.lost);
         return;
       }
-      if (found === 'pruned') {
-        log.warn('changes were pruned before this node had read them: it reads everything again');
+      if (typeof found !== 'object') {
+        log.warn(
+          found === 'pruned'
+            ? 'changes were pruned before this node had read them: it reads everything again'
+            : 'what other nodes have changed was written by another program: this node reads everything again',
+        );
         await reloadAll();
       } else {
         store.written.saw(known, found.leaves, found.last);
