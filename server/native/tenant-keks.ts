@@ -9,24 +9,35 @@ import { createMessageKeys } from './message-keys.ts';
 
 export type TenantKeks = ReturnType<typeof createTenantKeks>;
 
-export const createTenantKeks = (core: CryptoCore) => {
+interface OuterKeks {
+  openRoot(): RootProvider;
+  find(tenantId: string, epoch: number): OpenKek | undefined;
+  current(tenantId: string): OpenKek;
+  held(): readonly string[];
+}
+
+/** `outer`: what is not here is found there, and stays as it is. */
+export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
   const persisted = new Set<string>();
   const messageKeys = createMessageKeys(core);
+  const heldOutside = new Set(outer?.held());
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
-    if (root === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
-    return root;
+    if (root !== undefined) return root;
+    if (outer !== undefined) return outer.openRoot();
+    throw new ServiceError('unavailable', 'the service is not unsealed');
   };
   const find = (tenantId: string, epoch: number): OpenKek | undefined =>
-    keks.get(tenantId)?.find((kek) => kek.epoch === epoch);
+    keks.get(tenantId)?.find((kek) => kek.epoch === epoch) ?? outer?.find(tenantId, epoch);
   const current = (tenantId: string): OpenKek => {
     const found = keks.get(tenantId)?.at(-1);
-    if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
-    return found;
+    if (found !== undefined) return found;
+    if (outer !== undefined) return outer.current(tenantId);
+    throw new ServiceError('internal', 'the tenant has no key encryption key');
   };
   /**
    * The former KEK of an epoch that comes a second time is of a unit of work that was not
@@ -69,9 +80,14 @@ export const createTenantKeks = (core: CryptoCore) => {
     /** The KEK of a stored record. */
     of: (tenantId: string, epoch: number): KekRef => {
       const found = find(tenantId, epoch);
-      if (found === undefined) throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
-      return found.key;
+      if (found !== undefined) return found.key;
+      if (heldOutside.has(`${tenantId} ${epoch}`))
+        throw new ServiceError('unavailable', 'an erasure run has replaced keys in the meantime: try again');
+      throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
     },
+    /** Tenants and epochs of all. */
+    held: (): readonly string[] =>
+      [...keks].flatMap(([tenantId, open]) => open.map(({ epoch }) => `${tenantId} ${epoch}`)),
     /** The epoch of each tenant's KEK that seals now. */
     epochs: (): ReadonlyMap<string, number> =>
       new Map([...keks.keys()].map((tenantId) => [tenantId, current(tenantId).epoch])),
@@ -90,18 +106,22 @@ export const createTenantKeks = (core: CryptoCore) => {
     /** Opens all that are stored, and answers how many. When it fails, `clear` follows. */
     unlock: async (read: Repositories, provider: RootProvider): Promise<number> => {
       const stored = await read.keks.list();
-      for (const kek of stored) keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
+      for (const kek of stored) keep(kek.tenantId, openKek(core, provider, kek));
       root = provider;
       return stored.length;
     },
-    /** Opens those that another process has stored since. Undefined before `unlock`. */
+    /**
+     * Opens those that another process has stored since. One of the same epoch that is sealed
+     * differently takes the place of the one in memory, which is of a unit of work that was undone.
+     * Undefined before `unlock`.
+     */
     openStored: async (repositories: Repositories): Promise<readonly StoredKek[] | undefined> => {
       if (root === undefined) return undefined;
       const provider = root;
       const stored = await repositories.keks.list();
       for (const kek of stored) {
-        if (find(kek.tenantId, kek.epoch) !== undefined) continue;
-        keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
+        if (find(kek.tenantId, kek.epoch)?.record.equals(kek.record) !== true)
+          keep(kek.tenantId, openKek(core, provider, kek));
       }
       return stored;
     },

@@ -477,6 +477,12 @@ export interface Store {
   ): Promise<T>;
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
+  /**
+   * Does work on a copy of what a restore reads and writes. Only the work sees it, nothing of it stays,
+   * and others write in the meantime. What it opens and seals has to be a ring of its own
+   * (KeyRing.aside).
+   */
+  tryOut<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
   readonly written: WrittenRecords;
   /** The set of all authenticated rows: see `whole.compareRowSet`. */
   readonly rowSet: {

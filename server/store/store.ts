@@ -32,7 +32,7 @@ interface Surroundings {
   readonly authenticateRow: RowAuthenticator;
   /** Called at most once: the store can no longer be trusted to be durable. */
   readonly onFatal: (error: StoreError) => void;
-  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  /** See TransactionOptions. */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
@@ -159,6 +159,10 @@ const openOver = async (
       return oneState(async (db) =>
         work(createRepositories(db, set, { version: await readVersion(db), known }, clock)),
       );
+    },
+    tryOut: async (work) => {
+      const { tryOut } = await import('./scratch.ts');
+      return tryOut(engine.name, oneState, { authenticateRow, clock }, work);
     },
     rowSet: {
       load: async () => {

@@ -43,7 +43,10 @@ export interface TransactionOptions {
   readonly set: RowSet;
   readonly clock: Clock;
   readonly errors: StoreErrors;
-  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  /**
+   * Memory may have other KEKs than the database: another process has changed them, or a unit of work
+   * that made some was undone. Called in a unit of work, before it writes.
+   */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
@@ -78,6 +81,11 @@ export const createTransactions = ({
   let lasting = true;
   let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
+  /** Units of work that made KEKs were undone, or may have been: nothing is sealed under those. */
+  let isDoubtful = false;
+  const doubt = (undone: readonly Changes[]): void => {
+    isDoubtful ||= undone.some(({ keks: made }) => made === true);
+  };
   const { transaction } = set;
   const memory = createWrittenRecords(shared?.lineage);
   const plain = createRepositories(db, set, 'transaction', clock, memory.append);
@@ -103,6 +111,10 @@ export const createTransactions = ({
     memory.beginUnit();
     transaction.savepoint();
   };
+  const compareKeks = async (): Promise<void> => {
+    await onKeks?.(plain);
+    isDoubtful = false;
+  };
   let told: HeadOfChanges | undefined;
   const connection: WriterConnection = {
     begin: async (durable) => {
@@ -117,8 +129,8 @@ export const createTransactions = ({
       const found = await engine.begin(run, durable);
       // A request that changes nothing has found the work of this change done.
       if (found !== undefined) mark = { epoch: found.epoch, history: found.history };
-      if (found?.keks === keks) return;
-      await onKeks?.(plain);
+      if (found?.keks === keks && !isDoubtful) return;
+      await compareKeks();
       keks = found?.keks;
     },
     isLocked: (error) => engine.kindOf(error) === 'busy',
@@ -134,7 +146,10 @@ export const createTransactions = ({
       told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done), as);
     },
     commit: async () => {
+      const wasDoubtful = isDoubtful;
+      doubt(done);
       await engine.commit(run);
+      isDoubtful = wasDoubtful;
       transaction.committed();
       memory.commit();
       records.committed = records.done ?? records.committed;
@@ -150,6 +165,7 @@ export const createTransactions = ({
       engine.committed();
     },
     rollback: () => {
+      doubt([...done, ...unit]);
       transaction.rolledBack();
       return engine.rollback(run);
     },
@@ -161,9 +177,11 @@ export const createTransactions = ({
       await run('release savepoint unit');
       endUnit();
     },
-    rollbackToSavepoint: () => {
+    rollbackToSavepoint: async () => {
+      doubt(unit);
       beginUnit();
-      return run('rollback to savepoint unit');
+      await run('rollback to savepoint unit');
+      if (isDoubtful) await compareKeks();
     },
     endOnlyUnit: endUnit,
   };

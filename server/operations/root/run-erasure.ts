@@ -68,11 +68,8 @@ export const missingFor = (
   });
 
 const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
-  try {
-    await ports.store.write(work);
-  } finally {
-    await retainStoredKeys(ports);
-  }
+  await ports.store.write(work);
+  await retainStoredKeys(ports);
 };
 
 /** Thrown when the service stops in the middle of a run: the next start finishes it. */
