@@ -40,7 +40,7 @@ export interface Bounds {
   readonly unfound?: boolean;
   /** A defect: an acknowledgement does not wait until the position is on the node's disk. */
   readonly unkept?: boolean;
-  /** A defect: a start looks at nothing, or only at the one of both, that the node has on its disk. */
+  /** A defect: a start does not read this of what the node has on its disk. */
   readonly unread?: 'quarantine and position' | 'position' | 'quarantine';
 }
 

@@ -1,4 +1,4 @@
-// What is left of a deadline is no time at all when it has passed. Node warns of a negative one and waits for 1 ms.
+// When a deadline has passed, zero is left of it. Node warns of a negative time and waits for 1 ms.
 import { afterEach, expect, test, vi } from 'vitest';
 import { within } from '../../../server/base/within.ts';
 
