@@ -16,6 +16,12 @@ interface OuterKeks {
   held(): readonly string[];
 }
 
+const refuse = (isEnded: boolean): never => {
+  throw isEnded
+    ? new ServiceError('unavailable', 'an erasure run has replaced keys in the meantime: try again')
+    : new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
+};
+
 /** `outer`: what is not here is found there, and stays as it is. */
 export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
   /** By tenant, oldest epoch first; the last one seals. */
@@ -27,22 +33,18 @@ export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
-    if (root !== undefined) return root;
-    if (outer !== undefined) return outer.openRoot();
-    throw new ServiceError('unavailable', 'the service is not unsealed');
+    const found = root ?? outer?.openRoot();
+    if (found === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return found;
   };
   const find = (tenantId: string, epoch: number): OpenKek | undefined =>
     keks.get(tenantId)?.find((kek) => kek.epoch === epoch) ?? outer?.find(tenantId, epoch);
   const current = (tenantId: string): OpenKek => {
-    const found = keks.get(tenantId)?.at(-1);
-    if (found !== undefined) return found;
-    if (outer !== undefined) return outer.current(tenantId);
-    throw new ServiceError('internal', 'the tenant has no key encryption key');
+    const found = keks.get(tenantId)?.at(-1) ?? outer?.current(tenantId);
+    if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
+    return found;
   };
-  /**
-   * The former KEK of an epoch that comes a second time is of a unit of work that was not
-   * committed.
-   */
+  /** Of an epoch that comes a second time, the former KEK is of a unit of work that was undone. */
   const keep = (tenantId: string, kek: OpenKek): void => {
     const list = keks.get(tenantId) ?? [];
     const isSame = (each: { readonly epoch: number }): boolean => each.epoch === kek.epoch;
@@ -78,13 +80,8 @@ export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
     current,
     messageKey: (tenantId: string, epoch: number) => messageKeys.of(tenantId, epoch, find(tenantId, epoch)),
     /** The KEK of a stored record. */
-    of: (tenantId: string, epoch: number): KekRef => {
-      const found = find(tenantId, epoch);
-      if (found !== undefined) return found.key;
-      if (heldOutside.has(`${tenantId} ${epoch}`))
-        throw new ServiceError('unavailable', 'an erasure run has replaced keys in the meantime: try again');
-      throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
-    },
+    of: (tenantId: string, epoch: number): KekRef =>
+      find(tenantId, epoch)?.key ?? refuse(heldOutside.has(`${tenantId} ${epoch}`)),
     /** Tenants and epochs of all. */
     held: (): readonly string[] =>
       [...keks].flatMap(([tenantId, open]) => open.map(({ epoch }) => `${tenantId} ${epoch}`)),
@@ -116,13 +113,12 @@ export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
      * Undefined before `unlock`.
      */
     openStored: async (repositories: Repositories): Promise<readonly StoredKek[] | undefined> => {
-      if (root === undefined) return undefined;
       const provider = root;
+      if (provider === undefined) return undefined;
       const stored = await repositories.keks.list();
-      for (const kek of stored) {
+      for (const kek of stored)
         if (find(kek.tenantId, kek.epoch)?.record.equals(kek.record) !== true)
           keep(kek.tenantId, openKek(core, provider, kek));
-      }
       return stored;
     },
     /** Takes those out of memory that another process has deleted. */

@@ -1,9 +1,8 @@
 // A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own opens, and nothing else. The receipt next to
 // the root key says of which epoch the newest one is; the service reads it (operations/root/root-backup.ts).
 
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';
-import { removeDurably } from '../base/durable-files.ts';
 import { newId } from '../base/ids.ts';
 import type { RootBackup, RootKey } from '../ports/root-provider.ts';
 import { backupReceiptPath } from './files.ts';
@@ -141,7 +140,7 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
     addReceipt(receipts, { ...begun, state: 'made', rootEpoch, oldestRootEpoch: Math.min(...epochs) });
     return { epoch: rootEpoch, at: now };
   } catch (error) {
-    if (isMade) removeDurably(out);
+    if (isMade) rmSync(out, { force: true });
     addReceipt(receipts, { ...begun, state: 'failed' });
     throw error;
   } finally {

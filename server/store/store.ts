@@ -20,6 +20,7 @@ import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet, OutdatedRow } from './row-set.ts';
 import { readVersion } from './row-set-head.ts';
 import type { Schema } from './schema.ts';
+import { tryOut } from './scratch.ts';
 import { makeTerms } from './search.ts';
 import { begunSetting, createSettings } from './settings.ts';
 import { openSqliteEngine } from './sqlite/engine.ts';
@@ -118,7 +119,6 @@ const openOver = async (
   });
   ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });
-  const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
   const walked = requestsDb && createRequestLog(requestsDb, engine.requests?.hashes);
   const readers = (as: 'reader' | 'again'): Repositories => {
@@ -160,10 +160,7 @@ const openOver = async (
         work(createRepositories(db, set, { version: await readVersion(db), known }, clock)),
       );
     },
-    tryOut: async (work) => {
-      const { tryOut } = await import('./scratch.ts');
-      return tryOut(engine.name, oneState, { authenticateRow, clock }, work);
-    },
+    tryOut: (work) => tryOut(engine.name, oneState, { authenticateRow, clock }, work),
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
@@ -200,7 +197,7 @@ const openOver = async (
       requireFile();
     },
   };
-  copyables.set(store, copyable);
+  copyables.set(store, { db: writerDb, dialect: engine.name, place: engine.place });
   return store;
 };
 

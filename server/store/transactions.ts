@@ -61,6 +61,29 @@ export interface Transactions {
   readonly written: WrittenRecords;
 }
 
+/** Whether KEKs are in memory that may not be stored: of units of work that were undone. */
+const createDoubts = (compare: () => Promise<void>) => {
+  let isDoubtful = false;
+  const doubt = (undone: readonly Changes[]): void => {
+    isDoubtful ||= undone.some(({ keks }) => keks === true);
+  };
+  return {
+    isDoubtful: () => isDoubtful,
+    doubt,
+    compare: async (): Promise<void> => {
+      await compare();
+      isDoubtful = false;
+    },
+    /** A commit: where it fails, it is not known whether these were undone. */
+    unless: async (done: readonly Changes[], commit: () => Promise<void>): Promise<void> => {
+      const before = isDoubtful;
+      doubt(done);
+      await commit();
+      isDoubtful = before;
+    },
+  };
+};
+
 export const createTransactions = ({
   engine,
   db,
@@ -81,11 +104,6 @@ export const createTransactions = ({
   let lasting = true;
   let mark: ChangeMark = { epoch: 0, history: '' };
   let keks: number | undefined;
-  /** Units of work that made KEKs were undone, or may have been: nothing is sealed under those. */
-  let isDoubtful = false;
-  const doubt = (undone: readonly Changes[]): void => {
-    isDoubtful ||= undone.some(({ keks: made }) => made === true);
-  };
   const { transaction } = set;
   const memory = createWrittenRecords(shared?.lineage);
   const plain = createRepositories(db, set, 'transaction', clock, memory.append);
@@ -111,10 +129,7 @@ export const createTransactions = ({
     memory.beginUnit();
     transaction.savepoint();
   };
-  const compareKeks = async (): Promise<void> => {
-    await onKeks?.(plain);
-    isDoubtful = false;
-  };
+  const keksInMemory = createDoubts(async () => onKeks?.(plain));
   let told: HeadOfChanges | undefined;
   const connection: WriterConnection = {
     begin: async (durable) => {
@@ -129,8 +144,8 @@ export const createTransactions = ({
       const found = await engine.begin(run, durable);
       // A request that changes nothing has found the work of this change done.
       if (found !== undefined) mark = { epoch: found.epoch, history: found.history };
-      if (found?.keks === keks && !isDoubtful) return;
-      await compareKeks();
+      if (found?.keks === keks && !keksInMemory.isDoubtful()) return;
+      await keksInMemory.compare();
       keks = found?.keks;
     },
     isLocked: (error) => engine.kindOf(error) === 'busy',
@@ -149,10 +164,7 @@ export const createTransactions = ({
       told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done), as);
     },
     commit: async () => {
-      const wasDoubtful = isDoubtful;
-      doubt(done);
-      await engine.commit(run);
-      isDoubtful = wasDoubtful;
+      await keksInMemory.unless(done, () => engine.commit(run));
       transaction.committed();
       memory.commit();
       records.committed = records.done ?? records.committed;
@@ -168,7 +180,7 @@ export const createTransactions = ({
       engine.committed();
     },
     rollback: () => {
-      doubt([...done, ...unit]);
+      keksInMemory.doubt([...done, ...unit]);
       transaction.rolledBack();
       return engine.rollback(run);
     },
@@ -181,10 +193,10 @@ export const createTransactions = ({
       endUnit();
     },
     rollbackToSavepoint: async () => {
-      doubt(unit);
+      keksInMemory.doubt(unit);
       beginUnit();
       await run('rollback to savepoint unit');
-      if (isDoubtful) await compareKeks();
+      if (keksInMemory.isDoubtful()) await keksInMemory.compare();
     },
     endOnlyUnit: endUnit,
   };

@@ -100,7 +100,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('changes and reads go on during a trial, of which nothing stays', async () => {
+  test('changes and reads continue during a trial, of which nothing stays', async () => {
     const others = newTenant('of others', 2);
     const seen = await store.tryOut(async (tx) => {
       await tx.tenants.insert(newTenant('tried out', 3));

@@ -80,6 +80,12 @@ const createReadMarks = () => {
   };
 };
 
+/** Why everything is read again. */
+const whyAgain = {
+  pruned: 'changes were pruned before this node had read them: it reads everything again',
+  changed: 'what other nodes have changed was written by another program: this node reads everything again',
+} as const;
+
 const lostError = (): ServiceError =>
   new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
     hint: 'run dke quarantine show for what to do',
@@ -156,11 +162,7 @@ export const createShownChanges = (
         return;
       }
       if (typeof found !== 'object') {
-        log.warn(
-          found === 'pruned'
-            ? 'changes were pruned before this node had read them: it reads everything again'
-            : 'what other nodes have changed was written by another program: this node reads everything again',
-        );
+        log.warn(whyAgain[found]);
         await reloadAll();
       } else {
         store.written.saw(known, found.leaves, found.last);
