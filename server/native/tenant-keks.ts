@@ -108,9 +108,8 @@ export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
       return stored.length;
     },
     /**
-     * Opens those that another process has stored since. One of the same epoch that is sealed
-     * differently takes the place of the one in memory, which is of a unit of work that was undone.
-     * Undefined before `unlock`.
+     * Opens those that another process has stored since, also in the place of one in memory whose
+     * unit of work was undone: it is sealed differently. Undefined before `unlock`.
      */
     openStored: async (repositories: Repositories): Promise<readonly StoredKek[] | undefined> => {
       const provider = root;
