@@ -283,6 +283,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
+    /** Of all tenants, in no order. */
+    listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
     /** Of any tenant: those whose dual control may name this user. */
     listNaming(userId: string): Promise<readonly Vault[]>;
     insert(vault: Vault): Promise<void>;
@@ -301,6 +303,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
+    /** The one of a vault that was used last; undefined: none was ever used. */
+    lastUsedIn(vaultId: string): Promise<Key | undefined>;
     /**
      * For people: how many keys are destroyed and not unrecoverable; `pending`: those since this
      * time, which no erasure run has covered.
