@@ -238,5 +238,7 @@ const patienceMs = 5_000;
 
 /** Asks for a sign of life alone: needs no session, and renews none. */
 export const listenForService = async (): Promise<void> => {
-  await ask({ method: 'GET', path: '/health/live' }, { signal: AbortSignal.timeout(patienceMs) }).catch(() => undefined);
+  await ask({ method: 'GET', path: '/health/live' }, { signal: AbortSignal.timeout(patienceMs) }).catch(
+    () => undefined,
+  );
 };

@@ -1,5 +1,5 @@
 // What the frame does while the service does not answer: it says so on every page, greys what is
-// from before, asks again, and reads everything anew when there is an answer.
+// from before, asks, and reads everything again when there is an answer.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';

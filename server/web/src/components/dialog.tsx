@@ -16,7 +16,7 @@ export interface DialogProps {
 
 const fields = 'input:not([type="hidden"], :disabled, [readonly]), select:not(:disabled), textarea:not(:disabled)';
 /**
- * What a person does first: fills the first field, or, where something is destroyed, looks at the
+ * What a person does first: fills the first field, or, where something is destroyed, finds the
  * way out. The browser would take the first button, which closes: a space would end the dialog.
  */
 const focusFirst = (dialog: HTMLDialogElement): void => {
