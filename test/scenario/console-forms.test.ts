@@ -1,13 +1,18 @@
 // What a person types into the console is not lost, and what a page shows is not taken for the present: in a real browser, by
 // keyboard. A form that was changed asks before it is left; a session that ends leaves it below the sign-in; a service that is
 // gone is named on every page.
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
+import type { Key } from '../../server/fronts/contract/api/keys.ts';
 import type { OpenSession } from '../../server/fronts/contract/api/sessions.ts';
+import type { Application } from '../../server/fronts/contract/api/tde-applications.ts';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
+import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { type Site, startSite } from '../support/site.ts';
+import { createXksEndpoint } from '../support/xks-call.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
@@ -124,6 +129,181 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await page.getByText('after the sign-in').first().waitFor();
     expect(await names()).toContain('after the sign-in');
     expect(await page.title()).toContain('Vaults');
+  });
+
+  // Two people edit one thing: the second one to save sees both, and nothing is undone unknowingly.
+  const deny = [{ name: 'all others', effect: 'deny', when: {} }];
+  const edits: readonly {
+    readonly what: string;
+    readonly make: () => Promise<{ readonly path: string; readonly page: string }>;
+    readonly open: () => Promise<void>;
+    readonly dialog: RegExp;
+    readonly type: (on: Locator) => Promise<unknown>;
+    readonly save: string;
+    /** What the other person saves, and where it is seen. */
+    readonly other: (path: string) => Promise<unknown>;
+    readonly otherText: string;
+    readonly saved: (resource: never) => unknown;
+    readonly others: unknown;
+    /** Undoes what the other person has saved; absent: that needs approvals. */
+    readonly back?: (path: string) => Promise<unknown>;
+    /** What is stored when the first person's values are kept. */
+    readonly own?: unknown;
+  }[] = [
+    {
+      what: 'the access settings of an endpoint',
+      make: async () => {
+        const { endpoint } = await createXksEndpoint(site, 'edited-settings');
+        return { path: `/api/endpoints/${endpoint.id}`, page: `/endpoints/${endpoint.id}` };
+      },
+      open: () => page.getByRole('button', { name: 'Change settings…' }).click(),
+      dialog: /^Access settings/,
+      type: (on) => on.getByLabel('Requests per second').fill('7'),
+      save: 'Save settings',
+      other: async (path) => {
+        const { settings } = await site.api.call<Endpoint>('GET', path);
+        await site.api.call('PUT', `${path}/settings`, { ...settings, rules: deny });
+      },
+      otherText: 'all others',
+      saved: ({ settings }: Endpoint) => [settings.rate?.perSecond, settings.rules],
+      others: [undefined, deny],
+      back: async (path) => {
+        const { settings } = await site.api.call<Endpoint>('GET', path);
+        await site.api.call('PUT', `${path}/settings`, { ...settings, rules: [] });
+      },
+      own: [7, []],
+    },
+    {
+      what: 'a key',
+      make: async () => {
+        const vault = await site.api.call<Vault>('POST', '/api/vaults', { name: 'of edited keys' });
+        const key = await site.api.call<Key>('POST', '/api/keys', { name: 'edited', vaultId: vault.id });
+        return { path: `/api/keys/${key.id}`, page: `/keys/${key.id}` };
+      },
+      open: async () => {
+        await page.getByRole('button', { name: /^Actions/ }).click();
+        await page.getByRole('menuitem', { name: 'Edit…' }).click();
+      },
+      dialog: /^Edit/,
+      type: (on) => on.getByLabel('Name').fill('mine'),
+      save: 'Save key',
+      other: (path) => site.api.call('PUT', path, { name: 'edited', tags: ['pci'] }),
+      otherText: 'pci',
+      saved: ({ name, tags }: Key) => [name, tags],
+      others: ['edited', ['pci']],
+      back: (path) => site.api.call('PUT', path, { name: 'edited', tags: [] }),
+      own: ['mine', []],
+    },
+    {
+      what: 'the callers of an application',
+      make: async () => {
+        const group = await createGroup(site.api, 'edited');
+        const { application } = await registerApplication(site.api, 'edited', group);
+        const path = `/api/tde/applications/${application.id}`;
+        return { path, page: `/tde/applications/${application.id}` };
+      },
+      open: () => page.getByRole('button', { name: 'Change callers' }).click(),
+      dialog: /^Allowed callers/,
+      type: (on) => on.getByLabel('Networks').fill('192.0.2.0/24'),
+      save: 'Save callers',
+      other: (path) => site.api.call('PUT', `${path}/callers`, { networks: ['198.51.100.7/32'], certificates: [] }),
+      otherText: '198.51.100.7',
+      saved: ({ callers }: Application) => callers.networks,
+      others: ['198.51.100.7/32'],
+      back: (path) => site.api.call('PUT', `${path}/callers`, { networks: [], certificates: [] }),
+      own: ['192.0.2.0/24'],
+    },
+    {
+      what: 'the compatibility switches of an application',
+      make: async () => {
+        const { items } = await site.api.call<{ items: Application[] }>('GET', '/api/tde/applications');
+        const { id = '' } = items.find(({ name }) => name === 'edited') ?? {};
+        return { path: `/api/tde/applications/${id}`, page: `/tde/applications/${id}` };
+      },
+      open: () => page.getByRole('button', { name: 'Change switches' }).click(),
+      dialog: /^Compatibility/,
+      type: (on) => on.getByRole('checkbox').first().check(),
+      save: 'Save switches',
+      other: (path) => site.api.call('PUT', `${path}/compatibility`, { switches: ['repeated-ivs'] }),
+      otherText: 'repeated-ivs',
+      saved: ({ compatibility }: Application) => compatibility.includes('repeated-ivs'),
+      others: true,
+      back: (path) => site.api.call('PUT', `${path}/compatibility`, { switches: [] }),
+      own: false,
+    },
+    {
+      what: 'the dual control of a vault',
+      make: async () => {
+        await site.api.call('POST', '/api/tokens', { name: 'anna', grants: [{ role: 'key-approver', scope: null }] });
+        await site.api.call('POST', '/api/tokens', { name: 'berta', grants: [{ role: 'key-approver', scope: null }] });
+        const vault = await site.api.call<Vault>('POST', '/api/vaults', { name: 'governed' });
+        return { path: `/api/vaults/${vault.id}`, page: '/vaults' };
+      },
+      open: () => page.getByRole('button', { name: /dual control of governed$/ }).click(),
+      dialog: /^Dual control/,
+      type: (on) => on.getByLabel('Required approvals').selectOption('1'),
+      save: 'Set rule',
+      other: (path) =>
+        site.api.call('PUT', `${path}/dual-control`, {
+          ...{ required: 2, approvers: null, actions: ['export'], databases: 'allowed' },
+        }),
+      otherText: 'allowed',
+      saved: ({ dualControl }: Vault) => dualControl?.required,
+      others: 2,
+    },
+  ];
+  test.each(edits)('two people edit $what: the second one sees both', async (edit) => {
+    const { path, page: at } = await edit.make();
+    const now = async () => edit.saved((await site.api.call('GET', path)) as never);
+    const form = page.getByRole('dialog', { name: edit.dialog });
+    const save = form.getByRole('button', { name: edit.save });
+    const refused = form.getByText('Another person has changed this in the meantime');
+    /** Until the person has typed, another one has saved, and the form was sent. */
+    const meet = async (): Promise<void> => {
+      await page.goto(at);
+      await edit.open();
+      await edit.type(form);
+      await edit.other(path);
+      await save.click();
+      await refused.waitFor();
+      await form.getByRole('cell').filter({ hasText: edit.otherText }).first().waitFor();
+      expect(await now()).toEqual(edit.others);
+    };
+    await meet();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await form.getByRole('button', { name: 'Take what was saved' }).click();
+    await refused.waitFor({ state: 'detached' });
+    await hands.press('Escape');
+    await form.waitFor({ state: 'detached' });
+    expect(await now()).toEqual(edit.others);
+    if (edit.back === undefined) return;
+    await edit.back(path);
+    await meet();
+    await form.getByRole('button', { name: 'Keep mine, and save again' }).click();
+    await form.getByText('Save again to replace what was saved.').waitFor();
+    await save.click();
+    await form.waitFor({ state: 'detached' });
+    expect(await now()).toEqual(edit.own);
+  });
+
+  test('a draft of rules is applied to the settings that it began with, or both are shown', async () => {
+    const { endpoint } = await createXksEndpoint(site, 'edited-rules');
+    const path = `/api/endpoints/${endpoint.id}`;
+    const settings = async () => (await site.api.call<Endpoint>('GET', path)).settings;
+    await page.goto(`/endpoints/${endpoint.id}/rules`);
+    await page.getByRole('button', { name: 'Edit a draft…' }).click();
+    await page.getByLabel('Draft').fill(JSON.stringify([{ name: 'all', effect: 'allow', when: {} }]));
+    const before = await settings();
+    await site.api.call('PUT', `${path}/settings`, { ...before, rate: { perSecond: 3, burst: 3 }, rules: deny });
+    await page.getByRole('button', { name: 'Apply rules…' }).click();
+    const form = page.getByRole('dialog', { name: /^Apply these rules/ });
+    await form.getByRole('button', { name: 'Apply rules' }).click();
+    await form.getByRole('cell').filter({ hasText: 'all others' }).first().waitFor();
+    await form.getByRole('button', { name: 'Take what was saved' }).click();
+    await form.waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'Active rules' }).waitFor();
+    await page.getByText('all others').first().waitFor();
+    expect(await settings()).toMatchObject({ rate: { perSecond: 3 }, rules: deny });
   });
 
   test('a service that is gone is named on every page, and what is shown is grey until it is back', async () => {

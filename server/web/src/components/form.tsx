@@ -11,7 +11,8 @@ import { ProblemView } from './problem-view.tsx';
 import { UnsavedGuard, useUnsaved } from './unsaved.tsx';
 
 export interface CallFormProps<Result> {
-  readonly call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
+  /** What replaces a resource needs its entity tag: EditDialog. */
+  readonly call: ApiCall & { readonly method: 'POST' | 'DELETE' };
   /** A create: a repeat after a lost answer must not create a second resource. */
   readonly creates?: boolean;
   readonly ifMatch?: string | undefined;
@@ -35,6 +36,14 @@ export interface CallFormProps<Result> {
   readonly children: (fault: (path: string) => string | undefined) => ReactNode;
 }
 
+/** A form that replaces a resource, which is still the one of this entity tag. */
+export interface TaggedFormProps<Result> extends Omit<CallFormProps<Result>, 'call' | 'ifMatch'> {
+  readonly call: ApiCall & { readonly method: 'PUT' | 'DELETE' };
+  readonly ifMatch: string;
+  /** In place of the problem; undefined: the problem. */
+  readonly refused?: (error: unknown) => ReactNode;
+}
+
 /** Outside of a dialog, it brings its own guard of what was typed. */
 export const CallForm = <Result,>(props: CallFormProps<Result>) =>
   useUnsaved() === undefined ? (
@@ -44,6 +53,9 @@ export const CallForm = <Result,>(props: CallFormProps<Result>) =>
   ) : (
     <Form {...props} />
   );
+
+/** In a dialog. */
+export const TaggedForm = <Result,>(props: TaggedFormProps<Result>) => <Form {...props} />;
 
 const Form = <Result,>({
   call,
@@ -59,8 +71,12 @@ const Form = <Result,>({
   done,
   onCancel,
   onDone = onCancel,
+  refused,
   children,
-}: CallFormProps<Result>) => {
+}: Omit<CallFormProps<Result>, 'call'> &
+  Pick<TaggedFormProps<Result>, 'refused'> & {
+    call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
+  }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
   const unsaved = useUnsaved();
@@ -97,7 +113,7 @@ const Form = <Result,>({
       }}
     >
       {children((path) => fields.find((field) => field.path === path)?.message)}
-      {mutation.error !== null && <ProblemView error={mutation.error} compact />}
+      {mutation.error !== null && (refused?.(mutation.error) ?? <ProblemView error={mutation.error} compact />)}
       <ApiCallView call={call} secretBody={secretBody} />
       <DialogActions>
         {onCancel !== undefined && (
