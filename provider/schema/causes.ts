@@ -284,7 +284,7 @@ export const causes = {
   'key-destroyed': {
     told: 'agent',
     what: 'the object of handle {handle} is destroyed',
-    todo: 'this cannot be undone: what is encrypted under the key is lost; dke tde key show shows when it was destroyed, and dke audit shows who did it',
+    todo: 'no command brings it back, so what is encrypted under the key is lost; dke tde key show shows when it was destroyed, and dke audit shows who did it',
     rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
   },
   'key-missing': {

@@ -1,6 +1,7 @@
 // `dke key`: general-purpose keys, and what the keys console may do with TDE master keys.
 
 import type { Command } from 'commander';
+import { waysBack } from '../base/way-back.ts';
 import { operations } from '../client/gen/operations.ts';
 import { copyLines, describeCopies } from './key-copies.ts';
 import { addNoun } from './rows.ts';
@@ -55,7 +56,7 @@ export const addKey = (program: Command): void => {
         ID: 'id',
         NAME: 'name',
         KIND: 'kind',
-        STATE: 'state',
+        STATE: 'effectiveState',
         VERSION: 'currentVersion',
         CREATED: 'createdAt',
         'LAST USED': 'lastUsedAt',
@@ -95,16 +96,16 @@ export const addKey = (program: Command): void => {
   noun.row(
     routes.delete,
     'delete <key>',
-    'Soft-deletes a key. A general-purpose key can no longer be used. A TDE master key still serves its database: its ' +
-      'vault copy is cleared, and the next call of the database imports it again from the sealed copy.',
+    `Soft-deletes a key, and clears its vault copy. A general-purpose key can no longer be used. ${waysBack.deleted.way} ` +
+      `A TDE master key still serves its database. ${waysBack['deleted-master'].way}`,
     {
       confirm: [
         routes.get,
         ({ name, kind, lastUsedAt }) => {
           const follows =
             kind === 'master'
-              ? 'The vault copy is cleared; its database imports it again with its next call.'
-              : 'The key will be unusable. This cannot be undone.';
+              ? `The vault copy is cleared. ${waysBack['deleted-master'].way}`
+              : `The key will be unusable. ${waysBack.deleted.way}`;
           const evidence = lastUsedAt === null ? 'It was never used.' : `It was last used at ${lastUsedAt}.`;
           return `${follows} ${evidence} Key ${name}.`;
         },

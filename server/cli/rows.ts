@@ -62,7 +62,9 @@ interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> 
   readonly plan?: {
     readonly name: (planned: AnswerOf<R>) => string;
     readonly say: (planned: AnswerOf<R>) => string;
-    /** Shows a dry run to people; all of the answer when absent. */
+    /** What a dry run shows of the answer; all of it when absent. */
+    readonly value?: (planned: AnswerOf<R>) => object;
+    /** Shows a dry run to people otherwise. */
     readonly show?: (output: Output, planned: AnswerOf<R>) => void;
   };
   /** The answer has what is shown only once: it can go into a file. */
@@ -206,7 +208,7 @@ const askFirst = async <R extends Operation, F extends Flags, C extends Operatio
     const query = { ...request.query, dryRun: 'true' };
     const planned = await call(route, { ...request, query } as ApiCall<R>);
     if (dryRun === true) {
-      if (output.raw || plan.show === undefined) output.record(planned as object);
+      if (output.raw || plan.show === undefined) output.record(plan.value?.(planned) ?? (planned as object));
       else plan.show(output, planned);
       return false;
     }

@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { command } from '../base/command-line.ts';
 import { compatibilitySwitches } from '../base/compatibility.ts';
+import { waysBack } from '../base/way-back.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { BlastRadius } from '../fronts/contract/api/master-keys.ts';
 import type { Application, IssuedAccessGuid, MovedApplication } from '../fronts/contract/api/tde-applications.ts';
@@ -287,13 +288,14 @@ const addMasterKey = (tde: Noun): void => {
   noun.row(
     masterKeys.destroy,
     'destroy <key>',
-    'Destroys a master key permanently: both copies are wiped, every use fails, and data that was encrypted ' +
-      'under it becomes unreadable.',
+    'Destroys a master key: both copies are wiped, every use fails, and data that was encrypted under it becomes ' +
+      `unreadable. ${waysBack.destroyed.way}`,
     {
       also,
       plan: {
         name: ({ key }) => key.name,
-        say: ({ key, blastRadius }) => `${key.name} will be destroyed permanently (${describeRadius(blastRadius)}).`,
+        say: ({ key, blastRadius }) =>
+          `${key.name} will be destroyed (${describeRadius(blastRadius)}). ${waysBack.destroyed.way}`,
         show: (output, { key, blastRadius, plan }) => {
           output.say(`dry run: nothing was changed. ${key.name} would be destroyed.`);
           output.say(describeRadius(blastRadius));

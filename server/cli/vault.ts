@@ -1,9 +1,10 @@
 // `dke vault`: where keys are.
 
 import type { Command } from 'commander';
+import { waysBack } from '../base/way-back.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AnswerOf } from '../client/operation.ts';
-import type { DualControlRule, Vault } from '../fronts/contract/api/vaults.ts';
+import type { DualControlRule } from '../fronts/contract/api/vaults.ts';
 import type { Output } from './output.ts';
 import { addNoun, type Noun } from './rows.ts';
 
@@ -57,6 +58,15 @@ const addDualControl = (vault: Noun): void => {
   });
 };
 
+/** What the dry run of the deletion of a vault found, for people. */
+const vaultEvidence = ({ keys, endpoints, lastUsedAt, lastUsedBy }: Readonly<Record<string, unknown>> = {}): string => {
+  const names = Array.isArray(endpoints) ? endpoints.map(String) : [];
+  const used =
+    lastUsedAt === null ? 'None of them was ever used.' : `One was last used at ${lastUsedAt} by ${lastUsedBy ?? '?'}.`;
+  const through = names.length === 0 ? '' : ` Endpoints that will fail: ${names.join(', ')}.`;
+  return `It contains ${keys} keys. ${used}${through}`;
+};
+
 export const addVault = (program: Command): void => {
   const noun = addNoun(program, 'vault');
   noun.row(routes.create, 'create <name>', 'Creates a vault.');
@@ -66,9 +76,19 @@ export const addVault = (program: Command): void => {
   noun.row(routes.get, 'show <vault>', 'Shows a vault, by id or name.');
   noun.row(routes.enable, 'enable <vault>', 'Re-enables a vault.');
   noun.row(routes.disable, 'disable <vault>', 'Look-ups of its keys fail until it is enabled again.');
-  noun.row(routes.delete, 'delete <vault>', 'Deletes a vault: its keys become unavailable.', {
-    confirm: [routes.get, ({ name }: Vault) => `The keys of vault ${name} will become unavailable.`],
-  });
+  noun.row(
+    routes.delete,
+    'delete <vault>',
+    `Deletes a vault: its keys become unavailable. ${waysBack['vault-deleted'].way}`,
+    {
+      plan: {
+        name: ({ name }) => name,
+        say: ({ name, plan }) =>
+          `The keys of vault ${name} will become unavailable. ${vaultEvidence(plan?.impact)} ${waysBack['vault-deleted'].way}`,
+        value: ({ plan }) => plan ?? {},
+      },
+    },
+  );
   noun.row(
     routes.setProfile,
     'profile <vault> <profile>',

@@ -2,7 +2,7 @@
 
 import type { KeyCopies } from './copies.ts';
 import type { EndpointState } from './endpoint.ts';
-import type { KeyState } from './lifecycle.ts';
+import type { EffectiveState, KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
 /** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
@@ -55,6 +55,11 @@ export interface Key {
   readonly lastUsedAt: number | null;
   /** 'tampered': a stored column was changed from outside; every use is refused and an alarm was recorded. */
   readonly integrity: Integrity;
+}
+
+/** A key as people see it: with what its vault leaves of its state. */
+export interface ShownKey extends Key {
+  readonly effectiveState: EffectiveState;
 }
 
 /** A key that was just made: a general one of 256 bits, unless it is told otherwise. */

@@ -2,7 +2,7 @@
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import type { KeyCopies } from './copies.ts';
-import type { Key, KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';
+import type { KeyAlgorithm, KeyUsage, ObjectClass, ShownKey } from './key.ts';
 import type { KeyRules } from './key-custody.ts';
 import type { KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
@@ -129,7 +129,7 @@ export interface TokenObject {
 }
 
 /** A master key as people see it. */
-export interface MasterKey extends Key {
+export interface MasterKey extends ShownKey {
   readonly kind: 'master';
   readonly applicationId: string;
   readonly groupId: string;

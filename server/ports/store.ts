@@ -283,6 +283,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
+    /** Of all tenants, in no order. */
+    listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
     /** Of any tenant: those whose dual control may name this user. */
     listNaming(userId: string): Promise<readonly Vault[]>;
     insert(vault: Vault): Promise<void>;
@@ -301,6 +303,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
+    /** The one of a vault that was used last; undefined: none was ever used. */
+    lastUsedIn(vaultId: string): Promise<Key | undefined>;
     /**
      * For people: how many keys are destroyed and not unrecoverable; `pending`: those since this
      * time, which no erasure run has covered.
@@ -467,7 +471,9 @@ export interface Store {
   write<T>(
     work: (tx: Repositories) => Promise<T>,
     /**
-     * `durable: false`: still all or nothing, but a power failure may undo it. For changes that no caller waits for.
+     * `durable: false`: still all or nothing, but a power failure may undo it: for changes that no
+     * caller waits for. What the database is compared with later stays all the same: audit records,
+     * and in a shared store policy rows and what nodes hear of.
      * `background: true`: callers' units of work go first (writer.ts).
      */
     options?: { readonly durable?: boolean; readonly background?: boolean },

@@ -64,6 +64,17 @@ export const createKeys = (
         .executeTakeFirstOrThrow();
       return Number(row.count);
     },
+    lastUsedIn: async (vaultId) => {
+      const row = await db
+        .selectFrom('keys')
+        .selectAll()
+        .where('vault_id', '=', vaultId)
+        .where('last_used_at', 'is not', null)
+        .orderBy('last_used_at', 'desc')
+        .limit(1)
+        .executeTakeFirst();
+      return row && toKey(row, check('keys', row));
+    },
     ...createErasableKeys(db, (row) => toKey(row, check('keys', row))),
     versions: async (id) =>
       (

@@ -95,7 +95,8 @@ export interface RowSet {
     begin(): void;
     savepoint(): void;
     releaseSavepoint(): void;
-    prepare(db: Kysely<Schema>): Promise<void>;
+    /** Answers whether a row has changed, and with it the version of the set. */
+    prepare(db: Kysely<Schema>): Promise<boolean>;
     committed(): void;
     rolledBack(): void;
   };
@@ -348,12 +349,13 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
       state.unit = noChanges();
     },
     prepare: async (db) => {
-      if (state.batch.rows.length === 0) return;
+      if (state.batch.rows.length === 0) return false;
       const { version, sum } = await baseOf(context, db);
       state.next = await heads.write(db, version + 1, reduce(sum + state.batch.delta));
       state.committing = new Map(
         state.batch.rows.flatMap(({ table, id, version: to }) => (to === undefined ? [] : [[nameOf(table, id), to]])),
       );
+      return true;
     },
     committed: () => {
       keep(state, state.next);

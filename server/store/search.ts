@@ -3,6 +3,7 @@
 // row before it is shown, and a term that an attacker has planted leads nowhere.
 
 import { type Kysely, sql } from 'kysely';
+import { effectiveState, type KeyState } from '../domain/lifecycle.ts';
 import {
   type Found,
   rangeOf,
@@ -14,6 +15,7 @@ import {
   wordsOf,
 } from '../domain/search.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
+import type { VaultState } from '../domain/vault.ts';
 import type { SearchRepository, TermSearch } from '../ports/search.ts';
 import type { Schema } from './schema.ts';
 import { parseTags } from './tables/values.ts';
@@ -47,7 +49,11 @@ type Loose = Readonly<Record<string, unknown>>;
 const stateOf = (row: Loose): string => String(row.state);
 
 const kinds: Readonly<Record<TermKind, Kind>> = {
-  key: { table: 'keys', columns: { name: 'name', tags: 'tag' }, state: stateOf },
+  key: {
+    table: 'keys',
+    columns: { name: 'name', tags: 'tag' },
+    state: ({ state, vault_state }) => effectiveState(state as KeyState, (vault_state ?? 'deleted') as VaultState),
+  },
   vault: { table: 'vaults', columns: { name: 'name' }, state: stateOf },
   group: { table: 'tde_groups', columns: { name: 'name' } },
   application: { table: 'tde_applications', columns: { name: 'name', app_id: 'app-id' }, state: stateOf },
@@ -299,6 +305,20 @@ export const searchStatements = (db: Kysely<Schema>) => {
 export const createSearch = (db: Kysely<Schema>): SearchRepository => {
   const statements = searchStatements(db);
 
+  /** Keys with the states of their vaults, which are of the same tenant. */
+  const withVaults = async (
+    keys: readonly Pick<Schema['keys'], 'vault_id' | 'tenant_id'>[],
+  ): Promise<readonly Loose[]> => {
+    if (keys.length === 0) return [];
+    const vaults = await db
+      .selectFrom('vaults')
+      .select(['id', 'tenant_id', 'state'])
+      .where('id', 'in', [...new Set(keys.map(({ vault_id }) => vault_id))])
+      .execute();
+    const states = new Map(vaults.map(({ id, tenant_id, state }) => [`${tenant_id} ${id}`, state]));
+    return keys.map((key) => ({ ...key, vault_state: states.get(`${key.tenant_id} ${key.vault_id}`) }));
+  };
+
   /** Of what was found by its terms, what may be shown. */
   const load = async (
     tenant: TenantScope,
@@ -307,12 +327,13 @@ export const createSearch = (db: Kysely<Schema>): SearchRepository => {
   ): Promise<readonly (Found & { readonly kind: TermKind })[]> => {
     if (hits.length === 0) return [];
     const { deleted, state } = kinds[kind];
-    const rows: readonly Loose[] = await statements
+    const found = await statements
       .things(
         kind,
         hits.map(({ subject_id }) => subject_id),
       )
       .execute();
+    const rows: readonly Loose[] = kind === 'key' ? await withVaults(found) : found;
     const byId = new Map(rows.map((row) => [String(row.id), row]));
     return hits.flatMap(({ subject_id, field }) => {
       const row = byId.get(subject_id);

@@ -123,12 +123,15 @@ export const createTransactions = ({
     isLocked: (error) => engine.kindOf(error) === 'busy',
     prepare: async () => {
       errors.requireTrusted();
-      // What others read, keep and forward of the audit log stays.
-      if (!lasting && records.done !== undefined) {
+      const changed = await transaction.prepare(db);
+      // What others read, keep and forward of the audit log stays. So does what a process that
+      // outlives a crash of the database compares with it: the version of the policy rows, and the
+      // newest change. Else the database is older than what is known of it, and refused.
+      const isCompared = shared !== undefined && (changed || done.length > 0);
+      if (!lasting && (isCompared || records.done !== undefined)) {
         lasting = true;
         await engine.outlast(run);
       }
-      await transaction.prepare(db);
       told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
     },
     commit: async () => {

@@ -38,6 +38,16 @@ export const createVaults = (
       if (after !== undefined) query = query.where('id', '>', after);
       return (await query.execute()).map((row) => toVault(row, check('vaults', row)));
     },
+    listByIds: async (ids) =>
+      ids.length === 0
+        ? []
+        : (
+            await db
+              .selectFrom('vaults')
+              .selectAll()
+              .where('id', 'in', [...ids])
+              .execute()
+          ).map((row) => toVault(row, check('vaults', row))),
     listNaming: async (userId) => {
       const query = db.selectFrom('vaults').selectAll().where('dual_control', 'like', `%"${userId}"%`);
       return (await query.orderBy('id').execute()).map((row) => toVault(row, check('vaults', row)));

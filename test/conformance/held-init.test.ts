@@ -2,7 +2,6 @@
 // operation follows, and a Final that has nothing to say (PROTOCOL.md, "Held Init"). Whatever a caller does then must give what it gives
 // without that.
 import { createCipheriv } from 'node:crypto';
-import fc from 'fast-check';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CKA } from '../../provider/schema/attributes.ts';
@@ -10,6 +9,7 @@ import { CKM } from '../../provider/schema/mechanisms.ts';
 import { given, type InProcessAgent, RvError, room, startInProcess } from '../support/in-process-agent.ts';
 import { CKK, CKO } from '../support/names.ts';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
+import fc from '../support/property.ts';
 import { template } from '../support/template.ts';
 
 let host: Pkcs11Host;

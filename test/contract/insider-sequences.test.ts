@@ -2,9 +2,10 @@
 // that they created, invitations that they received, sessions of users whose password they have reset. After each step the stored rows
 // are compared with those before it (insider-facts.ts): nothing may have been created or ended beyond the model (insider-model.ts).
 // Its size: test/support/tiers.ts.
-import fc from 'fast-check';
+
 import { test } from 'vitest';
 import { beginPlay } from '../support/insider-people.ts';
+import fc from '../support/property.ts';
 import { sharedApi, sharedService } from '../support/shared.ts';
 import { withStored } from '../support/test-store.ts';
 import { sizeOf } from '../support/tiers.ts';

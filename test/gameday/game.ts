@@ -1,8 +1,8 @@
 // A game day: load, then faults in an order that a seed decides, each with what the documentation promises of it (table.ts). At the end every
 // key that was acknowledged is there or was reported as missing, and what was encrypted decrypts.
 import { isDeepStrictEqual } from 'node:util';
-import { chance } from '../support/fault-workload.ts';
 import { verifyCopy } from '../support/killed-server.ts';
+import { chance } from '../support/property.ts';
 import { play } from './play.ts';
 import { allFaults, type Fault, faults, ofMariadb, type Promised } from './table.ts';
 import { openWorld, type World } from './world.ts';

@@ -46,8 +46,8 @@ const layers: readonly Layer[] = [
   // Files that survive a power failure: for every adapter and process that keeps some.
   // A rule of commands and pages alike.
   { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
-  // The console offers commands, too.
-  { name: 'command-line', path: /^server\/base\/command-line\.ts$/, may: [], packages: nothing },
+  // The console offers commands and says what brings a key back, too.
+  { name: 'command-line', path: /^server\/base\/(command-line|way-back)\.ts$/, may: [], packages: nothing },
   {
     name: 'durable-files',
     path: /^server\/base\/(durable|disk)-files\.ts$/,
@@ -57,7 +57,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: 'base',
-    path: /^server\/base\/(?!durable-files|disk-files|passphrase|command-line)/,
+    path: /^server\/base\/(?!durable-files|disk-files|passphrase|command-line|way-back)/,
     may: ['labels'],
     packages: /^node:(buffer|crypto|dns|net|util)$/,
   },

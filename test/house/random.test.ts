@@ -41,3 +41,10 @@ test('random values come from the core, or the reason why not is here', () => {
   expect(drawing.filter((path) => declared[path] === undefined)).toEqual([]);
   expect(Object.keys(declared).filter((path) => !drawing.includes(path))).toEqual([]);
 });
+
+test('tests draw from seeds that are the same in each run of the short tier: support/property.ts', () => {
+  const others = files(['test'], '.ts').filter(
+    (path) => path !== 'test/support/property.ts' && /^import .* from 'fast-check';/m.test(read(path)),
+  );
+  expect(others).toEqual([]);
+});

@@ -9,6 +9,7 @@ import type { TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
 import { type FaultTenant, openFaultTenant } from './fault-tenant.ts';
 import { masterKey } from './open-service.ts';
+import { chance } from './property.ts';
 import type { ServerProcess } from './server-process.ts';
 import { callTdeRoute, Refused } from './tde-route.ts';
 import { callXks, requestMetadata } from './xks-client.ts';
@@ -87,17 +88,6 @@ export interface Workload {
   /** How many operations were acknowledged. */
   acknowledged(): Readonly<Record<string, number>>;
 }
-
-/** mulberry32: small, and the same everywhere. */
-export const chance = (seed: number): (() => number) => {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-};
 
 export const openWorkload = async (
   /** The server that runs now; it is checked with each call. */

@@ -165,6 +165,8 @@ export type Key = {
   readonly type: string;
   readonly usages: readonly ('encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive')[];
   readonly state: 'active' | 'disabled' | 'soft-deleted' | 'destroyed';
+  /** The state, unless the vault stops every use of the key. vault-disabled: Enable the vault: its keys can be used again at once. vault-deleted: Only a restore of a snapshot from before its deletion brings back the vault and its keys. */
+  readonly effectiveState: 'active' | 'disabled' | 'soft-deleted' | 'destroyed' | 'vault-disabled' | 'vault-deleted';
   readonly disabledAt: string | null;
   readonly currentVersion: number;
   readonly createdAt: string;
@@ -411,6 +413,8 @@ export type MasterKey = {
   readonly type: string;
   readonly usages: readonly ('encrypt' | 'decrypt' | 'wrap' | 'unwrap' | 'sign' | 'verify' | 'derive')[];
   readonly state: 'active' | 'disabled' | 'soft-deleted' | 'destroyed';
+  /** The state, unless the vault stops every use of the key. vault-disabled: Enable the vault: its keys can be used again at once. vault-deleted: Only a restore of a snapshot from before its deletion brings back the vault and its keys. */
+  readonly effectiveState: 'active' | 'disabled' | 'soft-deleted' | 'destroyed' | 'vault-disabled' | 'vault-deleted';
   readonly disabledAt: string | null;
   readonly currentVersion: number;
   readonly createdAt: string;
@@ -1460,6 +1464,7 @@ export type Found = {
   readonly foundIn: 'name' | 'id' | 'display-name' | 'email' | 'app-id' | 'prefix' | 'tag' | 'access-key-id' | 'custom-key-store-id' | 'request-id' | 'kms-request-id' | 'actor' | 'subject';
   /** Null: the platform. */
   readonly tenantId: string | null;
+  /** Of a key: its `effectiveState`. */
   readonly state: string | null;
   /** Its path in the console */
   readonly page: string;

@@ -3,7 +3,7 @@
 // are asked for as the connection takes them: memory stays bounded, however long the list is.
 
 import { csvLine } from '../../base/csv.ts';
-import type { Key } from '../../domain/key.ts';
+import type { ShownKey } from '../../domain/key.ts';
 import type { RequestPages } from '../../operations/index.ts';
 import type { Key as ApiKey } from '../contract/api/keys.ts';
 import type { EndpointRequest } from '../contract/api/requests.ts';
@@ -139,6 +139,7 @@ const keyColumns: Columns<ApiKey> = [
   ['firstUsedAt', (row) => row.firstUsedAt],
   ['lastUsedAt', (row) => row.lastUsedAt],
   ['integrity', (row) => row.integrity],
+  ['effectiveState', (row) => row.effectiveState],
 ];
 
 const ndjson = 'application/x-ndjson';
@@ -179,7 +180,7 @@ const exportAs = <T, Row>(
 export const exportRequests = (pages: RequestPages, format: ExportFormat): StreamedFile =>
   exportAs(format, 'requests', pages, representRequest, requestColumns);
 
-export const exportKeys = (pages: AsyncIterable<readonly Key[]>, format: ExportFormat): StreamedFile =>
+export const exportKeys = (pages: AsyncIterable<readonly ShownKey[]>, format: ExportFormat): StreamedFile =>
   exportAs(format, 'keys', pages, representKey, keyColumns);
 
 /** Lines that are JSON already. */

@@ -10,7 +10,7 @@ import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { KeyCopies } from '../../domain/copies.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
-import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
+import type { Key, KeyUse, KeyVersion, ShownKey } from '../../domain/key.ts';
 import type { FleetNode } from '../../domain/node.ts';
 import type { Page } from '../../domain/page.ts';
 import type {
@@ -113,7 +113,7 @@ const nameKeyType = ({ algorithm, bits }: Pick<Key, 'algorithm' | 'bits'>): stri
   }
 };
 
-export const representKey = (key: Key): keys.Key => ({
+export const representKey = (key: ShownKey): keys.Key => ({
   id: key.id,
   tenantId: key.tenantId,
   vaultId: key.vaultId,
@@ -124,6 +124,7 @@ export const representKey = (key: Key): keys.Key => ({
   type: nameKeyType(key),
   usages: key.usages,
   state: key.state,
+  effectiveState: key.effectiveState,
   disabledAt: momentOrNull(key.disabledAt),
   currentVersion: key.currentVersion,
   createdAt: moment(key.createdAt),

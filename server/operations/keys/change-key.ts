@@ -2,21 +2,22 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { checkTags } from '../../base/tags.ts';
-import type { Key } from '../../domain/key.ts';
+import type { Key, ShownKey } from '../../domain/key.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { findKey } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
+import { asShown } from './shown-keys.ts';
 
 export const changeKey =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): KeyOperations['change'] =>
   async (actor, id, input) => {
     const tags = checkTags(input.tags);
-    const key = await store.write(async (tx): Promise<Key> => {
+    const key = await store.write(async (tx): Promise<ShownKey> => {
       const before = await findKey(tx, actor.tenantId, id);
       const isRenamed = input.name !== before.name;
-      if (!isRenamed && tags.join() === before.tags.join()) return before;
+      if (!isRenamed && tags.join() === before.tags.join()) return asShown(tx, before);
       if (before.state === 'destroyed') throw new ServiceError('conflict', 'the key is destroyed');
       if (isRenamed && before.kind === 'master')
         throw new ServiceError('conflict', 'the name of a master key is its label, which its database sets');
@@ -28,7 +29,7 @@ export const changeKey =
         tags: after.tags,
         tagsBefore: before.tags,
       });
-      return after;
+      return asShown(tx, after);
     });
     await directory.renew({ keys: [id] });
     return key;

@@ -11,6 +11,7 @@ import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { keyOwner } from './key-records.ts';
+import { asShown } from './shown-keys.ts';
 
 export const createKey =
   ({ store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>): KeyOperations['create'] =>
@@ -41,7 +42,7 @@ export const createKey =
           origin: 'generated',
           ...(tags.length === 0 ? {} : { tags }),
         });
-        return key;
+        return asShown(tx, key);
       });
     } finally {
       core.release(reference);

@@ -1,7 +1,7 @@
 // What can be done with keys and master keys.
 
 import type { TenantActor } from '../../domain/actor.ts';
-import type { Key, KeyUse, KeyVersion } from '../../domain/key.ts';
+import type { KeyUse, KeyVersion, ShownKey } from '../../domain/key.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { BlastRadius, MasterKey } from '../../domain/tde.ts';
 import type { KeyListFilter } from '../../ports/store.ts';
@@ -17,28 +17,28 @@ export interface KeyOperations {
   create(
     actor: TenantActor,
     input: { readonly name: string; readonly vaultId: string; readonly tags?: readonly string[] | undefined },
-  ): Promise<Key>;
+  ): Promise<ShownKey>;
   /** Its name and its tags, whole. A master key's name stays: 'conflict'. */
   change(
     actor: TenantActor,
     id: string,
     input: { readonly name: string; readonly tags: readonly string[] },
-  ): Promise<Key>;
-  list(actor: TenantActor, query: KeyFilter): Promise<Page<Key>>;
+  ): Promise<ShownKey>;
+  list(actor: TenantActor, query: KeyFilter): Promise<Page<ShownKey>>;
   /** All keys that the actor reaches, of every tenant too; newest first. Audited. */
-  export(actor: TenantActor, filter: KeyInventoryFilter, format: string): Promise<AsyncIterable<readonly Key[]>>;
+  export(actor: TenantActor, filter: KeyInventoryFilter, format: string): Promise<AsyncIterable<readonly ShownKey[]>>;
   /** Any state, destroyed ones too: a tombstone outlives its key. */
-  get(actor: TenantActor, id: string): Promise<Key>;
+  get(actor: TenantActor, id: string): Promise<ShownKey>;
   versions(actor: TenantActor, id: string): Promise<readonly KeyVersion[]>;
   /** Who uses it, and when it was last used. */
   use(actor: TenantActor, id: string): Promise<KeyUse>;
-  enable(actor: TenantActor, id: string): Promise<Key>;
-  disable(actor: TenantActor, id: string): Promise<Key>;
+  enable(actor: TenantActor, id: string): Promise<ShownKey>;
+  disable(actor: TenantActor, id: string): Promise<ShownKey>;
   /**
    * Soft deletion, for general and master keys: the row stays, the vault copy is cleared. `vaultCopyCleared` false means
    * that clearing failed (best effort) while the state did change.
    */
-  softDelete(actor: TenantActor, id: string): Promise<{ readonly key: Key; readonly vaultCopyCleared: boolean }>;
+  softDelete(actor: TenantActor, id: string): Promise<{ readonly key: ShownKey; readonly vaultCopyCleared: boolean }>;
   planSoftDelete(actor: TenantActor, id: string): Promise<DryRun>;
   /** Adds a version; older versions still open what they sealed. General keys only: 'conflict' for master keys. */
   rotate(actor: TenantActor, id: string): Promise<KeyVersion>;

@@ -4,10 +4,11 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';
 import type { MasterKey } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { showKeys } from './shown-keys.ts';
 
 /** Those of these keys that are master keys of the application, in their order. */
 export const viewMasterKeys = async (
-  from: Pick<Repositories, 'objects' | 'records'>,
+  from: Pick<Repositories, 'objects' | 'records' | 'vaults'>,
   applicationId: string,
   keys: readonly Key[],
 ): Promise<readonly MasterKey[]> => {
@@ -21,7 +22,7 @@ export const viewMasterKeys = async (
     (await from.records.copies(tenantId, ids)).map((copy) => `${copy.objectId} ${copy.version} ${copy.class}`),
   );
   const newest = await from.objects.newestMasterKey(applicationId);
-  return wanted.flatMap((key): MasterKey[] => {
+  return (await showKeys(from, wanted)).flatMap((key): MasterKey[] => {
     const object = objects.get(key.id);
     if (object === undefined) return [];
     return [
@@ -49,7 +50,7 @@ export const viewMasterKeys = async (
 };
 
 export const findMasterKey = async (
-  from: Pick<Repositories, 'objects' | 'records'>,
+  from: Pick<Repositories, 'objects' | 'records' | 'vaults'>,
   applicationId: string,
   key: Key | undefined,
 ): Promise<MasterKey> => {

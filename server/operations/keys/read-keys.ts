@@ -2,7 +2,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
-import type { Key } from '../../domain/key.ts';
+import type { Key, ShownKey } from '../../domain/key.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/window.ts';
@@ -13,11 +13,12 @@ import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 
 import { findKeyUse } from './key-use.ts';
+import { asShown, showKeys } from './shown-keys.ts';
 
 /** Of the list in the order of the last uses. */
 const useCursor = ({ lastUsedAt, id }: Key): string => `${lastUsedAt}.${id}`;
 
-async function* pagesOf(list: (window: Window) => Promise<readonly Key[]>): AsyncGenerator<readonly Key[]> {
+async function* pagesOf(list: (window: Window) => Promise<readonly ShownKey[]>): AsyncGenerator<readonly ShownKey[]> {
   for (let after: string | undefined; ; ) {
     const page = await list({ after, limit: mostAtOnce });
     if (page.length > 0) yield page;
@@ -34,7 +35,9 @@ export const readKeys = ({
     const isByUse = query.usedAfter !== undefined || query.usedBefore !== undefined;
     if (isByUse && query.after !== undefined && !/^[0-9]{1,15}\.[0-9a-z-]{1,36}$/.test(query.after))
       throw new ServiceError('validation', 'after must be the next of a previous page');
-    return pageOf(query, (window) => store.read.keys.list(tenantId, query, window), isByUse ? useCursor : byId);
+    const cursor = isByUse ? useCursor : byId;
+    const page = await pageOf(query, (window) => store.read.keys.list(tenantId, query, window), cursor);
+    return { ...page, items: await showKeys(store.read, page.items) };
   },
   export: async (actor, filter, format) => {
     const given = Object.entries(filter).flatMap(([name, value]) =>
@@ -49,9 +52,9 @@ export const readKeys = ({
         { format, filter: Object.fromEntries(given) },
       ),
     );
-    return pagesOf((window) => store.read.keys.list(actor.reach, filter, window));
+    return pagesOf(async (window) => showKeys(store.read, await store.read.keys.list(actor.reach, filter, window)));
   },
-  get: ({ tenantId }, id) => showKey(store.read, tenantId, id),
+  get: async ({ tenantId }, id) => asShown(store.read, await showKey(store.read, tenantId, id)),
   versions: async ({ tenantId }, id) => {
     await showKey(store.read, tenantId, id);
     return store.read.keys.versions(id);

@@ -12,6 +12,7 @@ import { findKey, findVault } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
+import { asShown } from './shown-keys.ts';
 
 const clearVaultCopy = async (tx: Repositories, key: Key): Promise<void> => {
   for (const { version } of await tx.keys.versions(key.id))
@@ -56,7 +57,7 @@ export const softDeleteKey = (
       const before = await findDeletable(tx, actor.tenantId, id);
       const renew = { afterCommit: () => directory.renew({ keys: [id] }) };
       if (before.state === 'soft-deleted' && before.reimportedAt === null)
-        return { answer: { key: before, vaultCopyCleared: true }, ...renew };
+        return { answer: { key: await asShown(tx, before), vaultCopyCleared: true }, ...renew };
       const after: Key = { ...before, state: 'soft-deleted', deletedAt: clock.now(), reimportedAt: null };
       await tx.keys.update(after);
       let vaultCopyCleared = true;
@@ -71,7 +72,7 @@ export const softDeleteKey = (
         kind: after.kind,
         vaultCopy: vaultCopyCleared ? 'cleared' : 'kept',
       });
-      return { answer: { key: after, vaultCopyCleared }, ...renew };
+      return { answer: { key: await asShown(tx, after), vaultCopyCleared }, ...renew };
     },
   });
   return {

@@ -7,6 +7,7 @@ import type { Vault, VaultState } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
+import { findKeyUse, lastUse } from '../keys/key-use.ts';
 import { findVault } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -57,7 +58,7 @@ export const setVaultProfile =
   };
 
 export const deleteVault = (
-  { directory }: Pick<Ports, 'directory'>,
+  { directory, usage }: Pick<Ports, 'directory' | 'usage'>,
   { withApproval }: Pick<Approvals, 'withApproval'>,
 ): Pick<VaultOperations, 'delete' | 'planDelete'> => {
   const governed = withApproval('vault.delete', {
@@ -69,11 +70,17 @@ export const deleteVault = (
       const endpoints: string[] = [];
       for await (const { vaultId, name } of each((window) => from.endpoints.list(tenantId, window), byId, fewAtOnce))
         if (vaultId === id) endpoints.push(name);
+      const lastUsed = await from.keys.lastUsedIn(id);
+      const use = lastUsed && (await findKeyUse(from, lastUsed));
       return {
         tenantId: vault.tenantId,
         subject: { kind: 'vault', id, name: vault.name },
         vaults: vault.state === 'deleted' ? [] : [vault],
         impact: { keys: await from.keys.countLive(id), endpoints: endpoints.toSorted().slice(0, 100) },
+        marks:
+          use === undefined
+            ? { lastUsedAt: null, lastUsedBy: null, lastUsedKey: null }
+            : { ...lastUse(use), lastUsedKey: lastUsed?.name ?? null },
         state: { state: vault.state, newestKey: newest?.id ?? null, endpoints: endpoints.length },
       };
     },
@@ -84,6 +91,9 @@ export const deleteVault = (
   });
   return {
     delete: (actor, id) => governed.run(actor, { id }),
-    planDelete: (actor, id) => governed.plan(actor, { id }),
+    planDelete: async (actor, id) => {
+      await usage.flush(false);
+      return governed.plan(actor, { id });
+    },
   };
 };

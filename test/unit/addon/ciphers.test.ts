@@ -1,11 +1,11 @@
 // Ciphers through the addon: the result in pieces is that of the whole, buffers that are too short have no effect, wrong lengths are
 // refused by name, and Node's own libcrypto (another version than ours) agrees.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction, KeyRef, OperationRef } from '../../../addon/core.ts';
 import { aesKey, core, misplacedKek, runCipher, withKey } from '../../support/core-keys.ts';
 import { codeOf } from '../../support/outcomes.ts';
+import fc from '../../support/property.ts';
 
 const seed = 20_261_121;
 const iv = Buffer.from('f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff', 'hex');

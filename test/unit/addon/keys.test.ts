@@ -1,7 +1,6 @@
 // Keys through the addon: making, importing, describing, giving out, wrapping, deriving; digests, MACs and random bytes; and
 // the errors for a released key or a key of the wrong kind. Ciphers are in ciphers.test.ts, signatures in signatures.test.ts.
 import { createHash, createHmac, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AnyKeyRef, Curve, Digest, EcdhOptions, KeyRef, MacParameters } from '../../../addon/core.ts';
 import { digestNames } from '../../../server/base/digests.ts';
@@ -18,6 +17,7 @@ import {
   withKey,
 } from '../../support/core-keys.ts';
 import { codeOf } from '../../support/outcomes.ts';
+import fc from '../../support/property.ts';
 
 const seed = 20_261_121;
 const digests: readonly Digest[] = digestNames;

@@ -1,6 +1,6 @@
 // For any content of a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
 // CKR_GENERAL_ERROR, which means that the agent itself failed, and no key is left behind.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { attributes, CKA } from '../../../provider/schema/attributes.ts';
@@ -8,6 +8,7 @@ import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import type { Attribute, MechanismParameter } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room } from '../../support/in-process-agent.ts';
+import fc from '../../support/property.ts';
 import { mech, startSession } from '../../support/session-calls.ts';
 import { sizeOf } from '../../support/tiers.ts';
 

@@ -7,7 +7,6 @@
 //
 // DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
-import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CoreError } from '../../../addon/core.ts';
 import { Application } from '../../../provider/client/application.ts';
@@ -18,6 +17,7 @@ import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import fc from '../../support/property.ts';
 import { aesRows, clear, hkdfWith, iv, mech, wrappings } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';

@@ -4,7 +4,7 @@
 // session alone, where nothing waits; attack-search-token.test.ts has those of the token.
 //
 // DKE_TEST_SEQUENCES: how many (100,000).
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CoreError, core } from '../../../addon/core.ts';
 import { Application } from '../../../provider/client/application.ts';
@@ -15,6 +15,7 @@ import { CKD, CKG_IV } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { CryptokiError, type Mechanism } from '../../../provider/schema/types.ts';
 import { type InProcessAgent, room, startInProcess } from '../../support/in-process-agent.ts';
+import fc from '../../support/property.ts';
 import { aesRows, clear, hkdfWith, iv, mech, p256, type Row, wrappings } from '../../support/session-calls.ts';
 import { template } from '../../support/template.ts';
 import { sizeOf } from '../../support/tiers.ts';

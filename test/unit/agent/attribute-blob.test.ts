@@ -1,8 +1,9 @@
 // The agent's own attributes, as the service keeps them: format 1 is forever.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { decodeAttributes, encodeAttributes } from '../../../provider/client/attribute-blob.ts';
 import type { AttributeValue } from '../../../provider/schema/types.ts';
+import fc from '../../support/property.ts';
 
 const value = fc.oneof(
   fc.boolean(),

@@ -1,11 +1,11 @@
 // Parts of a message under a token key, each a separate call: for all cuts, the result is the one that the whole message
 // gives, and after every part as much of it as is ready.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction } from '../../../addon/core.ts';
 import { Chain } from '../../../provider/client/operations/chain.ts';
 import { isChained } from '../../../provider/client/operations/cipher-lengths.ts';
+import fc from '../../support/property.ts';
 
 const key = Buffer.alloc(32, 7);
 const algorithms = ['aes-ecb', 'aes-cbc', 'aes-cbc-pad', 'aes-ctr'] as const;

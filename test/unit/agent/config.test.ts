@@ -22,6 +22,7 @@ import { ConfigError, loadConfig, parseConfig, readConfig } from '../../../provi
 import { TlsContexts, TlsFiles } from '../../../provider/client/tls.ts';
 import { type FileUser, ownUser, UnsuitableFile, UserFiles } from '../../../provider/client/user-files.ts';
 import { sharedFolder } from '../../support/folders.ts';
+import { chance } from '../../support/property.ts';
 
 const folder = sharedFolder();
 
@@ -266,7 +267,8 @@ describe('the files of users', () => {
       'null',
       '',
     ];
-    const pick = (n: number): number => Math.floor(Math.random() * n);
+    const random = chance(20_261_129);
+    const pick = (n: number): number => Math.floor(random() * n);
     const user = isRoot ? stranger : me;
     const files = new UserFiles(undefined, 60_000);
     await Promise.all(

@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core, type FrameServer, type Replay } from '../../../addon/core.ts';
 import { signatures } from '../../../provider/client/codec/dispatcher.ts';
@@ -16,6 +15,7 @@ import { type CallName, calls } from '../../../provider/schema/calls.ts';
 import { CKF, CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
 import { FrameClient, frame } from '../../support/frame-client.ts';
+import fc from '../../support/property.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
 // --- messages -----------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // When no new request to the service is necessary: provider/client/service-answer-cache.ts.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import type { ServiceRequest } from '../../../provider/client/service.ts';
 import { ServiceAnswerCache } from '../../../provider/client/service-answer-cache.ts';
@@ -16,6 +16,7 @@ import {
   unpackHeldAnswers,
   unpackValues,
 } from '../../../server/fronts/contract/tde-held.ts';
+import fc from '../../support/property.ts';
 
 const check = (handle: number, usage: KeyUsage): ServiceRequest => ({
   route: 'checkUse',

@@ -1,10 +1,10 @@
 // One text for one address: what limits, rules and logs compare.
 import { isIPv6 } from 'node:net';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalAddress } from '../../../server/base/address.ts';
 import { createNetworks } from '../../../server/base/networks.ts';
 import { isLocal, originsOf } from '../../../server/base/origins.ts';
+import fc from '../../support/property.ts';
 
 test.each([
   ['192.0.2.1', '192.0.2.1'],

@@ -3,12 +3,12 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { command, fillCommand, shellWord } from '../../../server/base/command-line.ts';
 import { readRunbooks } from '../../../server/content/runbooks.ts';
 import { fillRunbook, releaseNames, runbookNames } from '../../../server/domain/runbooks.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import fc from '../../support/property.ts';
 
 /** The words that a shell makes of a line whose command is `dke`. */
 const wordsIn = (shell: string, line: string, cwd?: string): readonly string[] =>

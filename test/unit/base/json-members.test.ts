@@ -1,7 +1,8 @@
 // Repeated members and lists that are too long are found in any JSON text, and only those.
-import fc from 'fast-check';
+
 import { expect, test } from 'vitest';
 import { findJsonFault } from '../../../server/base/json-members.ts';
+import fc from '../../support/property.ts';
 
 test.each([
   ['{"a":1,"a":2}', 'a'],

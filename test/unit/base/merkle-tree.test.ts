@@ -1,6 +1,5 @@
 // The tree of the audit log: known roots, and every proof of small trees with everything that must not pass by it.
 
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   emptyRoot,
@@ -12,6 +11,7 @@ import {
   type SubtreeHash,
 } from '../../../server/base/merkle-tree.ts';
 import { verifyInclusion } from '../../support/inclusion.ts';
+import fc from '../../support/property.ts';
 
 // The entries that the logs of Certificate Transparency are tested with, and the roots of the first n of them.
 const entries = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];

@@ -2,9 +2,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createQueue } from '../../../server/operations/requests/request-queue.ts';
+import fc from '../../support/property.ts';
 
 test('gives what it got, in order, in pieces of any length', () => {
   const step = fc.oneof(

@@ -1,5 +1,5 @@
 // Latencies by the minute: counting, adding, writing and reading, and the figures by which the cloud key service judges.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import {
   addLatency,
@@ -10,6 +10,7 @@ import {
   parseLatency,
   summarizeLatency,
 } from '../../../server/domain/latency.ts';
+import fc from '../../support/property.ts';
 
 const counted = (times: readonly number[], failed = 0) => {
   const counts = newLatencyCounts();

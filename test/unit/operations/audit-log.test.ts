@@ -3,7 +3,6 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   type Checkpoint,
@@ -18,6 +17,7 @@ import { inTenant } from '../../../server/domain/actor.ts';
 import type { AuditEvent } from '../../../server/domain/audit-event.ts';
 import { verifyInclusion } from '../../support/inclusion.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
+import fc from '../../support/property.ts';
 import { onSqlite, queryStored } from '../../support/test-store.ts';
 import { sizeOf } from '../../support/tiers.ts';
 

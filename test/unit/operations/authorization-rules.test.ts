@@ -1,5 +1,5 @@
 // Secondary authorization: which rule decides about a request.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import {
   type AuthorizationRule,
@@ -9,6 +9,7 @@ import {
   fitsPattern,
   type RequestOrigin,
 } from '../../../server/domain/authorization-rule.ts';
+import fc from '../../support/property.ts';
 
 const origin: RequestOrigin = {
   kmsOperation: 'Encrypt',

@@ -1,11 +1,12 @@
 // The small things that everything hangs on: identifiers, canonical JSON, redaction, bearer credentials.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { canonicalJson, parseBase64 } from '../../../server/base/bytes.ts';
 import { idBytes, isId, newId } from '../../../server/base/ids.ts';
 import { redact } from '../../../server/base/redaction.ts';
 import { looksLikeBearer, makeBearer } from '../../../server/operations/access/bearer.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';
+import fc from '../../support/property.ts';
 
 describe('identifiers', () => {
   test('are UUID version 7 and strictly increase, also in one millisecond and when the clock steps back', () => {

@@ -14,7 +14,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { createBackup, readBackupReceipts } from '../../../server/app/create-backup.ts';
@@ -35,6 +34,7 @@ import {
   openTestService,
   registerCaller,
 } from '../../support/open-service.ts';
+import fc from '../../support/property.ts';
 import { layReleased } from '../../support/released-services.ts';
 import { makeRecoveryKey, makeSigner } from '../../support/snapshot-files.ts';
 import { chooseSpoilt, putSpoilt } from '../../support/spoil.ts';

@@ -1,11 +1,12 @@
 // What protects a key of the token grows and never shrinks: it becomes sensitive, it stops being extractable, and what it was before
 // stays known. Through the operations over the real store and addon, one call at a time and many at once.
-import fc from 'fast-check';
+
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeHead } from '../../../server/fronts/contract/tde.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
 import { administrator, dataObject, masterKey, registerCaller } from '../../support/open-service.ts';
 import { codeOfWork } from '../../support/outcomes.ts';
+import fc from '../../support/property.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
 import { sharedService } from '../../support/shared.ts';
 

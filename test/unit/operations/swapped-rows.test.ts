@@ -3,7 +3,7 @@
 // before, from what was verified, or it is refused. What the writer has left is not written again
 // with a code that is right, nothing outside the tenant is another thing, and with the genuine rows
 // everything is as it was.
-import fc from 'fast-check';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
@@ -19,6 +19,7 @@ import {
   type OpenedService,
   toLabel,
 } from '../../support/open-service.ts';
+import fc from '../../support/property.ts';
 import { listenFor, restart, sharedService } from '../../support/shared.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { actorIn, dumpTenant, handOf, rowsOfTenant } from '../../support/snapshots.ts';

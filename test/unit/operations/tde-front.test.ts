@@ -3,7 +3,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { serviceErrorCodes } from '../../../server/base/errors.ts';
 import {
@@ -23,6 +22,7 @@ import {
   sendTde,
   toLabel,
 } from '../../support/open-service.ts';
+import fc from '../../support/property.ts';
 import { sharedService } from '../../support/shared.ts';
 
 const opened = sharedService();

@@ -1,7 +1,6 @@
 // What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
 // leave. The refusals in each state of the key, and the results of concurrent calls.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { representKey } from '../../../server/fronts/api/represent.ts';
 import type { NewTokenObject, TdeCaller, VisibleObject } from '../../../server/operations/index.ts';
@@ -14,6 +13,7 @@ import {
   untilAudited,
 } from '../../support/open-service.ts';
 import { codeOfWork } from '../../support/outcomes.ts';
+import fc from '../../support/property.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';

@@ -2,7 +2,6 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { labelBytes } from '../../../addon/labels.ts';
@@ -28,6 +27,7 @@ import {
   writeBackup,
 } from '../../../server/snapshots/backup-file.ts';
 import { sharedFolder } from '../../support/folders.ts';
+import fc from '../../support/property.ts';
 
 const segment = 1_048_576;
 const named = {

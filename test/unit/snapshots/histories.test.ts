@@ -3,7 +3,6 @@
 // the state of the snapshot, except that destroyed keys stay destroyed, and newer resources stay.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TenantActor } from '../../../server/domain/actor.ts';
@@ -17,6 +16,7 @@ import {
   openTestService,
   toLabel,
 } from '../../support/open-service.ts';
+import fc from '../../support/property.ts';
 import { sharedService } from '../../support/shared.ts';
 import {
   actorIn,

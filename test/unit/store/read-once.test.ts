@@ -1,8 +1,9 @@
 // Reads that a transaction on PostgreSQL asks again are answered as the database would answer them,
 // whatever was written between them.
-import fc from 'fast-check';
+
 import { expect, test } from 'vitest';
 import { createReadOnce } from '../../../server/store/postgres/read-once.ts';
+import fc from '../../support/property.ts';
 
 type Step = readonly [
   kind: 'read' | 'join' | 'insert' | 'upsert' | 'update' | 'delete' | 'other' | 'end',

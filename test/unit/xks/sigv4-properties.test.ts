@@ -1,6 +1,6 @@
 // SigV4 verification against two signers that share no code with it or with each other: every signature of theirs verifies, and a request
 // of which any signed part was changed does not. SLOW=1 tries twenty times as much.
-import fc from 'fast-check';
+
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type SignedRequest,
   type Verification,
 } from '../../../server/fronts/xks/sigv4.ts';
+import fc from '../../support/property.ts';
 import { signXksRequest } from '../../support/sign.ts';
 import { signWithAws4Fetch } from '../../support/sign-aws4fetch.ts';
 import { sizeOf } from '../../support/tiers.ts';

@@ -2,10 +2,11 @@
 
 import { z } from '@hono/zod-openapi';
 import { mostTags, tagPattern } from '../../../base/tags.ts';
+import { waysBack } from '../../../base/way-back.ts';
 import { type CopyPlace, copyPlaces, unrecoverableMeans } from '../../../domain/copies.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import type { KeyAlgorithm, KeyUsage } from '../../../domain/key.ts';
-import type { KeyState } from '../../../domain/lifecycle.ts';
+import type { EffectiveState, KeyState } from '../../../domain/lifecycle.ts';
 import { keyAlgorithms } from '../tde-objects.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
@@ -42,6 +43,11 @@ export const keyShape = {
     .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
     .readonly(),
   state: keyState,
+  effectiveState: z.enum([...keyState.options, 'vault-disabled', 'vault-deleted'] satisfies EffectiveState[]).openapi({
+    description:
+      `The state, unless the vault stops every use of the key. vault-disabled: ${waysBack['vault-disabled'].way} ` +
+      `vault-deleted: ${waysBack['vault-deleted'].way}`,
+  }),
   disabledAt: moment.nullable(),
   currentVersion: z.int(),
   createdAt: moment,
@@ -263,9 +269,10 @@ export const keyRoutes = {
     needs: 'keys:delete',
     summary: 'Soft-delete a key',
     description:
-      'The record stays, and the shared vault copy is cleared (best effort). The sealed copy of a TDE master key is ' +
-      'unchanged: the next call of its database imports it again. A general-purpose key can no longer be used, and under dual ' +
-      'control others must approve. With `dryRun=true`, `plan.impact` names its endpoints, when it was last used ' +
+      'The record stays, and the shared vault copy is cleared (best effort). A TDE master key still serves its database: ' +
+      `${waysBack['deleted-master'].way} A general-purpose key can no longer be used, and under dual ` +
+      `control others must approve. ${waysBack.deleted.way} ` +
+      'With `dryRun=true`, `plan.impact` names its endpoints, when it was last used ' +
       '(`lastUsedAt`) and by which endpoint or application (`lastUsedBy`).',
     query: dryRunQuery,
     answer: deletedKey,

@@ -1,6 +1,7 @@
 // The key management of a TDE application: its master keys with their history, the blast radius, destruction.
 
 import { z } from '@hono/zod-openapi';
+import { waysBack } from '../../../base/way-back.ts';
 import { approvalNeeds } from './approvals.ts';
 import { keyCopiesSchema, keyShape } from './keys.ts';
 import { identifier, moment, pageOf, pageQuery, queryFlag, type RouteGroup } from './row.ts';
@@ -125,8 +126,9 @@ export const masterKeyRoutes = {
     summary: 'Destroy a master key',
     namesCopies: true,
     description:
-      'This cannot be undone: both copies are wiped, every use fails from now on, and data encrypted under the key ' +
-      'becomes unreadable. `confirm` must be the name of the key.',
+      'Both copies are wiped, every use fails from now on, and data encrypted under the key becomes unreadable. ' +
+      `${waysBack.destroyed.way} ` +
+      '`confirm` must be the name of the key.',
     query: destroyQuery,
     body: destroyMasterKey,
     answer: destroyedMasterKey,

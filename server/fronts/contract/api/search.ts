@@ -13,7 +13,7 @@ export const foundSchema = z
     name: z.string(),
     foundIn: z.enum(searchFields),
     tenantId: identifier.nullable().openapi({ description: 'Null: the platform.' }),
-    state: z.string().nullable(),
+    state: z.string().nullable().openapi({ description: 'Of a key: its `effectiveState`.' }),
     page: z.string().openapi({
       description: 'Its path in the console',
       example: '/keys/01981d2c-7c1f-7b35-9a04-52a1be40c0de',

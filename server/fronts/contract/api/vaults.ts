@@ -1,6 +1,7 @@
 // Vaults hold keys. When one is disabled or deleted, look-ups of its keys fail.
 
 import { z } from '@hono/zod-openapi';
+import { waysBack } from '../../../base/way-back.ts';
 import type { mostApprovals as domainMost, GovernedAction } from '../../../domain/dual-control.ts';
 import type { RotationProfile } from '../../../domain/notification.ts';
 import type { VaultState } from '../../../domain/vault.ts';
@@ -115,7 +116,8 @@ export const vaultRoutes = {
     needs: 'vaults:manage',
     summary: 'Delete a vault',
     description:
-      'Its keys become unavailable. Its record stays with the state `deleted`. Under dual control, others must approve.',
+      `Its keys become unavailable. Its record stays with the state \`deleted\`. ${waysBack['vault-deleted'].way} ` +
+      'Under dual control, others must approve.',
     query: dryRunQuery,
     answer: z.strictObject({ ...vaultShape, plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,

@@ -2,6 +2,7 @@
 // belongs to the master keys of a database application, with their blast radius.
 
 import { type ReactNode, useState } from 'react';
+import { waysBack } from '../../../base/way-back.ts';
 import { useFresh } from '../api/fresh.ts';
 import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
@@ -145,14 +146,13 @@ const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void 
     >
       {key.kind === 'master' ? (
         <p>
-          The record stays, and its shared vault copy is cleared. The application's sealed copy does not change, so the
-          database can still use the key: its next call imports the key again. To end its use permanently, destroy it on
-          the application's page.
+          The record stays, and its shared vault copy is cleared. {waysBack['deleted-master'].way} To end its use
+          permanently, destroy it on the application's page.
         </p>
       ) : (
         <p>
           The record is kept for audit, and the vault copy is cleared. Requests for this key will get “key not found”,
-          and data encrypted under it can no longer be read.
+          and data encrypted under it can no longer be read. {waysBack.deleted.way}
         </p>
       )}
       <LastUse query={use} goesOn={key.kind === 'master'} />

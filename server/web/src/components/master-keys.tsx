@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { waysBack } from '../../../base/way-back.ts';
 import { send } from '../api/client.ts';
 import type { BlastRadius, MasterKey } from '../api/types.ts';
 import { applicationPath, applicationsPath } from './applications.ts';
@@ -110,8 +111,9 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
       done={`Master key “${masterKey.name}” destroyed`}
     >
       <Notice tone="danger" title="This cannot be undone">
-        The sealed copy and the vault copy are wiped. Data encrypted under this key becomes permanently unreadable. The
-        database fails when it next needs the key: after a restart, or when it reads an uncached block.
+        The sealed copy and the vault copy are wiped, and data encrypted under this key becomes unreadable.{' '}
+        {waysBack.destroyed.way} The database fails when it next needs the key: after a restart, or when it reads an
+        uncached block.
       </Notice>
       <LastUse query={use} />
       <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
@@ -168,7 +170,11 @@ export const MasterKeys = ({ id }: { id: string }) => {
               </span>
             ),
           },
-          { key: 'state', header: 'State', cell: (key) => <StateBadge state={key.state} integrity={key.integrity} /> },
+          {
+            key: 'state',
+            header: 'State',
+            cell: (key) => <StateBadge state={key.effectiveState} integrity={key.integrity} />,
+          },
           {
             key: 'copies',
             header: 'Copies',

@@ -18,6 +18,8 @@ const states: Readonly<Record<string, { tone: StateTone; icon: IconName; word: s
   disabled: { tone: 'warn', icon: 'pause', word: 'Disabled' },
   'soft-deleted': { tone: 'quiet', icon: 'trash', word: 'Soft-deleted' },
   deleted: { tone: 'quiet', icon: 'trash', word: 'Deleted' },
+  'vault-disabled': { tone: 'warn', icon: 'pause', word: 'Vault disabled' },
+  'vault-deleted': { tone: 'quiet', icon: 'trash', word: 'Vault deleted' },
   destroyed: { tone: 'danger', icon: 'destroyed', word: 'Destroyed' },
   tampered: { tone: 'danger', icon: 'warning', word: 'Tampered with' },
   removed: { tone: 'quiet', icon: 'trash', word: 'Removed' },

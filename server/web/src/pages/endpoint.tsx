@@ -109,7 +109,9 @@ export const EndpointPage = () => {
                     <Link to="/keys/$id" params={{ id: value.keyId }} className="link">
                       {key.data?.name ?? 'Open the key'}
                     </Link>
-                    {key.data !== undefined && <StateBadge state={key.data.state} integrity={key.data.integrity} />}
+                    {key.data !== undefined && (
+                      <StateBadge state={key.data.effectiveState} integrity={key.data.integrity} />
+                    )}
                   </span>,
                 ],
                 [

@@ -2,6 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { wayBack } from '../../../base/way-back.ts';
 import { send } from '../api/client.ts';
 import type { Key, KeyVersion, MasterKey } from '../api/types.ts';
 import { applicationPath } from '../components/applications.ts';
@@ -31,26 +32,35 @@ const KeyNotices = ({ value: key }: { value: Key }) => (
         snapshot.
       </Notice>
     )}
+    {key.effectiveState === 'vault-deleted' && (
+      <Notice tone="warn" title="Its vault is deleted">
+        Every request gets “key not found”. {wayBack(key)}
+      </Notice>
+    )}
+    {key.effectiveState === 'vault-disabled' && (
+      <Notice tone="warn" title="Its vault is disabled">
+        Every request gets “key not found”. {wayBack(key)}
+      </Notice>
+    )}
     {key.state === 'soft-deleted' && key.kind === 'general' && (
       <Notice tone="warn" title="Soft-deleted">
-        Its vault copy is cleared, and every request gets “key not found”. The record is kept for audit.
+        Its vault copy is cleared, and every request gets “key not found”. The record is kept for audit. {wayBack(key)}
       </Notice>
     )}
     {key.state === 'soft-deleted' && key.kind === 'master' && (
       <Notice tone="warn" title="Soft-deleted, and still in use by its database">
-        Only the shared vault copy is cleared. The application's sealed copy did not change: the next database call
-        imports the key again, and encryption continues. To end its use permanently, destroy it on the application's
-        page.
+        Only the shared vault copy is cleared. {wayBack(key)} To end its use permanently, destroy it on the
+        application's page.
       </Notice>
     )}
     {key.state === 'destroyed' && (
       <Notice tone="danger" title="Destroyed">
-        Both copies are wiped. The key cannot be restored.{' '}
+        Both copies in the service are wiped. {wayBack(key)}{' '}
         {key.unrecoverableAt === null ? (
-          'It can still be recovered: the erasure run has not finished, or there are copies. “Usage” lists them.'
+          'The erasure run has not finished, or there are copies: “Usage” lists them.'
         ) : (
           <>
-            Since <Time value={key.unrecoverableAt} />, the service knows no copy that opens the key.
+            Unrecoverable since <Time value={key.unrecoverableAt} />.
           </>
         )}
       </Notice>
@@ -175,7 +185,7 @@ export const KeyPage = () => {
     <Page
       title={key?.name ?? 'Key'}
       crumbs={[{ text: 'Keys', to: '/keys' }]}
-      badge={key !== undefined && <StateBadge state={key.state} integrity={key.integrity} />}
+      badge={key !== undefined && <StateBadge state={key.effectiveState} integrity={key.integrity} />}
       actions={<ActionMenu label="Actions on this key" actions={actions} />}
     >
       {key !== undefined && <KeyNotices value={key} />}

@@ -151,7 +151,7 @@ export const KeysPage = () => {
             {
               key: 'state',
               header: 'State',
-              cell: (key) => <StateBadge state={key.state} integrity={key.integrity} />,
+              cell: (key) => <StateBadge state={key.effectiveState} integrity={key.integrity} />,
             },
             {
               key: 'kind',

@@ -1,16 +1,21 @@
 // Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
 
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { waysBack } from '../../../base/way-back.ts';
+import { send } from '../api/client.ts';
 import type { Vault } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
+import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { CreateDialog } from '../components/create-dialog.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { DualControlButton } from '../components/dual-control.tsx';
+import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
-import { Page, Panel } from '../components/page.tsx';
+import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -24,7 +29,7 @@ const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
       call={{ method: 'POST', path: `${path}/${encodeURIComponent(vault.id)}/${disable ? 'disable' : 'enable'}` }}
       submitLabel={disable ? 'Disable vault' : 'Enable vault'}
       danger={disable}
-      renews={[path]}
+      renews={[path, keysPath]}
       done={disable ? `Vault “${vault.name}” disabled` : `Vault “${vault.name}” enabled`}
       onClose={onClose}
     >
@@ -34,6 +39,54 @@ const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
         <p>Its enabled keys can be used again at once.</p>
       )}
     </ActionDialog>
+  );
+};
+
+/** What the dry run of a deletion finds. */
+interface Found {
+  readonly plan?: {
+    readonly impact: {
+      readonly keys?: number;
+      readonly endpoints?: readonly string[];
+      readonly lastUsedAt?: string | null;
+      readonly lastUsedBy?: string | null;
+    };
+  };
+}
+
+const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
+  const itsPath = `${path}/${encodeURIComponent(vault.id)}`;
+  const found = useQuery({
+    queryKey: [path, vault.id, 'deletion'],
+    queryFn: () => send<Found>({ method: 'DELETE', path: itsPath, query: { dryRun: true } }),
+    staleTime: 0,
+  });
+  return (
+    <DeleteDialog
+      kind="vault"
+      name={vault.name}
+      path={itsPath}
+      renews={[path, keysPath]}
+      ready={found.data !== undefined}
+      onClose={onClose}
+    >
+      <p>
+        Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains live
+        master keys of databases cannot be deleted. {waysBack['vault-deleted'].way}
+      </p>
+      <Async query={found} lines={2}>
+        {({ plan }) => (
+          <Facts
+            items={[
+              ['Keys', String(plan?.impact.keys ?? 0)],
+              ['Key store endpoints', plan?.impact.endpoints?.join(', ') || 'none'],
+              ['Last use of a key', <Time key="used" value={plan?.impact.lastUsedAt ?? null} distance />],
+              ['Used by', plan?.impact.lastUsedBy ?? '–'],
+            ]}
+          />
+        )}
+      </Async>
+    </DeleteDialog>
   );
 };
 
@@ -124,20 +177,7 @@ export const VaultsPage = () => {
           onClose={() => setCreating(false)}
         />
       )}
-      {deleting !== null && (
-        <DeleteDialog
-          kind="vault"
-          name={deleting.name}
-          path={`${path}/${encodeURIComponent(deleting.id)}`}
-          renews={[path]}
-          onClose={() => setDeleting(null)}
-        >
-          <p>
-            Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains
-            live master keys of databases cannot be deleted.
-          </p>
-        </DeleteDialog>
-      )}
+      {deleting !== null && <DeleteVault vault={deleting} onClose={() => setDeleting(null)} />}
       {switching !== null && <SwitchVault vault={switching} onClose={() => setSwitching(null)} />}
     </Page>
   );
