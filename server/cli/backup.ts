@@ -1,11 +1,10 @@
 // `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened here, in this process's addon.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { BackupOpening } from '../app/restore-backup.ts';
 import type { Verifier } from '../base/checkpoint.ts';
-import { removeDurably } from '../base/durable-files.ts';
 import { defaultConfig, loadHostConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import { verifyAuditLog } from './audit-verify.ts';
@@ -97,7 +96,8 @@ const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>) => {
         .filter((name) => datedName.test(name))
         .sort()
         .slice(0, -Number(keep));
-      for (const name of old) removeDurably(join(folder, name));
+      // One that a power failure brings back goes at the next backup.
+      for (const name of old) rmSync(join(folder, name));
       return old;
     },
   };
