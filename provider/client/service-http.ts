@@ -289,13 +289,13 @@ export const openHttpService = (
     async call(request, caller) {
       const full = way.config.callTimeoutMs * (slow.has(request.route) ? timesSlow : 1);
       const waited = caller.waitedMs ?? 0;
-      const timeout = full - waited - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs);
+      const timeout = Math.max(0, full - waited - Math.min(full * aheadOfLibrary.share, aheadOfLibrary.mostMs));
       const once = onceRoutes.has(request.route);
       const until = performance.now() + full - waited;
       let mayBeDone = false;
       let wasRefused = false;
       let wasLost = false;
-      let expired = timeout <= 0;
+      let expired = timeout === 0;
       let expire = (): void => undefined;
       // Cleared at the end: each call would wake the agent again, seconds later.
       const timer = globalThis.setTimeout(() => {

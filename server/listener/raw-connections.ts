@@ -218,9 +218,11 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     });
     end();
   };
-  const makeRoom = (group: Group, limit: number, name: LimitName): void => {
-    const first = sizeOf(group) < limit ? undefined : oldest(group);
-    if (first !== undefined) giveWay(first, name);
+  /** Before the groups of a new one are looked up: who gives way may be the last one of a group. */
+  const makeRoom = (name: string, most: number, limit: LimitName): void => {
+    const group = groups.get(name);
+    const first = group === undefined || sizeOf(group) < most ? undefined : oldest(group);
+    if (first !== undefined) giveWay(first, limit);
   };
   /** The oldest of the network that has the most. */
   const oldestStranger = (): Open | undefined => oldest(ofOrigins.largest() ?? strangers);
@@ -249,25 +251,24 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
     },
     /** From now on the limits of its address are about it. */
     settle: (each: Open): void => {
-      const origins = originsOf(each.address).map(([kind, text], at, all) => ({
-        kind,
-        find: () => groupOf(`${kind} ${text}`, at === all.length - 1 ? [ofOrigins] : []),
-      }));
-      for (const { kind, find } of origins) makeRoom(find(), limits[kind], `connections-of-${kind}`);
-      // It may have been the last one of its group until now.
-      enter(each, [strangers, ...origins.map(({ find }) => find())]);
+      const origins = originsOf(each.address);
+      for (const [kind, text] of origins) makeRoom(`${kind} ${text}`, limits[kind], `connections-of-${kind}`);
+      const found = origins.map(([kind, text], at, { length }) =>
+        groupOf(`${kind} ${text}`, at === length - 1 ? [ofOrigins] : []),
+      );
+      enter(each, [strangers, ...found]);
     },
     prove: (each: Open, caller: string, tenantId: string | null): void => {
       if (each.isLeaving || each.caller !== undefined) return;
       leave(each);
       each.caller = caller;
-      const tenant = (): Group => groupOf(`tenant ${tenantId}`, [ofTenants]);
-      const own = (): Group => groupOf(`caller ${tenantId} ${caller}`, [tenant().members]);
-      makeRoom(own(), limits.caller, 'connections-of-caller');
+      const name = `caller ${tenantId} ${caller}`;
+      makeRoom(name, limits.caller, 'connections-of-caller');
       // A tenant or caller that has few finds a place, also while others use theirs.
       const first = sizeOf(callers) < limits.callers ? undefined : oldestCaller();
       if (first !== undefined) giveWay(first, 'connections-of-caller');
-      enter(each, [callers, tenant(), own()]);
+      const tenant = groupOf(`tenant ${tenantId}`, [ofTenants]);
+      enter(each, [callers, tenant, groupOf(name, [tenant.members])]);
     },
   };
 };

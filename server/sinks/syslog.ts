@@ -31,9 +31,15 @@ export interface SyslogSinkOptions extends SinkTls {
 /** Log audit, and for requests local use 0 (RFC 5424 section 6.2.1). */
 const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
-const timeoutMs = 10_000;
-/** For all that is sent again on a new connection. */
-const againMs = 60_000;
+/** From the look-up of the name to the end of the handshake. */
+const openMs = 10_000;
+/**
+ * How long a collector may take for what is sent: the first moment, and then at the lowest rate. A
+ * slow one gets all that is sent again; one that drips keeps the sink no longer than that.
+ */
+const pace = { firstMs: 10_000, bytesPerSecond: 16_384 };
+const takeMs = ({ firstMs, bytesPerSecond }: typeof pace, bytes: number): number =>
+  firstMs + Math.ceil(bytes / bytesPerSecond) * 1_000;
 /** Of a message, in bytes (RFC 5425, 4.3.1: every receiver takes so many). */
 const longestMessage = 8_192;
 /** Of a name in the structured data, in characters. */
@@ -128,6 +134,7 @@ const createKept = () => {
   let size = 0;
   return {
     batches,
+    size: (): number => size,
     add: (bytes: Buffer): void => {
       batches.push(bytes);
       size += bytes.length;
@@ -142,7 +149,7 @@ const createKept = () => {
   };
 };
 
-export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
+export const openSyslogSink = (options: SyslogSinkOptions, allowed = pace): LogSink => {
   const { name, host, port } = options;
   const self = hostname();
   let socket: TLSSocket | undefined;
@@ -160,7 +167,7 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
     );
 
   const open = (): Promise<TLSSocket> =>
-    callOutside({ place: `${host}:${port}`, totalMs: timeoutMs, stopping: stopping.signal }, async (signal) =>
+    callOutside({ place: `${host}:${port}`, totalMs: openMs, stopping: stopping.signal }, async (signal) =>
       connectTls(signal, await readSinkTls(options)),
     );
   const connectTls = (signal: AbortSignal, files: Awaited<ReturnType<typeof readSinkTls>>): Promise<TLSSocket> =>
@@ -173,7 +180,7 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
         // Server names are names (RFC 6066); an address is compared with the certificate all the same.
         ...(isIP(host) === 0 ? { servername: host } : {}),
         minVersion: 'TLSv1.2',
-        lookup: lookupWithin(timeoutMs * 0.8),
+        lookup: lookupWithin(openMs * 0.8),
         ...files,
       });
       made.once('secureConnect', () => {
@@ -195,7 +202,8 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
 
   const write = (to: TLSSocket, bytes: Buffer): Promise<void> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => to.destroy(new Error(`${host}:${port} does not accept data`)), timeoutMs);
+      const late = (): void => void to.destroy(new Error(`${host}:${port} does not accept data`));
+      const timer = setTimeout(late, takeMs(allowed, bytes.length));
       const end = (error?: Error | null): void => {
         clearTimeout(timer);
         to.off('close', gone);
@@ -207,9 +215,10 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
       to.write(bytes, end);
     });
 
-  /** What the peer may not have read. In total it takes no longer than so long. */
-  const sendAgain = (to: TLSSocket): Promise<void> =>
-    callOutside({ place: `${host}:${port}`, totalMs: againMs, stopping: stopping.signal }, async (signal) => {
+  /** What the peer may not have read. */
+  const sendAgain = (to: TLSSocket): Promise<void> => {
+    const call = { place: `${host}:${port}`, totalMs: takeMs(allowed, kept.size()), stopping: stopping.signal };
+    return callOutside(call, async (signal) => {
       const giveUp = (): void => void to.destroy(signal.reason);
       signal.addEventListener('abort', giveUp);
       try {
@@ -218,6 +227,7 @@ export const openSyslogSink = (options: SyslogSinkOptions): LogSink => {
         signal.removeEventListener('abort', giveUp);
       }
     });
+  };
 
   return {
     name,

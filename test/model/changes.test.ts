@@ -14,6 +14,7 @@ const threeNodes = { nodes: 3, contact: 1 };
 const repeated: Bounds = { ...threeNodes, changes: 1, repeats: 1 };
 const failedOver: Bounds = { ...threeNodes, changes: 2, failovers: 1 };
 const repeatedAcross: Bounds = { nodes: 2, contact: 1, changes: 1, repeats: 1, failovers: 1 };
+const crashed: Bounds = { nodes: 2, contact: 1, changes: 1, failovers: 1, crashes: 1 };
 const late: Bounds = { nodes: 2, contact: 1, changes: 2, failovers: 1, late: true };
 
 const explored: readonly (readonly [string, Bounds])[] = [
@@ -22,6 +23,7 @@ const explored: readonly (readonly [string, Bounds])[] = [
   ['a failover, and a repeat', repeatedAcross],
   ['removals, stops and starts', { ...repeated, removals: 1, stops: 1 }],
   ['crashes and starts', { ...repeated, crashes: 1 }],
+  ['a failover, and a crash', crashed],
   ['late answers', { nodes: 2, contact: 2, changes: 1, repeats: 1, late: true }],
 ];
 const exploredLonger: readonly (readonly [string, Bounds])[] = [
@@ -29,6 +31,9 @@ const exploredLonger: readonly (readonly [string, Bounds])[] = [
   ['a failover, and late answers', late],
   ['a failover, pruned rows and repeats', { ...failedOver, repeats: 1, prunes: 1 }],
   ['a failover, and a removal', { ...failedOver, removals: 1 }],
+  ['a failover, and crashes', { ...crashed, changes: 2, crashes: 2 }],
+  ['a failover, and a crash of one of three nodes', { ...failedOver, changes: 1, crashes: 1 }],
+  ['a failover, a crash, a stop and a repeat', { ...crashed, stops: 1, repeats: 1 }],
   ['late answers of three nodes', { ...threeNodes, changes: 1, repeats: 1, late: true }],
   [
     'removals, stops, crashes and pruned rows',
@@ -47,6 +52,9 @@ test.each(isSlow ? [...explored, ...exploredLonger] : explored)('no rule is brok
 const uses = expect.stringMatching(/^[ABC] uses key 1 after it was acknowledged as disabled, and is not named$/);
 const silentLoss = expect.stringMatching(
   / shows a change that a failover has lost, is in contact, and does not report the loss$/,
+);
+const forgotten = expect.stringMatching(
+  /^[AB] starts with a database that lacks what it has acknowledged, and is not in quarantine$/,
 );
 const defects: readonly (readonly [string, Partial<typeof protocol>, Bounds, unknown])[] = [
   [
@@ -131,6 +139,19 @@ const defects: readonly (readonly [string, Partial<typeof protocol>, Bounds, unk
     { mayUseKeys: (_, contact) => protocol.mayUseKeys({ lost: false }, contact) },
     failedOver,
     'A uses keys although it has lost track',
+  ],
+  [
+    'what a node has confirmed, and that it is in quarantine, ends with its process',
+    {},
+    { ...crashed, unread: 'quarantine and position' },
+    forgotten,
+  ],
+  ['an acknowledgement leaves before the position is on the disk', {}, { ...crashed, unkept: true }, forgotten],
+  [
+    'a start looks whether the node is in quarantine, and not at its position',
+    {},
+    { ...crashed, unread: 'position' },
+    forgotten,
   ],
   [
     'the database takes the number that a node tells, without comparing the id',

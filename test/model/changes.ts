@@ -6,11 +6,14 @@
 // at a later one, or never. The database forgets rows of changes. A standby copies the database at some moment, and takes over: what came later is lost.
 // An operator removes a node, confirms a loss, or stops and starts a node; a node crashes. Time passes in ticks, for all alike.
 //
+// A crash and a stop leave what is on the node's own disk: the last position that it has written, and that it is in quarantine. A start compares the
+// position with the database, as operations/nodes/compare-position.ts does. A position is written at any moment, and before an acknowledgement leaves.
+//
 // A node that is stopped by a signal, paused, or cut off is one that takes no step for a while. Every key is disabled once: key n by change n.
 //
 // Left out: the check of a request and the use of a key are one moment; clocks that run at different rates or jump (the observer's silence of a node is its
 // true silence; heard-nodes.ts never measures more, except a node that starts after a failover and has only the database's clock); an old primary that
-// still answers; `contact_seconds = 0`; a loss that a restarted node, or one that reloads after pruning, finds by its checkpoint of the audit log; enabling.
+// still answers; `contact_seconds = 0`; the audit log, by which a node finds a loss whose change was pruned since; a disk of a node that is lost; enabling.
 
 import type * as protocol from '../../server/domain/change-protocol.ts';
 import type { NodeState } from '../../server/domain/node.ts';
@@ -35,6 +38,10 @@ export interface Bounds {
   readonly unchecked?: boolean;
   /** A defect: a request that changes nothing does not look up the change that it has found done. */
   readonly unfound?: boolean;
+  /** A defect: an acknowledgement does not wait until the position is on the node's disk. */
+  readonly unkept?: boolean;
+  /** A defect: a start does not read this of what the node has on its disk. */
+  readonly unread?: 'quarantine and position' | 'position' | 'quarantine';
 }
 
 /** A change: its number, and the one before it. Its place in the list represents its random id, and for the key that it disables. */
@@ -89,6 +96,11 @@ interface Node {
   readonly request: { readonly key: number; readonly epoch: number | undefined } | undefined;
   /** A failover has lost a change that it shows, and it has not reported that. */
   readonly owes: boolean;
+  /** On its disk: the last position that it has written, and that it is in quarantine. */
+  readonly kept: number;
+  readonly quarantined: boolean;
+  /** Keys whose disabling it has acknowledged since it last took a database as it is, one bit each. */
+  readonly acknowledged: number;
 }
 
 export interface State {
@@ -159,17 +171,26 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     const reported = Math.max(state.primary.rows[at]?.reported ?? 0, counts ? epochOf(state, node.applied) : 0);
     return withNode(withRow(state, at, { reported }), at, { unreported: false });
   };
+  /** The number of the first change that the database has kept after this one. */
+  const firstAfter = (state: State, id: number): number => Math.max(state.primary.kept, epochOf(state, id) + 1);
+  const continuationAfter = (state: State, id: number): protocol.Continuation => {
+    const { head } = state.primary;
+    const first = firstAfter(state, id);
+    const next = first > epochOf(state, head) ? undefined : markOf(state, ancestor(state, head, first - 1));
+    return continuationOf(markOf(state, id), { head: markOf(state, head), next });
+  };
   /** Reads what has changed, and shows it. */
   const read = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
     if (node.lost) return state;
-    const { head, kept } = state.primary;
-    const applied = markOf(state, node.applied);
-    const first = Math.max(kept, applied.epoch + 1);
-    const next = first > epochOf(state, head) ? undefined : markOf(state, ancestor(state, head, first - 1));
-    const how = continuationOf(applied, { head: markOf(state, head), next });
+    const { head } = state.primary;
+    const first = firstAfter(state, node.applied);
+    const how = continuationAfter(state, node.applied);
     if (how === 'nothing') return state;
-    if (how === 'lost') return withNode(state, at, { lost: true, owes: false, unreported: false, request: undefined });
+    if (how === 'lost')
+      return withNode(state, at, {
+        ...{ lost: true, quarantined: true, owes: false, unreported: false, request: undefined },
+      });
     const chain = chainOf(state, head);
     if (how === 'reload')
       return withNode(state, at, { applied: head, shows: chain, known: 1 << head, unreported: true, owes: false });
@@ -200,7 +221,10 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     const standing = standingOf(markOf(state, node.own), settled, viewOf(caught, node));
     if (standing.state === 'awaited') return caught;
     if (standing.state === 'shown')
-      return withNode(caught, at, { settled: node.own, request: { ...node.request, epoch: standing.epoch } });
+      return withNode(caught, at, {
+        ...{ settled: node.own, request: { ...node.request, epoch: standing.epoch } },
+        ...(bounds.unkept === true ? {} : { kept: node.applied }),
+      });
     return withNode(caught, at, { request: undefined });
   };
   const answer = (state: State, at: number): State => {
@@ -213,7 +237,8 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     const pending = pendingOf(peers, epoch, ({ reported }) => reported);
     const until = pending.length === 0 ? 0 : (pendingForMs(pending) ?? Number.POSITIVE_INFINITY);
     const named = state.nodes.map((_, other) => (pending.some((peer) => peer.other === other) ? until : 0));
-    const answered = withNode(state, at, { request: undefined });
+    const acknowledged = node.acknowledged | (1 << key);
+    const answered = withNode(state, at, { request: undefined, acknowledged });
     if (!isIn(state, key, state.primary.head))
       return isIn(state, key, node.applied)
         ? answered
@@ -260,6 +285,16 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       },
       settled: state.nodes[at]?.own ?? none,
     });
+  /** An operator has confirmed: nothing older is on its disk. */
+  const accepted = (state: State, at: number): State =>
+    withNode(loaded(state, at), at, { kept: state.primary.head, quarantined: false, acknowledged: 0 });
+  /** What a start finds on the node's disk, and in the database. */
+  const mustWait = (state: State, { kept, quarantined }: Node): boolean => {
+    const { unread = '' } = bounds;
+    if (quarantined && !unread.includes('quarantine')) return true;
+    if (kept === none || unread.includes('position')) return false;
+    return continuationAfter(state, kept) === 'lost';
+  };
   const spend = (state: State, what: keyof State['left']): State => ({
     ...state,
     left: { ...state.left, [what]: state.left[what] - 1 },
@@ -286,10 +321,13 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
         node.beat === undefined || node.beat.age + 1 >= bounds.contact
           ? undefined
           : { ...node.beat, age: node.beat.age + 1 },
-      runs: node.runs === 'joined' && (node.beat?.age ?? 0) + 1 >= bounds.contact ? 'off' : node.runs,
+      ...(node.runs === 'joined' && (node.beat?.age ?? 0) + 1 >= bounds.contact ? off : {}),
     })),
     promises: state.promises.map((promise) => promise?.map((ticks) => Math.max(0, ticks - 1))),
   });
+
+  /** What is on a node's disk decides something only at a start after a failover. */
+  const keepsMatter = ({ left }: State): boolean => (bounds.failovers ?? 0) > 0 && left.stops + left.crashes > 0;
 
   function* stepsOf(state: State, at: number): Iterable<readonly [string, State]> {
     const node = state.nodes[at] as Node;
@@ -297,8 +335,17 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     const { head, rows } = state.primary;
     const row = rows[at] as Row;
     if (node.runs === 'off') {
-      if (state.left.stops + state.left.crashes >= 0 && row.state !== 'removed')
-        yield [`${name} starts: it loads everything`, withNode(loaded(state, at), at, { runs: 'joining' })];
+      if (row.state === 'removed') return;
+      if (!mustWait(state, node)) {
+        const started = withNode(loaded(state, at), at, { runs: 'joining' });
+        const lacks = (node.acknowledged & ~chainOf(state, head)) !== 0;
+        const fault = `${name} starts with a database that lacks what it has acknowledged, and is not in quarantine`;
+        yield [`${name} starts: it loads everything`, lacks ? { ...started, fault } : started];
+      } else if (state.left.resumes > 0)
+        yield [
+          `${name} starts in quarantine, and an operator confirms`,
+          spend(withNode(accepted(state, at), at, { runs: 'joining' }), 'resumes'),
+        ];
       return;
     }
     if (node.runs === 'joining') {
@@ -325,11 +372,13 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     if (node.runs !== 'on') return;
     if (!node.lost && node.applied !== head) yield [`${name} reads what has changed`, catchUp(state, at)];
     if (node.unreported) yield [`${name} tells what it shows`, tell(state, at)];
+    if (!node.lost && node.kept !== node.applied && keepsMatter(state))
+      yield [`${name} writes its position`, withNode(state, at, { kept: node.applied })];
     if (node.lost) {
       if (state.left.resumes > 0)
         yield [
           `${name} continues: an operator has confirmed`,
-          spend(withNode(loaded(state, at), at, { unreported: true }), 'resumes'),
+          spend(withNode(accepted(state, at), at, { unreported: true }), 'resumes'),
         ];
     } else if (node.request === undefined) {
       if (state.commits.length <= bounds.changes) {
@@ -368,11 +417,19 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     if (state.left.stops > 0)
       yield [
         `${name} stops serving`,
-        spend(withNode(state, at, { runs: 'ending', request: undefined, beat: undefined }), 'stops'),
+        spend(
+          withNode(state, at, {
+            ...{ runs: 'ending', request: undefined, beat: undefined },
+            ...(node.lost ? {} : { kept: node.applied }),
+          }),
+          'stops',
+        ),
       ];
     if (state.left.crashes > 0) yield [`${name} crashes`, spend(withNode(state, at, off), 'crashes')];
   }
 
+  const startsAgain = (state: State, { runs }: Node): boolean =>
+    (bounds.failovers ?? 0) > 0 && (keepsMatter(state) || runs === 'off' || runs === 'ending');
   const canUse = (node: Node): boolean =>
     node.runs === 'on' && mayUseKeys(node, { contactMs: bounds.contact, silentMs: node.silent });
 
@@ -390,6 +447,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       beat: undefined,
     },
     ...{ era: 0, own: none, settled: none, request: undefined, owes: false },
+    ...{ kept: 0, quarantined: false, acknowledged: 0 },
   };
   const first: Database = { head: 0, kept: 2, rows: Array.from({ length: bounds.nodes }, () => row) };
   const { repeats = 0, prunes = 0, failovers = 0, removals = 0, stops = 0, crashes = 0 } = bounds;
@@ -468,6 +526,7 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
           rowCode(primary.rows[at], asks) | (rowCode(standby?.rows[at], asks) << 7),
           asks ? each.heartbeat | ((request?.key ?? 0) << 3) | (((request?.epoch ?? none) + 1) << 7) : 0,
           own === settled ? 0 : own + 1,
+          startsAgain(state, each) ? (each.kept + 1) | (each.quarantined ? 8 : 0) | (each.acknowledged << 4) : 0,
         );
         for (let key = 1; key < promises.length; key += 1) {
           const promise = promises[key];

@@ -29,6 +29,7 @@ import { leafHash } from '../../server/base/merkle-tree.ts';
 import { verifyAuditLog } from '../../server/cli/audit-verify.ts';
 import type { LogItem } from '../../server/ports/log-sink.ts';
 import { openFileSink } from '../../server/sinks/file.ts';
+import { openSyslogSink } from '../../server/sinks/syslog.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { freePort, startDaemon } from '../support/daemon.ts';
 import { until } from '../support/host.ts';
@@ -434,6 +435,43 @@ describe('syslog', () => {
     expect([...new Set(recordsOf(messages.map(bodyOf)))].sort((a, b) => a - b)).toEqual(upTo(count));
     await service.remove();
     next.close();
+  });
+
+  test('what comes again may take as long as a slow collector needs for it, longer than it may be silent', async () => {
+    const raw: Socket[] = [];
+    const taken: number[] = [];
+    const server = createTlsServer(collectorFiles(authority), (socket) => {
+      const at = taken.push(0) - 1;
+      socket.on('error', () => undefined);
+      socket.on('data', (part) => {
+        taken[at] = (taken[at] ?? 0) + part.length;
+        if (at === 0) return;
+        socket.pause();
+        setTimeout(() => socket.resume(), 5);
+      });
+    });
+    server.on('connection', (socket: Socket) => raw.push(socket));
+    const sink = openSyslogSink(
+      {
+        ...{ name: 's', host: '127.0.0.1', port: await listen(server), read: async (path) => readFileSync(path) },
+        ...{ ca: authority.certificate, certificate: undefined, key: undefined },
+      },
+      { firstMs: 3_000, bytesPerSecond: 4_096 },
+    );
+    const request = { endpointId: null, requestId: 'r', operation: 'Encrypt', at: 0, errorName: null };
+    const send = async (size: number): Promise<void> => {
+      const text = 'x'.repeat(size);
+      await sink.send([{ kind: 'request', sequence: 1, request, text } as unknown as LogItem], 'log');
+    };
+    for (let count = 0; count < 14; count += 1) await send(1 << 20);
+    raw[0]?.resetAndDestroy();
+    // What is sent before the sink notices is lost with the connection.
+    await until('all of it on another connection', async () => {
+      await send(1).catch(() => undefined);
+      return taken.slice(1).some((size) => size > 14 << 20) ? true : undefined;
+    });
+    await sink.close();
+    server.close();
   });
 
   test('a collector with a certificate of another authority gets nothing', async () => {

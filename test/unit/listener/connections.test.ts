@@ -169,6 +169,33 @@ describe('places of connections', () => {
     expect([...few, ...many].filter(({ socket }) => socket.closed)).toHaveLength(3);
   });
 
+  test('a tenant whose only connection gives way to its own next one is counted on with all its callers', async () => {
+    const { openTls, accepted } = await serve(64);
+    const as = async (caller: string, tenant: string, at: number) => {
+      const each = await openTls(`127.0.0.${at}`);
+      each.own?.prove(caller, tenant);
+      return each;
+    };
+    const first = await as('first', 'shared', 1);
+    const others: (typeof first)[] = [];
+    for (let at = 1; at < 56; at++) others.push(await as('one', `tenant ${at}`, at + 1));
+    // Every tenant has one connection: the oldest gives way.
+    const many = [await as('many', 'shared', 60)];
+    await isGone(first.socket);
+    for (const { socket } of others.splice(0, 4)) {
+      socket.destroy();
+      await isGone(socket);
+    }
+    await until(() => accepted.filter(({ closed }) => !closed).length === 52);
+    for (const at of [61, 62]) many.push(await as('many', 'shared', at));
+    const few = [await as('few', 'shared', 63), await as('few', 'shared', 64)];
+    await as('another', 'a new tenant', 65);
+    await until(() => [...many, ...few, ...others].some(({ socket }) => socket.closed));
+    expect([many, few, others].map((each) => each.map(({ socket }) => socket.closed).indexOf(true))).toEqual([
+      0, -1, -1,
+    ]);
+  });
+
   test('only a few are ended in their own way at a time, so that they hold few places more', async () => {
     const { openTls } = await serve(16);
     const told: number[] = [];
