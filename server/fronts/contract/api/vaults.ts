@@ -54,6 +54,7 @@ const vaultDualControl = z
     plan: approvalNeeds.optional().openapi({ description: 'With dryRun=true: nothing was changed.' }),
   })
   .openapi('VaultDualControl');
+export type VaultDualControl = z.output<typeof vaultDualControl>;
 
 const profile = z.enum(['standard', 'high-security'] satisfies RotationProfile[]);
 

@@ -2,6 +2,8 @@
 // The server refuses a change whose Origin or Sec-Fetch-Site is foreign or whose body is not JSON; nothing secret is kept
 // here. Failures become ApiProblem: a problem document (RFC 9457), or a substitute when no server answered.
 
+import { heard, unheard } from './contact.ts';
+
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
 /** A call that every form shows and `send` sends. */
@@ -85,7 +87,7 @@ export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): 
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
   const tenant = tenantOfCalls();
-  if (tenant !== null && !/^\/api\/(session|profile|roles)\b/.test(path)) search.set('tenant', tenant);
+  if (tenant !== null && /^\/api\/(?!(?:session|profile|roles)\b)/.test(path)) search.set('tenant', tenant);
   const text = search.toString();
   return text === '' ? path : `${path}?${text}`;
 };
@@ -125,6 +127,9 @@ const unreachable = (detail: string): ApiProblem =>
     detail,
     hint: 'Check the network and that the service is running, then try again.',
   });
+/** A proxy speaks where the service does not: with a page of its own, never with a problem document. */
+const isOfProxy = ({ status, headers }: Response): boolean =>
+  status >= 502 && status <= 504 && !(headers.get('content-type') ?? '').includes('json');
 const isAbort = (cause: unknown): boolean => cause instanceof DOMException && cause.name === 'AbortError';
 
 /** Sends a call, or a file in place of its body; resolves when the service reports success. */
@@ -147,8 +152,11 @@ const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Re
     });
   } catch (cause) {
     if (isAbort(cause)) throw cause;
+    unheard();
     throw unreachable('The server did not respond.');
   }
+  if (isOfProxy(response)) unheard();
+  else heard();
   if (!response.ok) throw await readProblem(response);
   return response;
 };
@@ -224,3 +232,13 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
 /** Like `sendForAnswer`, for callers that need no entity tag. */
 export const send = async <T>(call: ApiCall, options: SendOptions = {}): Promise<T> =>
   (await sendForAnswer<T>(call, options)).data;
+
+/** How long a sign of life may take, in milliseconds: a network that swallows packets fails no call. */
+const patienceMs = 5_000;
+
+/** Asks for a sign of life alone: needs no session, and renews none. */
+export const listenForService = async (): Promise<void> => {
+  await ask({ method: 'GET', path: '/health/live' }, { signal: AbortSignal.timeout(patienceMs) }).catch(
+    () => undefined,
+  );
+};

@@ -56,7 +56,7 @@ export type { TdeGroup } from '../../../fronts/contract/api/tde-groups.ts';
 export type { ChangedTenant, Tenant, TenantImpact } from '../../../fronts/contract/api/tenants.ts';
 export type { IssuedToken, RoleDescription, Token } from '../../../fronts/contract/api/tokens.ts';
 export type { Factor, InvitedUser, User } from '../../../fronts/contract/api/users.ts';
-export type { DualControlRule, Vault } from '../../../fronts/contract/api/vaults.ts';
+export type { DualControlRule, Vault, VaultDualControl } from '../../../fronts/contract/api/vaults.ts';
 
 /** Answer of `GET /api/snapshot-schedule`. */
 export interface SnapshotSchedule {

@@ -27,7 +27,7 @@ export const createQueryClient = (): QueryClient => {
           (error.status === 0 || error.status === 503 || error.status === 504),
         retryDelay: (count) => 400 * 2 ** count,
       },
-      mutations: { retry: false },
+      mutations: { retry: false, networkMode: 'always' },
     },
   });
   return client;

@@ -23,6 +23,8 @@ export const sessionQuery = queryOptions({
     }
   },
   staleTime: 60_000,
+  // Also while the other queries wait for a session.
+  networkMode: 'always',
 });
 
 /** Whether the caller has a permission for the whole platform; undefined: not known yet. For display only: the service checks each call. */

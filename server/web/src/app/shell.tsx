@@ -1,11 +1,11 @@
 // The frame around every page: navigation by object, the theme, who is signed in. Without a session it is the sign-in page,
 // at the URL that was asked for.
 
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { onlineManager, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
-import type { Tenant } from '../api/types.ts';
+import type { Session, Tenant } from '../api/types.ts';
 import { IconButton } from '../components/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
@@ -13,7 +13,10 @@ import { PendingNodes } from '../components/pending-nodes.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { needsToday, waitingQuery } from '../components/today.ts';
-import { sessionQuery, useSignOut } from './session.ts';
+import { hasUnsaved } from '../components/unsaved.tsx';
+import { InContact } from './contact.tsx';
+import { loadPages } from './load-pages.ts';
+import { sessionQuery, useSignOut, wasEnded } from './session.ts';
 import { Invitation, SignIn, Unfinished } from './sign-in.tsx';
 import { chooseTenant, useTenant } from './tenant.ts';
 
@@ -251,32 +254,48 @@ const useFocusOnNavigation = (): void => {
   );
 };
 
-export const Shell = () => {
-  const session = useQuery(sessionQuery);
-  const [searching, setSearching] = useState(false);
-  const [invited, setInvited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
-  const openSearch = useCallback(() => setSearching(true), []);
-  useSearchKey(openSearch);
-  useFocusOnNavigation();
-  if (invited) return <Invitation other={session.data?.name} onDone={() => setInvited(false)} />;
-  if (session.data === null) return <SignIn />;
-  if (session.data === undefined) {
-    return (
-      <main className="mx-auto max-w-lg px-4 py-16">
-        {session.error === null ? (
-          <p className="text-center text-muted" role="status">
-            Opening the console…
-          </p>
-        ) : (
-          <ProblemView error={session.error} onRetry={() => void session.refetch()} />
-        )}
-      </main>
-    );
-  }
-  const { name, missing } = session.data;
-  if (missing !== null) return <Unfinished missing={missing} />;
+/** Covers a page whose session is over, so that nothing of it is seen, and nothing typed in it is lost. */
+const Cover = ({ children }: { children: ReactNode }) => {
+  const ref = useRef<HTMLDialogElement>(null);
+  const [before] = useState(() => ({ title: document.title, focus: document.activeElement }));
+  useEffect(() => {
+    // Queries of the page below wait for the next session.
+    onlineManager.setOnline(false);
+    ref.current?.showModal();
+    return () => {
+      onlineManager.setOnline(true);
+      document.title = before.title;
+      if (before.focus instanceof HTMLElement && before.focus.isConnected) before.focus.focus();
+    };
+  }, [before]);
   return (
-    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+    <dialog
+      ref={ref}
+      aria-label="Sign in"
+      onCancel={(event) => event.preventDefault()}
+      onKeyDown={(event) => {
+        // The browser closes a dialog at the second Escape even when the first was refused.
+        if (event.key === 'Escape') event.preventDefault();
+      }}
+      className="m-0 h-dvh max-h-none w-screen max-w-none overflow-y-auto bg-ground"
+    >
+      {children}
+    </dialog>
+  );
+};
+
+/** The first page goes before all others, in milliseconds. */
+const loadAfterMs = 500;
+
+const Frame = ({ name, isCovered, onSearch }: { name: string; isCovered: boolean; onSearch: () => void }) => {
+  const router = useRouter();
+  useFocusOnNavigation();
+  useEffect(() => {
+    const waiting = setTimeout(() => void loadPages(router), loadAfterMs);
+    return () => clearTimeout(waiting);
+  }, [router]);
+  return (
+    <div inert={isCovered} className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
       <a
         href="#main"
         className="sr-only rounded-md bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
@@ -293,18 +312,59 @@ export const Shell = () => {
       <header className="sticky top-0 z-30 flex items-center gap-1 border-b border-line bg-surface px-2 py-1.5 lg:hidden">
         <Drawer name={name} />
         <Mark className="size-7" />
-        <TopBar onSearch={openSearch} />
+        <TopBar onSearch={onSearch} />
       </header>
       <div className="min-w-0">
         <header className="sticky top-0 z-20 hidden border-b border-line bg-ground/95 px-8 py-1.5 lg:flex">
-          <TopBar onSearch={openSearch} />
+          <TopBar onSearch={onSearch} />
         </header>
         <PendingNodes />
-        <main id="main" tabIndex={-1} className="min-w-0 outline-none">
-          <Outlet />
-        </main>
+        <InContact>
+          <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+            <Outlet />
+          </main>
+        </InContact>
       </div>
-      {searching && <CommandPalette pages={searchable} onClose={() => setSearching(false)} />}
     </div>
+  );
+};
+
+export const Shell = () => {
+  const session = useQuery(sessionQuery);
+  const [searching, setSearching] = useState(false);
+  /** The session that the page below was opened in. */
+  const held = useRef<Session | null>(null);
+  const [invited, setInvited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
+  const openSearch = useCallback(() => setSearching(true), []);
+  useSearchKey(openSearch);
+  if (invited) return <Invitation other={session.data?.name} onDone={() => setInvited(false)} />;
+  if (session.data === undefined) {
+    return (
+      <main className="mx-auto max-w-lg px-4 py-16">
+        {session.error === null ? (
+          <p className="text-center text-muted" role="status">
+            Opening the console…
+          </p>
+        ) : (
+          <ProblemView error={session.error} onRetry={() => void session.refetch()} />
+        )}
+      </main>
+    );
+  }
+  const entry =
+    session.data === null ? (
+      <SignIn />
+    ) : session.data.missing === null ? null : (
+      <Unfinished missing={session.data.missing} />
+    );
+  if (entry === null) held.current = session.data;
+  // What was typed stays below, unless its person signs out or another one signs in.
+  const below = entry === null || (wasEnded() && hasUnsaved()) ? held.current : null;
+  return (
+    <>
+      {below !== null && <Frame key={below.id} name={below.name} isCovered={entry !== null} onSearch={openSearch} />}
+      {entry !== null && (below === null ? entry : <Cover>{entry}</Cover>)}
+      {entry === null && searching && <CommandPalette pages={searchable} onClose={() => setSearching(false)} />}
+    </>
   );
 };

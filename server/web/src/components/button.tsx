@@ -37,6 +37,7 @@ export const Button = ({
 }: ButtonProps) => (
   <button
     type="button"
+    data-tone={tone}
     {...rest}
     aria-busy={busy || undefined}
     aria-disabled={busy || undefined}

@@ -1,69 +1,80 @@
 // The networks and client certificates that may use the credentials of a TDE application.
 
 import { useState } from 'react';
-import { useFresh } from '../api/fresh.ts';
 import type { Application } from '../api/types.ts';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Button } from './button.tsx';
+import { EditDialog, type Fields } from './edit-dialog.tsx';
 import { AreaField } from './field.tsx';
-import { FormDialog } from './form.tsx';
 import { Facts, Panel } from './page.tsx';
-import { ProblemView } from './problem-view.tsx';
 import { Time } from './time.tsx';
 
 const pemBlocks = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 /** Text that is not a certificate is sent unchanged: the service reports the fault. */
 const certificatesIn = (text: string): readonly string[] => text.match(pemBlocks) ?? (text.trim() === '' ? [] : [text]);
 
+interface CallersBody {
+  readonly networks: readonly string[];
+  readonly certificates: readonly string[];
+}
+
+const CallersFields = ({ first, onBody, fault }: Fields<Application, CallersBody>) => {
+  const [networks, setNetworks] = useState(first.networks.join('\n'));
+  const [certificates, setCertificates] = useState(first.certificates.join(''));
+  const change = (changed: { readonly networks?: string; readonly certificates?: string }): void => {
+    const texts = { networks, certificates, ...changed };
+    setNetworks(texts.networks);
+    setCertificates(texts.certificates);
+    onBody({
+      networks: texts.networks.split(/[\s,]+/).filter((network) => network !== ''),
+      certificates: certificatesIn(texts.certificates),
+    });
+  };
+  return (
+    <>
+      <p>A caller that is not allowed is refused at its next call, even on an open connection.</p>
+      <AreaField
+        label="Networks"
+        optional
+        value={networks}
+        onValue={(text) => change({ networks: text })}
+        fault={fault('networks')}
+        placeholder="192.0.2.0/24"
+        help="One address or network (CIDR) per line. Leave empty to allow any address."
+      />
+      <AreaField
+        label="Client certificates"
+        optional
+        value={certificates}
+        onValue={(text) => change({ certificates: text })}
+        fault={fault('certificates')}
+        placeholder="-----BEGIN CERTIFICATE-----"
+        help="PEM: the certificate of each database host. Leave empty to require none."
+      />
+    </>
+  );
+};
+
 const CallersDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
   const path = applicationPath(application.id);
-  const fresh = useFresh<Application>(path);
-  const [networks, setNetworks] = useState(application.callers.networks.join('\n'));
-  const [certificates, setCertificates] = useState(application.callers.certificates.map(({ pem }) => pem).join(''));
   return (
-    <FormDialog<Application>
+    <EditDialog<Application, CallersBody>
       title={`Allowed callers of “${application.name}”`}
       wide
-      call={{
-        method: 'PUT',
-        path: `${path}/callers`,
-        body: {
-          networks: networks.split(/[\s,]+/).filter((network) => network !== ''),
-          certificates: certificatesIn(certificates),
-        },
-      }}
-      ifMatch={fresh.data?.etag}
+      path={path}
+      bodyOf={({ callers }) => ({
+        networks: callers.networks,
+        certificates: callers.certificates.map(({ pem }) => pem),
+      })}
+      callOf={(body) => ({ method: 'PUT', path: `${path}/callers`, body })}
+      names={{ networks: 'Networks', certificates: 'Client certificates' }}
       submitLabel="Save callers"
-      submitDisabled={fresh.data === undefined}
-      onCancel={onClose}
+      onClose={onClose}
       renews={[applicationsPath]}
       done={`Allowed callers of “${application.name}” saved`}
     >
-      {(fault) => (
-        <>
-          <p>A caller that is not allowed is refused at its next call, even on an open connection.</p>
-          <AreaField
-            label="Networks"
-            optional
-            value={networks}
-            onValue={setNetworks}
-            fault={fault('networks')}
-            placeholder="192.0.2.0/24"
-            help="One address or network (CIDR) per line. Leave empty to allow any address."
-          />
-          <AreaField
-            label="Client certificates"
-            optional
-            value={certificates}
-            onValue={setCertificates}
-            fault={fault('certificates')}
-            placeholder="-----BEGIN CERTIFICATE-----"
-            help="PEM: the certificate of each database host. Leave empty to require none."
-          />
-          {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
-        </>
-      )}
-    </FormDialog>
+      {(fields) => <CallersFields {...fields} />}
+    </EditDialog>
   );
 };
 

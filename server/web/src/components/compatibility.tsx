@@ -2,35 +2,36 @@
 
 import { useState } from 'react';
 import { type CompatibilitySwitch, compatibilityNames, compatibilitySwitches } from '../api/compatibility.ts';
-import { useFresh } from '../api/fresh.ts';
 import type { Application } from '../api/types.ts';
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Button } from './button.tsx';
+import { EditDialog } from './edit-dialog.tsx';
 import { CheckField } from './field.tsx';
-import { FormDialog } from './form.tsx';
 import { Panel } from './page.tsx';
-import { ProblemView } from './problem-view.tsx';
+
+interface SwitchesBody {
+  readonly switches: readonly CompatibilitySwitch[];
+}
 
 const SwitchesDialog = ({ application, onClose }: { application: Application; onClose: () => void }) => {
   const path = applicationPath(application.id);
-  const fresh = useFresh<Application>(path);
-  const [on, setOn] = useState<readonly CompatibilitySwitch[]>(application.compatibility);
   return (
-    <FormDialog<Application>
+    <EditDialog<Application, SwitchesBody>
       title={`Compatibility of “${application.name}”`}
-      call={{
+      path={path}
+      bodyOf={({ compatibility }) => ({ switches: compatibility })}
+      callOf={({ switches }) => ({
         method: 'PUT',
         path: `${path}/compatibility`,
-        body: { switches: compatibilityNames.filter((name) => on.includes(name)) },
-      }}
-      ifMatch={fresh.data?.etag}
+        body: { switches: compatibilityNames.filter((name) => switches.includes(name)) },
+      })}
+      names={{ switches: 'Switches' }}
       submitLabel="Save switches"
-      submitDisabled={fresh.data === undefined}
-      onCancel={onClose}
+      onClose={onClose}
       renews={[applicationsPath]}
       done={`Compatibility switches of “${application.name}” saved`}
     >
-      {() => (
+      {({ body: { switches: on }, onBody }) => (
         <>
           <p>Enable only what a program requires. Changes apply from the next call.</p>
           {compatibilityNames.map((name) => {
@@ -41,14 +42,15 @@ const SwitchesDialog = ({ application, onClose }: { application: Application; on
                 label={label}
                 help={cost}
                 checked={on.includes(name)}
-                onValue={(checked) => setOn(checked ? [...on, name] : on.filter((each) => each !== name))}
+                onValue={(checked) =>
+                  onBody({ switches: checked ? [...on, name] : on.filter((each) => each !== name) })
+                }
               />
             );
           })}
-          {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
         </>
       )}
-    </FormDialog>
+    </EditDialog>
   );
 };
 

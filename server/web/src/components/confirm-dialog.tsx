@@ -29,7 +29,7 @@ export const ConfirmDialog = <Result,>({
   const [typed, setTyped] = useState('');
   return (
     <Dialog title={title} onClose={form.onCancel} wide={wide}>
-      <CallForm {...form} submitTone="danger" submitDisabled={!ready || typed !== expected}>
+      <CallForm {...form} typedAgain submitTone="danger" submitDisabled={!ready || typed !== expected}>
         {() => (
           <>
             <div className="space-y-3">{children}</div>

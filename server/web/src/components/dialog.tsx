@@ -2,7 +2,8 @@
 // style injected at run time, which the content security policy would refuse.
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
-import { IconButton } from './button.tsx';
+import { Button, IconButton } from './button.tsx';
+import { UnsavedGuard, useUnsaved } from './unsaved.tsx';
 
 export interface DialogProps {
   readonly title: string;
@@ -13,16 +14,53 @@ export interface DialogProps {
   readonly locked?: boolean;
 }
 
-/** Mount it to open it. */
-export const Dialog = ({ title, onClose, children, wide = false, locked = false }: DialogProps) => {
+const fields = 'input:not([type="hidden"], :disabled, [readonly]), select:not(:disabled), textarea:not(:disabled)';
+/**
+ * What a person does first: fills the first field, or, where something is destroyed, finds the
+ * way out. The browser would take the first button, which closes: a space would end the dialog.
+ */
+const focusFirst = (dialog: HTMLDialogElement): void => {
+  const visible = (selector: string): HTMLElement | undefined =>
+    [...dialog.querySelectorAll<HTMLElement>(selector)].find((element) => element.checkVisibility());
+  const isDestructive = visible('button[type="submit"][data-tone="danger"]') !== undefined;
+  const first = isDestructive ? visible('[data-cancel]') : (visible(fields) ?? visible('[data-cancel]'));
+  first?.focus();
+};
+
+/** Mount it to open it. A form in it that was changed is left after a question. */
+export const Dialog = (props: DialogProps) => (
+  <UnsavedGuard question={DiscardDialog}>
+    <Frame {...props} />
+  </UnsavedGuard>
+);
+
+/** Asks whether what was typed is given up. */
+export const DiscardDialog = ({ onStay, onDiscard }: { onStay: () => void; onDiscard: () => void }) => (
+  <Frame title="Discard what you entered?" onClose={onStay}>
+    <p>It was not saved.</p>
+    <DialogActions>
+      <Button data-cancel onClick={onStay}>
+        Keep editing
+      </Button>
+      <Button tone="danger" onClick={onDiscard}>
+        Discard
+      </Button>
+    </DialogActions>
+  </Frame>
+);
+
+const Frame = ({ title, onClose, children, wide = false, locked = false }: DialogProps) => {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const unsaved = useUnsaved();
+  const close = (): void => (unsaved === undefined ? onClose() : unsaved.leave(onClose));
 
   useEffect(() => {
     const dialog = ref.current;
     const opener = document.activeElement;
     if (dialog === null) return undefined;
     dialog.showModal();
+    focusFirst(dialog);
     return () => {
       dialog.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
@@ -37,7 +75,7 @@ export const Dialog = ({ title, onClose, children, wide = false, locked = false 
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        if (!locked) onClose();
+        if (!locked) close();
       }}
       onKeyDown={(event) => {
         // The browser closes a dialog at the second Escape even when the first was refused.
@@ -49,7 +87,7 @@ export const Dialog = ({ title, onClose, children, wide = false, locked = false 
         <h2 id={titleId} className="min-w-0 pt-1 text-lg font-semibold break-words">
           {title}
         </h2>
-        {!locked && <IconButton icon="close" label="Close" onClick={onClose} className="-mr-2" />}
+        {!locked && <IconButton icon="close" label="Close" onClick={close} className="-mr-2" />}
       </div>
       <div className="px-5 pt-2 pb-5">{children}</div>
     </dialog>

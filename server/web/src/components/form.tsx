@@ -6,16 +6,20 @@ import { type ApiCall, ApiProblem, type Method, send } from '../api/client.ts';
 import { useAnnounce } from './announce.tsx';
 import { ApiCallView } from './api-call.tsx';
 import { Button, type ButtonTone } from './button.tsx';
-import { Dialog, DialogActions } from './dialog.tsx';
+import { Dialog, DialogActions, DiscardDialog } from './dialog.tsx';
 import { ProblemView } from './problem-view.tsx';
+import { UnsavedGuard, useUnsaved } from './unsaved.tsx';
 
 export interface CallFormProps<Result> {
-  readonly call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
+  /** What replaces a resource needs its entity tag: EditDialog. */
+  readonly call: ApiCall & { readonly method: 'POST' | 'DELETE' };
   /** A create: a repeat after a lost answer must not create a second resource. */
   readonly creates?: boolean;
   readonly ifMatch?: string | undefined;
   /** The body contains a secret: the form shows the call without it. */
   readonly secretBody?: boolean;
+  /** What is typed is quickly typed again, or is a secret: it may be lost. */
+  readonly typedAgain?: boolean;
   /** Members of the body that are computed when it is sent; they are not shown. */
   readonly complete?: () => Promise<object>;
   readonly submitLabel: string;
@@ -32,11 +36,33 @@ export interface CallFormProps<Result> {
   readonly children: (fault: (path: string) => string | undefined) => ReactNode;
 }
 
-export const CallForm = <Result,>({
+/** A form that replaces a resource, which is still the one of this entity tag. */
+export interface TaggedFormProps<Result> extends Omit<CallFormProps<Result>, 'call' | 'ifMatch'> {
+  readonly call: ApiCall & { readonly method: 'PUT' | 'DELETE' };
+  readonly ifMatch: string;
+  /** In place of the problem; undefined: the problem. */
+  readonly refused?: (error: unknown) => ReactNode;
+}
+
+/** Outside of a dialog, it brings its own guard of what was typed. */
+export const CallForm = <Result,>(props: CallFormProps<Result>) =>
+  useUnsaved() === undefined ? (
+    <UnsavedGuard question={DiscardDialog}>
+      <Form {...props} />
+    </UnsavedGuard>
+  ) : (
+    <Form {...props} />
+  );
+
+/** In a dialog. */
+export const TaggedForm = <Result,>(props: TaggedFormProps<Result>) => <Form {...props} />;
+
+const Form = <Result,>({
   call,
   creates = false,
   ifMatch,
   secretBody = false,
+  typedAgain = secretBody,
   complete,
   submitLabel,
   submitTone = 'primary',
@@ -45,10 +71,15 @@ export const CallForm = <Result,>({
   done,
   onCancel,
   onDone = onCancel,
+  refused,
   children,
-}: CallFormProps<Result>) => {
+}: Omit<CallFormProps<Result>, 'call'> &
+  Pick<TaggedFormProps<Result>, 'refused'> & {
+    call: ApiCall & { readonly method: Exclude<Method, 'GET'> };
+  }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
+  const unsaved = useUnsaved();
   // One key for each opened form and body: a repeat after a lost answer is the same create, and an edited form is a new one.
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
@@ -62,6 +93,7 @@ export const CallForm = <Result,>({
       return send<Result>(call, { idempotencyKey: current.key, ifMatch });
     },
     onSuccess: async (result) => {
+      unsaved?.forget();
       await Promise.all(renews.map((path) => client.invalidateQueries({ queryKey: [path] })));
       if (done !== undefined) announce(typeof done === 'string' ? done : done(result));
       await onDone?.(result);
@@ -72,16 +104,23 @@ export const CallForm = <Result,>({
   return (
     <form
       className="space-y-4"
+      onInput={() => {
+        if (!typedAgain) unsaved?.note();
+      }}
       onSubmit={(event) => {
         event.preventDefault();
         if (!mutation.isPending && !submitDisabled) mutation.mutate();
       }}
     >
       {children((path) => fields.find((field) => field.path === path)?.message)}
-      {mutation.error !== null && <ProblemView error={mutation.error} compact />}
+      {mutation.error !== null && (refused?.(mutation.error) ?? <ProblemView error={mutation.error} compact />)}
       <ApiCallView call={call} secretBody={secretBody} />
       <DialogActions>
-        {onCancel !== undefined && <Button onClick={onCancel}>Cancel</Button>}
+        {onCancel !== undefined && (
+          <Button data-cancel onClick={() => unsaved?.leave(onCancel)}>
+            Cancel
+          </Button>
+        )}
         <Button type="submit" tone={submitTone} busy={mutation.isPending} disabled={submitDisabled}>
           {submitLabel}
         </Button>

@@ -3,17 +3,15 @@
 
 import { type ReactNode, useState } from 'react';
 import { waysBack } from '../../../base/way-back.ts';
-import { useFresh } from '../api/fresh.ts';
 import type { DeletedKey, Key } from '../api/types.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { applicationsPath } from './applications.ts';
 import { DeleteDialog } from './delete-dialog.tsx';
+import { EditDialog, type Fields } from './edit-dialog.tsx';
 import { NameField } from './field.tsx';
-import { FormDialog } from './form.tsx';
 import { LastUse, useKeyUse } from './key-use.tsx';
 import { keyPath, keysPath } from './keys.ts';
 import { ActionMenu, type MenuAction } from './menu.tsx';
-import { ProblemView } from './problem-view.tsx';
 import { readTags, TagsField } from './tags.tsx';
 
 type Action = 'edit' | 'enable' | 'disable' | 'rotate' | 'delete';
@@ -98,35 +96,47 @@ const KeyDialog = ({ target: key, action, onClose }: { target: Key; action: Acti
   return <DeleteKey target={key} onClose={onClose} />;
 };
 
-const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
-  const fresh = useFresh<Key>(keyPath(key.id));
-  const [name, setName] = useState(key.name);
-  const [tags, setTags] = useState(key.tags.join(' '));
+interface KeyBody {
+  readonly name: string;
+  readonly tags: readonly string[];
+}
+
+const KeyFields = ({ resource: key, first, body, onBody, fault }: Fields<Key, KeyBody>) => {
+  const [tags, setTags] = useState(first.tags.join(' '));
   return (
-    <FormDialog<Key>
-      title={`Edit “${key.name}”`}
-      call={{ method: 'PUT', path: keyPath(key.id), body: { name, tags: readTags(tags) } }}
-      ifMatch={fresh.data?.etag}
-      submitLabel="Save key"
-      submitDisabled={fresh.data === undefined}
-      onCancel={onClose}
-      renews={[keysPath, applicationsPath]}
-      done={(changed) => `Key “${changed.name}” saved`}
-    >
-      {(fault) => (
-        <>
-          {key.kind === 'general' ? (
-            <NameField value={name} onValue={setName} fault={fault('name')} />
-          ) : (
-            <p className="text-muted">The name of a master key is its label. The database sets it.</p>
-          )}
-          <TagsField value={tags} onValue={setTags} fault={fault} />
-          {fresh.error !== null && <ProblemView error={fresh.error} onRetry={() => void fresh.refetch()} compact />}
-        </>
+    <>
+      {key.kind === 'general' ? (
+        <NameField value={body.name} onValue={(name) => onBody({ ...body, name })} fault={fault('name')} />
+      ) : (
+        <p className="text-muted">The name of a master key is its label. The database sets it.</p>
       )}
-    </FormDialog>
+      <TagsField
+        value={tags}
+        onValue={(text) => {
+          setTags(text);
+          onBody({ ...body, tags: readTags(text) });
+        }}
+        fault={fault}
+      />
+    </>
   );
 };
+
+const EditKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => (
+  <EditDialog<Key, KeyBody>
+    title={`Edit “${key.name}”`}
+    path={keyPath(key.id)}
+    bodyOf={({ name, tags }) => ({ name, tags })}
+    callOf={(body) => ({ method: 'PUT', path: keyPath(key.id), body })}
+    names={{ name: 'Name', tags: 'Tags' }}
+    submitLabel="Save key"
+    onClose={onClose}
+    renews={[keysPath, applicationsPath]}
+    done={(changed) => `Key “${changed.name}” saved`}
+  >
+    {(fields) => <KeyFields {...fields} />}
+  </EditDialog>
+);
 
 const DeleteKey = ({ target: key, onClose }: { target: Key; onClose: () => void }) => {
   const use = useKeyUse(key.id);

@@ -19,7 +19,8 @@ const waysQuery = {
   queryKey: ['/api/sign-in'],
   queryFn: () => send<Ways>({ method: 'GET', path: '/api/sign-in' }),
   staleTime: Number.POSITIVE_INFINITY,
-};
+  networkMode: 'always',
+} as const;
 
 const knowsPasskeys = (): boolean =>
   typeof PublicKeyCredential === 'function' && typeof PublicKeyCredential.parseRequestOptionsFromJSON === 'function';

@@ -1,20 +1,28 @@
 // The rules of an endpoint, tested before they apply: a request that you enter, and those in the request log, against the rules as
 // they are or as they are being edited.
 
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
-import type { AuthorizationRule, Endpoint, EndpointRequest, RuleDecision, SimulatedRequest } from '../api/types.ts';
+import type {
+  AuthorizationRule,
+  Endpoint,
+  EndpointRequest,
+  EndpointSettings,
+  RuleDecision,
+  SimulatedRequest,
+} from '../api/types.ts';
 import { ApiCallView } from '../components/api-call.tsx';
 import { Async } from '../components/async.tsx';
 import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
 import { Button } from '../components/button.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { EditDialog, readTagged, type Tagged } from '../components/edit-dialog.tsx';
+import { settingNames } from '../components/endpoint-settings.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
 import { endpointPath, endpointsPath } from '../components/endpoints.ts';
 import { AreaField, TextField } from '../components/field.tsx';
-import { FormDialog } from '../components/form.tsx';
 import type { ListPage } from '../components/list-view.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Page, Panel } from '../components/page.tsx';
@@ -243,6 +251,8 @@ interface Draft {
   readonly text: string;
   /** Or the fault in the text. */
   readonly rules: readonly AuthorizationRule[] | string;
+  /** The endpoint when the draft began. */
+  readonly base: Tagged<Endpoint>;
 }
 
 const DraftEditor = ({ draft: { text, rules }, onText }: { draft: Draft; onText: (text: string) => void }) => (
@@ -271,21 +281,33 @@ const DraftEditor = ({ draft: { text, rules }, onText }: { draft: Draft; onText:
 );
 
 const ApplyDialog = ({
-  endpoint: { id, name, settings },
+  base,
   rules,
   onClose,
 }: {
-  endpoint: Endpoint;
+  base: Tagged<Endpoint>;
   rules: readonly AuthorizationRule[];
-  onClose: (applied: boolean) => void;
+  /** `ended`: the draft is no longer needed. */
+  onClose: (ended: boolean) => void;
 }) => {
+  const client = useQueryClient();
+  const { id, name } = base.data;
   return (
-    <FormDialog<Endpoint>
+    <EditDialog<Endpoint, EndpointSettings>
       title={`Apply these rules to “${name}”?`}
-      call={{ method: 'PUT', path: `${endpointPath(id)}/settings`, body: { ...settings, rules } }}
+      path={endpointPath(id)}
+      read={base}
+      bodyOf={({ settings }) => settings}
+      begin={(settings) => ({ ...settings, rules })}
+      callOf={(body) => ({ method: 'PUT', path: `${endpointPath(id)}/settings`, body })}
+      names={settingNames}
       submitLabel="Apply rules"
       submitTone="danger"
-      onCancel={() => onClose(false)}
+      onClose={() => onClose(false)}
+      onTake={() => {
+        void client.invalidateQueries({ queryKey: [endpointsPath] });
+        onClose(true);
+      }}
       renews={[endpointsPath]}
       done="The rules apply from the next request"
       onDone={() => onClose(true)}
@@ -296,7 +318,7 @@ const ApplyDialog = ({
           {rules.length === 0 ? <p>Without rules, every signed request is allowed.</p> : <RuleList rules={rules} />}
         </div>
       )}
-    </FormDialog>
+    </EditDialog>
   );
 };
 
@@ -304,13 +326,19 @@ const RulesPanel = ({
   endpoint,
   draft,
   onText,
+  onDraft,
 }: {
   endpoint: Endpoint;
   draft: Draft | null;
-  /** Null ends the draft. */
-  onText: (text: string | null) => void;
+  onText: (text: string) => void;
+  /** A draft begins; null ends it. */
+  onDraft: (base: Tagged<Endpoint> | null) => void;
 }) => {
   const [applying, setApplying] = useState(false);
+  const begin = useMutation({
+    mutationFn: () => readTagged<Endpoint>(endpointPath(endpoint.id)),
+    onSuccess: onDraft,
+  });
   const { rules: active } = endpoint.settings;
   const edited = draft === null || typeof draft.rules === 'string' ? undefined : draft.rules;
   return (
@@ -319,10 +347,12 @@ const RulesPanel = ({
       description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
       actions={
         draft === null ? (
-          <Button onClick={() => onText(JSON.stringify(active, null, 2))}>Edit a draft…</Button>
+          <Button busy={begin.isPending} onClick={() => begin.mutate()}>
+            Edit a draft…
+          </Button>
         ) : (
           <>
-            <Button onClick={() => onText(null)}>Discard draft</Button>
+            <Button onClick={() => onDraft(null)}>Discard draft</Button>
             <Button
               tone="primary"
               disabled={edited === undefined || endpoint.state === 'deleted'}
@@ -334,6 +364,7 @@ const RulesPanel = ({
         )
       }
     >
+      {begin.error !== null && <ProblemView error={begin.error} compact />}
       {draft !== null ? (
         <DraftEditor draft={draft} onText={onText} />
       ) : active.length === 0 ? (
@@ -341,13 +372,13 @@ const RulesPanel = ({
       ) : (
         <RuleList rules={active} />
       )}
-      {applying && edited !== undefined && (
+      {applying && draft !== null && edited !== undefined && (
         <ApplyDialog
-          endpoint={endpoint}
+          base={draft.base}
           rules={edited}
-          onClose={(applied) => {
+          onClose={(ended) => {
             setApplying(false);
-            if (applied) onText(null);
+            if (ended) onDraft(null);
           }}
         />
       )}
@@ -405,11 +436,16 @@ const TryRequest = ({ id, draft }: { id: string; draft: Draft | null }) => {
 };
 
 const Simulator = ({ endpoint }: { endpoint: Endpoint }) => {
-  const [text, setText] = useState<string | null>(null);
-  const draft: Draft | null = text === null ? null : { text, rules: readRules(text) };
+  const [text, setText] = useState('');
+  const [base, setBase] = useState<Tagged<Endpoint> | null>(null);
+  const draft: Draft | null = base === null ? null : { text, rules: readRules(text), base };
+  const onDraft = (begun: Tagged<Endpoint> | null): void => {
+    setBase(begun);
+    setText(begun === null ? '' : JSON.stringify(begun.data.settings.rules, null, 2));
+  };
   return (
     <>
-      <RulesPanel endpoint={endpoint} draft={draft} onText={setText} />
+      <RulesPanel endpoint={endpoint} draft={draft} onText={setText} onDraft={onDraft} />
       <TryRequest id={endpoint.id} draft={draft} />
       <RecordedRequests
         id={endpoint.id}
