@@ -60,9 +60,13 @@ export const explain = (error: unknown, config: Config): unknown => {
     return new StartError('store', 'the disk is full: free some space, or specify a file on another disk', {
       cause: error,
     });
-  return new StartError('permission', `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode`, {
-    cause: error,
-  });
+  return new StartError(
+    'permission',
+    `${path ?? 'a file'} cannot be used (${code}): check its folder and its mode; this command runs as user ${process.getuid?.() ?? 0}`,
+    {
+      cause: error,
+    },
+  );
 };
 
 const databaseDraft = 'dke.db.backup';
@@ -153,11 +157,8 @@ export const createBackup = async (
   let opened: Awaited<ReturnType<typeof openAuthority>> | undefined;
   const draft = join(dataDirectory, databaseDraft);
   try {
-    const owner = statSync(path, { throwIfNoEntry: false })?.uid;
-    if (owner === undefined)
+    if (!existsSync(path))
       throw new StartError('store', `there is no database ${path}: name the service's dke.toml with --config`);
-    if (owner !== process.getuid?.())
-      throw new StartError('permission', `${path} belongs to user ${owner}: run the command as this user (sudo -u)`);
     if (existsSync(out)) throw new StartError('permission', `${out} already exists: specify a new file`);
     lock = lockDirectory(join(dataDirectory, 'backup.lock'));
     clearCutOff(dataDirectory);
