@@ -27,6 +27,7 @@ import {
   warning,
 } from '../../server/base/checks.ts';
 import { toRfc3339 } from '../../server/base/clock.ts';
+import { command } from '../../server/base/command-line.ts';
 import { isUnreadableMasterKey } from '../../server/base/master-keys.ts';
 import { lookupWithin } from '../../server/base/name-lookup.ts';
 import { instanceText, type ServiceInfo } from '../../server/fronts/contract/tde.ts';
@@ -142,7 +143,7 @@ const checkLibrary = ({ options }: Context): Finding => {
   if ((state.mode & 0o002) !== 0)
     return failed(
       `${library} can be replaced by any user (mode ${(state.mode & 0o777).toString(8)})`,
-      `chmod 775 ${library}`,
+      command`chmod 775 ${library}`,
     );
   if (!existsSync(join(dirname(library), 'dke-agent')))
     return failed(`there is no dke-agent next to ${library}`, 'install dke-agent there: the library starts it');

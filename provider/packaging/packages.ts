@@ -89,6 +89,12 @@ export const packages: readonly PackageSpec[] = [
     texts: (read) => ({
       '/etc/dke/dke.toml': read('server/packaging/dke.toml'),
       '/usr/lib/systemd/system/dke-server.service': read('server/packaging/dke-server.service'),
+      ...Object.fromEntries(
+        ['dke-backup.service', 'dke-backup.timer'].map((unit) => [
+          `/usr/lib/systemd/system/${unit}`,
+          read(`server/packaging/${unit}`),
+        ]),
+      ),
       '/usr/lib/sysusers.d/dke-server.conf': read('server/packaging/dke-server.sysusers'),
       ...documentation('dke-server', ...pages)(read),
     }),

@@ -10,7 +10,7 @@ import type { ServiceOptions } from './interface.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Observed } from './observation.ts';
 import { type OpenedRoot, openServiceRoot } from './root.ts';
-import { openDirectory, openStorage, type Storage } from './storage.ts';
+import { openStorage, type Storage } from './storage.ts';
 
 export interface OpenedData {
   readonly core: ReturnType<typeof openCore>;
@@ -31,7 +31,6 @@ export const openData = async (
 ): Promise<OpenedData> => {
   const { config, log, onFatal, onSealed } = options;
   const clock = systemClock;
-  openDirectory(config, lifecycle);
   const { lockedBytes, allowUnlocked } = config.memory;
   const core = openCore({ allowUnlocked, ...(lockedBytes === undefined ? {} : { arenaBytes: lockedBytes }) });
   if (!core.memory.locked) log.warn('key memory is not locked: keys could be written to swap');

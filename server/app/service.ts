@@ -25,6 +25,7 @@ import { auditSources } from './sinks.ts';
 import { createRecord, createStart } from './start.ts';
 import { requireStart } from './start-checks.ts';
 import { toStartError } from './start-errors.ts';
+import { openDirectory } from './storage.ts';
 
 const stopFault = ({ name, error }: StopFailure): StartError =>
   new StartError(
@@ -43,7 +44,7 @@ const reportFailures = (log: ServiceOptions['log'], failures: readonly StopFailu
 
 const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Service> => {
   const { config, version, log, connection, refusals = createLimitRefusals(() => undefined) } = options;
-  requireStart(config, log);
+  requireStart(config, log, () => openDirectory(config, lifecycle));
   const clock = systemClock;
   const requestId = (): string => newId(clock.now());
   const events: ServiceEvents = createEvents();

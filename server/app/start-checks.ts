@@ -268,20 +268,21 @@ interface StartCheck extends Pick<Check<CheckedHost>, 'id' | 'layer' | 'title'> 
   readonly run: (config: Config) => Finding;
 }
 
+const databaseFile = 'database-file';
 /** In the order in which a start needs them. Each throws StartError. */
 const beforeOpening: readonly StartCheck[] = [
   { id: 'logs', layer: 'files', title: 'the log files can be written', run: checkLogs },
   { id: 'data', layer: 'files', title: 'only the service can use the data directory', run: checkData },
   { id: 'root-folder', layer: 'files', title: 'the folder of the root key can be written', run: checkRootFolder },
+  { id: 'named-files', layer: 'files', title: 'the files that dke.toml names can be used', run: checkNamedFiles },
   {
-    id: 'database-file',
+    id: databaseFile,
     layer: 'files',
     title: 'the file of the database is there and whole',
     needs: ['data'],
     run: checkDatabaseFile,
   },
   { id: 'snapshots', layer: 'files', title: 'the folder of snapshots can be written', run: checkSnapshots },
-  { id: 'named-files', layer: 'files', title: 'the files that dke.toml names can be used', run: checkNamedFiles },
   {
     id: 'certificate',
     layer: 'tls',
@@ -316,9 +317,13 @@ export const startChecks: readonly Check<CheckedHost>[] = [
   })),
 ];
 
-/** The list as a start runs it. Throws the StartError of the first check that fails. */
-export const requireStart = (config: Config, log: Pick<Log, 'warn'>): void => {
-  for (const { run } of beforeOpening) {
+/**
+ * The list as a start runs it. Throws the StartError of the first check that fails. The lock of the
+ * data directory is taken before its database is read: one that another service writes looks damaged.
+ */
+export const requireStart = (config: Config, log: Pick<Log, 'warn'>, lock: () => void): void => {
+  for (const { id, run } of beforeOpening) {
+    if (id === databaseFile) lock();
     const { state, evidence, fix } = run(config);
     if (state === 'warning') log.warn(evidence, { fix });
   }

@@ -1,10 +1,11 @@
 // `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened here, in this process's addon.
 
-import { resolve } from 'node:path';
+import { readdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { BackupOpening } from '../app/restore-backup.ts';
 import type { Verifier } from '../base/checkpoint.ts';
-import { defaultConfig, loadConfig } from '../config/config.ts';
+import { defaultConfig, loadHostConfig } from '../config/config.ts';
 import { openBackupKey } from '../snapshots/backup-file.ts';
 import { verifyAuditLog } from './audit-verify.ts';
 import { CommandError } from './exit-codes.ts';
@@ -70,6 +71,38 @@ const openingOf = async (options: Given<typeof openFlags>, newPassphraseFile?: s
   ask: askFor(options.passphraseFile, newPassphraseFile),
 });
 
+const placeFlags = {
+  '--out <file>': 'the new file',
+  '--folder <folder>': 'instead of --out: a new file in this folder, with the time in its name',
+  '--keep <count>': 'with --folder: afterwards, remove the oldest files with such names, so that this many are left',
+} as const;
+
+/** Of one length, so that their order is that of time. */
+const datedName = /^dke-\d{8}T\d{6}Z\.dkebackup$/;
+const nameAt = (at: Date): string => `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}.dkebackup`;
+
+/** Where the backup goes, and what goes for it once it is complete. */
+const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>) => {
+  if ((out === undefined) === (folder === undefined))
+    throw new CommandError('config', 'name one of --out and --folder', { hint: 'dke backup create --help' });
+  if (keep !== undefined && (folder === undefined || !/^[1-9]\d{0,4}$/.test(keep)))
+    throw new CommandError('config', '--keep takes a number from 1, and needs --folder');
+  const file = resolve(folder === undefined ? (out ?? '') : join(folder, nameAt(new Date())));
+  return {
+    file,
+    removeOld: (): readonly string[] => {
+      if (folder === undefined || keep === undefined) return [];
+      const old = readdirSync(folder)
+        .filter((name) => datedName.test(name))
+        .sort()
+        .slice(0, -Number(keep));
+      // One that a power failure brings back goes at the next backup.
+      for (const name of old) rmSync(join(folder, name));
+      return old;
+    },
+  };
+};
+
 const damaged = 'compare with another backup; the damage existed when the backup was created (docs/faults.md)';
 
 export const addBackup = (program: Command): void => {
@@ -80,13 +113,14 @@ export const addBackup = (program: Command): void => {
     'Writes the whole service into a new file that the registered recovery keys open: tenants, keys, users, tokens, the audit ' +
       'log and the configuration, without the root key (dke root backup) and the files of the configuration. The service may run. Run ' +
       'it on the host, as the user of the service. It is signed: by the service that runs, or by this command, which then opens the root key.',
-    { '--out <file>': { help: 'the new file', required: true }, ...configFlag, ...passphraseFlag },
-    async (output, { config, out, passphraseFile }) => {
+    { ...placeFlags, ...configFlag, ...passphraseFlag },
+    async (output, { config, passphraseFile, ...options }) => {
+      const { file, removeOld } = placeOf(options);
       const { createBackup } = await import('../app/create-backup.ts');
       const version = program.version() ?? 'unknown';
       const ask = askFor(passphraseFile, undefined);
-      const report = await createBackup(loadConfig(config, process.cwd()), version, resolve(out), ask);
-      output.record(report);
+      const report = await createBackup(loadHostConfig(config, process.cwd()), version, file, ask);
+      output.record(options.keep === undefined ? report : { ...report, removed: removeOld() });
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(
           `dke: ${report.rootKeyBackup === 'none' ? 'there is no backup of the root key' : 'the backup of the root key is of another epoch'}: ` +

@@ -11,7 +11,7 @@ import type { CheckedPart, CheckResult } from '../base/checks.ts';
 import { exceptionOf, tellReports, wordsOf } from '../base/cloud-causes.ts';
 import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
-import { loadConfig } from '../config/config.ts';
+import { findConfig, loadConfig } from '../config/config.ts';
 import { readUnit } from '../diagnostics/unit.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { openCaller } from './caller.ts';
@@ -32,7 +32,6 @@ interface DoctorOptions {
 }
 
 const defaultConf = '/etc/dke/pkcs11.toml';
-const defaultConfig = '/etc/dke/dke.toml';
 const marks = { ok: 'ok', warning: 'warning', failed: 'FAILED', skipped: 'skipped' } as const;
 
 interface ProviderDiagnosis {
@@ -301,14 +300,14 @@ export const addDoctor = (program: Command): void => {
     .option('--label <label>', 'label of a key that must be found')
     .option('--library <file>', 'the installed libdke_pkcs11.so')
     .option('--socket <path>', 'socket of the agent, if the library does not find it automatically')
-    .option('--config <file>', `dke.toml of the service; default: ./dke.toml, or ${defaultConfig}, if it exists`)
+    .option('--config <file>', `dke.toml of the service; default: ./dke.toml, or /etc/dke/dke.toml, if it exists`)
     .action(async (_: object, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
       // What is named is what is checked.
       const isNamed = options.conf !== undefined || options.config !== undefined;
-      const found = (...paths: readonly string[]) => (isNamed ? undefined : paths.find((path) => existsSync(path)));
-      const conf = options.conf ?? (isNamed ? undefined : process.env.DKE_PKCS11_CONF) ?? found(defaultConf);
-      const config = options.config ?? found('dke.toml', defaultConfig);
+      const usual = existsSync(defaultConf) ? defaultConf : undefined;
+      const conf = options.conf ?? (isNamed ? undefined : (process.env.DKE_PKCS11_CONF ?? usual));
+      const config = options.config ?? (isNamed ? undefined : findConfig(process.cwd()));
       if (conf === undefined && config === undefined)
         throw new CommandError('config', 'no configuration was found to check', {
           hint: 'pass --conf pkcs11.toml on a database host, or --config dke.toml on the host of the service',

@@ -23,8 +23,14 @@ import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
 import { withoutProgress } from './progress.ts';
 
-const unreadable = (path: string, error: unknown, hint?: string): CommandError =>
-  new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, { hint });
+/** A user who may not read a file is told how to get it: commands of the service's host run as its user. */
+const unreadable = (path: string, error: unknown, hint?: string): CommandError => {
+  const { code } = error as NodeJS.ErrnoException;
+  const forUser = `this command runs as user ${process.getuid?.() ?? 0}: copy the file for this user (install -o USER -m 600)`;
+  return new CommandError('permission', `${path} cannot be read (${code})`, {
+    hint: hint ?? (code === 'EACCES' ? forUser : undefined),
+  });
+};
 
 export const readFile = (path: string, hint?: string): Buffer => {
   try {
@@ -196,6 +202,6 @@ export async function* readLines(path: string): AsyncGenerator<string> {
     // Line feeds only end a line: what else a text may hold is escaped in it.
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {
-    throw new CommandError('permission', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    throw unreadable(path, error);
   }
 }

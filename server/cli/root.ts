@@ -50,7 +50,7 @@ const offlineFlags = {
 
 /** Loaded by the commands on the service's host only. */
 const readConfig = async (path: string | undefined) =>
-  (await import('../config/config.ts')).loadConfig(path, process.cwd());
+  (await import('../config/config.ts')).loadHostConfig(path, process.cwd());
 
 const pollMs = 200;
 const longestWaitMs = 3_600_000;

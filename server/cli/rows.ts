@@ -118,7 +118,7 @@ export const secretFlags = {
 
 /** Of commands on the host of the service. */
 export const configFlag = {
-  '--config <file>': 'configuration of the service; default: ./dke.toml if it exists',
+  '--config <file>': 'configuration of the service; default: ./dke.toml, or /etc/dke/dke.toml, if it exists',
 } as const;
 export const passphraseFlag = {
   '--passphrase-file <file>': 'with the passphrase that opens the root key (mode 600)',

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { toRfc3339 } from '../base/clock.ts';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig, loadHostConfig } from '../config/config.ts';
 import { type GlobalOptions, showSecret } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
 import { nounOf, passphraseFlag, secretFlags } from './rows.ts';
@@ -24,7 +24,10 @@ export const addServer = (program: Command): void => {
       'Runs console, XKS proxy and database API on one HTTPS listener until SIGTERM or SIGINT. SIGHUP reloads the ' +
         'certificate and reopens the log file. The first start creates the root key, a certificate and one administrator token.',
     )
-    .option('--config <file>', 'configuration; default: ./dke.toml if it exists, otherwise the default settings')
+    .option(
+      '--config <file>',
+      'configuration; default: ./dke.toml, or /etc/dke/dke.toml, if it exists, otherwise the default settings',
+    )
     .option(
       '--accept-database',
       'after a restore: accept a database that is older than the checkpoint next to the root key, or differs from it',
@@ -85,7 +88,7 @@ export const addServer = (program: Command): void => {
     { '--activate': 'replace the current certificate by the next one' },
     async (output, { activate }) => {
       const { activateNextCertificate, createNextCertificate } = await import('../app/renew-certificate.ts');
-      const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+      const loaded = loadHostConfig(server.opts<ServerOptions>().config, process.cwd());
       output.record(activate === true ? activateNextCertificate(loaded) : createNextCertificate(loaded));
     },
   );
@@ -97,7 +100,7 @@ export const addServer = (program: Command): void => {
     async (output, { passphraseFile, ...target }) => {
       const { recoverAdministrator } = await import('../app/offline.ts');
       await showSecret(output, target, async () => {
-        const loaded = loadConfig(server.opts<ServerOptions>().config, process.cwd());
+        const loaded = loadHostConfig(server.opts<ServerOptions>().config, process.cwd());
         const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
         return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
       });

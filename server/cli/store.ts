@@ -1,7 +1,7 @@
 // `dke store`: the database of a stopped service.
 
 import type { Command } from 'commander';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig, loadHostConfig } from '../config/config.ts';
 import { addNoun, configFlag, passphraseFlag } from './rows.ts';
 import { askFor } from './terminal.ts';
 
@@ -21,7 +21,9 @@ export const addStore = (program: Command): void => {
     async (output, { config, to, passphraseFile }) => {
       const { migrateStore } = await import('../app/offline.ts');
       const ask = askFor(passphraseFile, undefined);
-      output.record({ ...(await migrateStore(loadConfig(config, process.cwd()), loadConfig(to, process.cwd()), ask)) });
+      output.record({
+        ...(await migrateStore(loadHostConfig(config, process.cwd()), loadConfig(to, process.cwd()), ask)),
+      });
     },
   );
 };

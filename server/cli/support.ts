@@ -83,7 +83,7 @@ export const addSupport = (program: Command): void => {
         'database, and the state of the service. Shows what is in it, and writes it after you confirm. Run it on the host of the ' +
         'service, as its user.',
     )
-    .option('--config <file>', 'configuration of the service; default: ./dke.toml if it exists')
+    .option('--config <file>', 'configuration of the service; default: ./dke.toml, or /etc/dke/dke.toml, if it exists')
     .option('--log <file>', 'the log file, if dke.toml does not name it')
     .action(async (options: BundleOptions, command: Command) => {
       const globals = globalsOf(command);

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig, loadHostConfig } from '../config/config.ts';
 import { CommandError } from './exit-codes.ts';
 import { configFlag, nounOf, passphraseFlag } from './rows.ts';
 import { askFor } from './terminal.ts';
@@ -25,7 +25,7 @@ export const addVerify = (program: Command): void => {
       ...passphraseFlag,
     },
     async (output, { config: path, data, passphraseFile }) => {
-      const declared = loadConfig(path, process.cwd());
+      const declared = (data === undefined ? loadHostConfig : loadConfig)(path, process.cwd());
       const folder = data === undefined ? undefined : resolve(data);
       const config =
         folder === undefined

@@ -3,7 +3,7 @@
 // A field has one declaration, in the file of its table; the types follow from it. docs/dke.toml documents the same fields
 // for people; a test compares both.
 
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
@@ -93,11 +93,18 @@ const listSettings = (parsed: Given, given: unknown): readonly Setting[] =>
 
 export const defaultConfig = (folder: string): Config => parseConfig('', null, folder);
 
-/** Reads a configuration file. `path` undefined: `dke.toml` in the working directory when it is there, else the defaults. */
+/**
+ * The file of a command that names none: in the working directory, else that of the package. A folder
+ * that the user may not search has none, such as root's for `sudo -u dke`.
+ */
+export const findConfig = (workingDirectory: string): string | undefined =>
+  [resolve(workingDirectory, 'dke.toml'), '/etc/dke/dke.toml'].find((file) => existsSync(file));
+
+/** Reads a configuration file. `path` undefined: that of `findConfig`, else the defaults. */
 export const loadConfig = (path: string | undefined, workingDirectory: string): Config => {
-  const named = resolve(workingDirectory, path ?? 'dke.toml');
-  if (path === undefined && statSync(named, { throwIfNoEntry: false }) === undefined)
-    return defaultConfig(workingDirectory);
+  const found = path ?? findConfig(workingDirectory);
+  if (found === undefined) return defaultConfig(workingDirectory);
+  const named = resolve(workingDirectory, found);
   if (statSync(named, { throwIfNoEntry: false }) === undefined)
     throw new StartError('config', `${named} does not exist: name an existing file with --config`);
   checkFile(named, 'public');
@@ -108,4 +115,18 @@ export const loadConfig = (path: string | undefined, workingDirectory: string): 
     throw new StartError('permission', `${named} cannot be read`, { cause: error });
   }
   return parseConfig(text, named, dirname(named));
+};
+
+/**
+ * For a command that reads or writes the service's own files. Those that root made would be closed to
+ * the service, and the files of the service do not become root's.
+ */
+export const loadHostConfig = (path: string | undefined, workingDirectory: string): Config => {
+  const config = loadConfig(path, workingDirectory);
+  const owner = statSync(config.dataDirectory, { throwIfNoEntry: false })?.uid;
+  if (owner !== undefined && owner !== process.getuid?.())
+    throw new StartError('permission', `${config.dataDirectory} belongs to user ${owner}`, {
+      fix: `run the command as this user: sudo -u '#${owner}' dke …`,
+    });
+  return config;
 };

@@ -44,8 +44,18 @@ const alwaysWritable = ['/dev', '/proc', '/sys'];
 const words = (text: string): readonly string[] =>
   [...text.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 
-/** Undefined: systemd knows no unit that runs a service with this configuration. */
+const known = new Map<string, Unit | undefined>();
+/**
+ * Undefined: systemd knows no unit that runs a service with this configuration. Asked once: root, who
+ * becomes the user of the service afterwards, hears it also where there is no bus for other users.
+ */
 export const readUnit = (config: string): Unit | undefined => {
+  const path = resolve(config);
+  if (!known.has(path)) known.set(path, askSystemd(path));
+  return known.get(path);
+};
+
+const askSystemd = (config: string): Unit | undefined => {
   const { status, stdout } = spawnSync('systemctl', ['show', unitName, `--property=${properties.join(',')}`], {
     encoding: 'utf8',
     timeout: 5_000,
@@ -60,7 +70,7 @@ export const readUnit = (config: string): Unit | undefined => {
     }),
   );
   const of = (name: string): string => found.get(name) ?? '';
-  if (of('LoadState') !== 'loaded' || !words(of('ExecStart')).includes(resolve(config))) return undefined;
+  if (of('LoadState') !== 'loaded' || !words(of('ExecStart')).includes(config)) return undefined;
   const tmp = of('PrivateTmp') === 'yes' ? ['/tmp', '/var/tmp'] : [];
   const limit = of('LimitMEMLOCK');
   return {

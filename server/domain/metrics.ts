@@ -271,6 +271,11 @@ export const metrics = {
     help: 'Epoch of the root key in the newest backup (dke root backup); 0: there is none. A backup of an older epoch opens nothing.',
     labels: [],
   },
+  dke_backup_timestamp_seconds: {
+    type: 'gauge',
+    help: 'Time of the newest backup of the service (dke backup create); 0: none was created. Absent with PostgreSQL, which has its own.',
+    labels: [],
+  },
   dke_keys_in_memory: {
     type: 'gauge',
     help: 'Keys that are open in locked memory.',

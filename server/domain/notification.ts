@@ -313,7 +313,7 @@ export const notificationKinds = {
   },
   'backup.old': {
     text: 'the service has no recent backup: {name}',
-    fix: 'on its host, run dke backup create --out FILE, for example nightly by a timer (docs/backup.md)',
+    fix: 'on its host, run systemctl enable --now dke-backup.timer for a backup every night, and systemctl start dke-backup.service for one now (docs/backup.md)',
     action: 'View settings',
     page: '/settings',
     leadDays: [],

@@ -150,6 +150,7 @@ const cases: Readonly<Record<string, Case>> = {
   DkeQuarantined: { state: 'quarantined' },
   DkeMetricsIncomplete: { ...shared, edit: { dke_metrics_incomplete: { value: 1 } } },
   DkeRootBackupOld: shared,
+  DkeBackupOld: shared,
   DkeClockJumped: { ...shared, edit: { dke_clock_jumped: { value: 1 } } },
   DkeRestarts: { ...shared, edit: { process_start_time_seconds: { labels: { job: 'dke' }, value: 0, perMinute: 5 } } },
   DkeEventLoopBusy: { ...shared, edit: { dke_event_loop_active_seconds_total: { value: 0, perMinute: 55 } } },

@@ -139,7 +139,9 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await taking.getByRole('checkbox').check();
     await taking.getByRole('button', { name: 'Register public half' }).click();
     // The first token is a second person as long as it is valid.
-    await taking.getByText('requires 1 more approval').waitFor();
+    await taking
+      .getByText('Another person with the role key-approver or administrator must approve it: 1 can')
+      .waitFor();
     const { items: waiting } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/approvals');
     expect(waiting).toHaveLength(1);
     await site.api.call('POST', `/api/approvals/${waiting[0]?.id}/approve`, {});

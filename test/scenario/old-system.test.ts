@@ -1,7 +1,7 @@
 // The packages, of both kinds and with their scripts, in the root file system of an older release with its C and C++ libraries: they are
 // installed, the service starts, its command registers a database, the library starts its agent, a client encrypts and decrypts, and an
 // upgrade and a removal keep configuration and data.
-import { type ChildProcess, execFileSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -12,19 +12,18 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isElf, missingOnOldSystems } from '../support/elf.ts';
 import { endProcess, processesWith } from '../support/host.ts';
 import { makeOldSystem, runInside, startInside } from '../support/old-system.ts';
+import { copyProject, makePackages, project } from '../support/package-builds.ts';
 import { installed } from '../support/tools.ts';
 
-const project = resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'dke-old-system-'));
 const system = join(folder, 'system');
 const sockets = `/run/${folder.split('/').at(-1)}`;
@@ -46,21 +45,6 @@ const stopService = async (): Promise<void> => {
   service = undefined;
   for (const [pid] of processesWith(sockets)) await endProcess(pid);
 };
-
-/** A project of another version, with the same programs. */
-const copyProject = (to: string, version: string): void => {
-  const parts = ['dist', 'docs', 'provider', 'server', 'build/Release', 'build/provider'];
-  for (const each of [...parts, 'CHANGELOG.md', 'package-lock.json'])
-    cpSync(join(project, each), join(to, each), { recursive: true });
-  symlinkSync(join(project, 'node_modules'), join(to, 'node_modules'));
-  const text = readFileSync(join(project, 'package.json'), 'utf8');
-  writeFileSync(join(to, 'package.json'), text.replace(/"version": "[^"]*"/, `"version": "${version}"`));
-};
-const makePackages = (root: string, to: string, ...options: string[]): void =>
-  void execFileSync(process.execPath, [join(root, 'provider/packaging/main.ts'), '--fast', '--out', to, ...options], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SOURCE_DATE_EPOCH: '1800000000' },
-  });
 
 beforeAll(() => {
   if (whyNot !== undefined) return;

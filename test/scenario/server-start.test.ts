@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import {
   chmodSync,
   copyFileSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -18,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { lockDirectory } from '../../server/store/sqlite/lock.ts';
 import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { startDaemon } from '../support/daemon.ts';
@@ -316,6 +318,19 @@ describe('a server that cannot start', () => {
     const second = startServerProcess({ folder: server.folder });
     await expect(second).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('another server') });
     expect(await get(server, '/health')).toMatchObject({ status: 200 });
+  });
+
+  test('because another process has the data directory, before a database that it writes looks damaged: 5', async () => {
+    const folder = folderOfTest();
+    mkdirSync(join(folder, 'data'), { mode: 0o700 });
+    writeFileSync(join(folder, 'data/dke.db'), 'half a page of a database', { mode: 0o600 });
+    const lock = lockDirectory(join(folder, 'data/lock'));
+    try {
+      const refused = startServerProcess({ folder });
+      await expect(refused).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('another server') });
+    } finally {
+      lock.release();
+    }
   });
 
   test('because the root key belongs to another store: 6', async () => {

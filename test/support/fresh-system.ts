@@ -2,8 +2,8 @@
 // itself is installed from, kept in build/, and unpacked for each host. A host of databases has their packages of Debian in addition. Hosts run in namespaces of their own, so that port 443, users and
 // processes are theirs, and all of it ends with them; hosts that are made from each other share a network.
 //
-// There is no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its ambient
-// capabilities) and supports only installed units. systemd itself: house/server-unit, scenario/packages.
+// A started host has no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its
+// ambient capabilities) and supports only installed units. A booted host has systemd itself, in systemd-nspawn.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -16,13 +16,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { until } from './host.ts';
 import { archive } from './old-system.ts';
 import { type Outcome, run } from './tools.ts';
 
 const release = 'bookworm';
-const packages = ['ca-certificates', 'sudo', 'jq', 'openssl', 'curl', 'systemd', 'procps'];
+const packages = ['ca-certificates', 'sudo', 'jq', 'openssl', 'curl', 'systemd', 'procps', 'rpm'];
 /** The packages that the guides of docs/databases require. */
 const databasePackages = [
   ...['openjdk-17-jdk-headless', 'derby-tools', 'libhsqldb-java'],
@@ -30,7 +31,7 @@ const databasePackages = [
 ];
 export type FreshKind = 'minimal' | 'databases';
 const cacheOf = (kind: FreshKind): string =>
-  resolve(import.meta.dirname, '../../build', `fresh-system-${release}${kind === 'minimal' ? '' : `-${kind}`}.tar`);
+  resolve(import.meta.dirname, '../../build', `fresh-system-2-${release}${kind === 'minimal' ? '' : `-${kind}`}.tar`);
 
 const systemctl = `#!/bin/bash
 set -eu
@@ -97,11 +98,11 @@ const withDatabases = (folder: string): string | undefined => {
 };
 
 /** Why such a system is not available here, or undefined. Creates the copies from which all hosts are created. */
-export const whyNoFreshSystem = (): string | undefined => {
+export const whyNoFreshSystem = (kinds: readonly FreshKind[] = ['minimal', 'databases']): string | undefined => {
   if (process.getuid?.() !== 0) return 'it takes root';
   if (spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status !== 0)
     return 'this host does not permit namespaces';
-  return keep('minimal', makeMinimal) ?? keep('databases', withDatabases);
+  return keep('minimal', makeMinimal) ?? (kinds.includes('databases') ? keep('databases', withDatabases) : undefined);
 };
 
 export interface FreshSystem {
@@ -124,6 +125,44 @@ const childOf = (pid: number): number | undefined => {
 /** As udev does: every user may mount with FUSE. */
 const fuseForAll =
   'mknod -m 666 "$1/run/fuse" c 10 229 && { [ ! -e /dev/fuse ] || mount --bind "$1/run/fuse" "$1/dev/fuse"; }';
+
+type Inside = (command: readonly string[], input?: string) => Promise<Outcome>;
+
+/** Programs in the namespaces of a host. */
+const enter =
+  (holder: number): Inside =>
+  (command, input) =>
+    run(
+      'nsenter',
+      [
+        ...[`--target=${holder}`, '--mount', '--uts', '--ipc', '--net', '--pid', '--cgroup', '--root', '--wd', '--'],
+        ...command,
+      ],
+      {
+        environment: {
+          ...{ PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' },
+          TMPDIR: '/tmp',
+        },
+        ...(input !== undefined && { input }),
+      },
+    );
+
+const typingIn =
+  (inside: Inside): FreshSystem['type'] =>
+  (user, script, input) => {
+    const state = `/tmp/session-${user}`;
+    const home = homeOf(user);
+    const keep = `{ declare -p | grep -v "^declare -[^ ]*r"; echo "cd $PWD"; } > ${state}`;
+    const text = `cd ${home}; export HOME=${home}; [ ! -e ${state} ] || . ${state}; trap '${keep}' EXIT; set -eux -o pipefail\n${script}`;
+    return inside(['runuser', '-u', user, '--', 'bash', '-c', text], input);
+  };
+
+const endHost = async (folder: string, holder: number, outer: ChildProcess): Promise<void> => {
+  // The first process of the host: all others end with it.
+  process.kill(holder, 'SIGKILL');
+  if (outer.exitCode === null && outer.signalCode === null) await once(outer, 'exit');
+  rmSync(folder, { recursive: true, force: true });
+};
 
 export interface FreshOptions {
   /** Names of this host. */
@@ -159,11 +198,7 @@ export const startFreshSystem = async (
   await until('the host is there', async () => (existsSync(join(folder, 'run/ready')) ? true : undefined));
   const holder = childOf(outer.pid ?? 0);
   if (holder === undefined) throw new Error('the host has ended');
-  const inside = (command: readonly string[], input?: string): Promise<Outcome> =>
-    run('nsenter', [`--target=${holder}`, '--mount', '--net', '--pid', '--root', '--wd', '--', ...command], {
-      environment: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' },
-      ...(input !== undefined && { input }),
-    });
+  const inside = enter(holder);
   for (const each of users) {
     const { code, complaints } = await inside(['useradd', '--create-home', '--shell', '/bin/bash', each]);
     if (code !== 0) {
@@ -175,18 +210,39 @@ export const startFreshSystem = async (
   return {
     folder,
     holder,
-    async type(user, script, input) {
-      const state = `/tmp/session-${user}`;
-      const home = homeOf(user);
-      const keep = `{ declare -p | grep -v "^declare -[^ ]*r"; echo "cd $PWD"; } > ${state}`;
-      const text = `cd ${home}; export HOME=${home}; [ ! -e ${state} ] || . ${state}; trap '${keep}' EXIT; set -eux -o pipefail\n${script}`;
-      return inside(['runuser', '-u', user, '--', 'bash', '-c', text], input);
-    },
-    async end() {
-      // The first process of the host: all others end with it.
-      process.kill(holder, 'SIGKILL');
-      if (outer.exitCode === null) await once(outer, 'exit');
-      rmSync(folder, { recursive: true, force: true });
-    },
+    type: typingIn(inside),
+    end: () => endHost(folder, holder, outer),
   };
+};
+
+/**
+ * A host that has booted with systemd, and a network of its own. Answers why it cannot: the host of
+ * the tests may not permit it.
+ */
+export const bootFreshSystem = async (folder: string, names: readonly string[]): Promise<FreshSystem | string> => {
+  const whyNot = whyNoFreshSystem(['minimal']) ?? outcomeOf('systemd-nspawn', ['--version']);
+  if (whyNot !== undefined) return whyNot;
+  mkdirSync(folder, { recursive: true });
+  execFileSync('tar', ['--directory', folder, '--extract', '--file', cacheOf('minimal')]);
+  writeFileSync(join(folder, 'etc/hosts'), `127.0.0.1 localhost ${hostname()} ${names.join(' ')}\n`);
+  writeFileSync(join(folder, 'etc/apt/apt.conf.d/yes'), 'APT::Get::Assume-Yes "true";\n');
+  // The kernel permits the locking of memory, and nspawn alone would not.
+  const outer = spawn(
+    'systemd-nspawn',
+    [
+      ...['--quiet', '--directory', folder, '--register=no', '--keep-unit', '--private-network', '--boot'],
+      ...['--console=pipe', '--system-call-filter=@memlock @pkey'],
+    ],
+    { stdio: 'ignore' },
+  );
+  const holder = await until('the host boots', async () => (outer.exitCode === null ? childOf(outer.pid ?? 0) : 0));
+  if (holder === 0) return `systemd-nspawn ended with ${outer.exitCode}`;
+  const inside = enter(holder);
+  const state = await until('systemd has started', async () => {
+    if (outer.exitCode !== null) return 'ended';
+    const { out } = await inside(['systemctl', 'is-system-running', '--wait']);
+    return ['running', 'degraded'].find((each) => out.trim() === each);
+  });
+  if (state === 'ended') return `systemd ended with ${outer.exitCode}`;
+  return { folder, type: typingIn(inside), end: () => endHost(folder, holder, outer) };
 };

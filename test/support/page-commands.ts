@@ -112,6 +112,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
   },
   'docs/backup.md': {
     'Creating a backup': [operations],
+    'Every night': [by('scenario/installed-host')],
     'Verifying a backup': [operations, by('scenario/backup')],
     'Restoring on a new machine': [operations],
     'Destroyed keys': [oneOfMany],

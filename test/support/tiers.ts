@@ -28,6 +28,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/fuzz.test.ts': noService,
   'test/scenario/doctor-is-start*.test.ts': 'both stores, each broken in turn',
   'test/scenario/game-day.test.ts': "the embedded database's files",
+  'test/scenario/installed-host.test.ts': 'an installation, over the embedded database',
   'test/scenario/hung-disk.test.ts': "the disk of the embedded database's files",
   'test/scenario/killed-server.test.ts': 'the files of a killed server, checked on a copy',
   'test/scenario/nodes*.test.ts': 'PostgreSQL servers of its own',
@@ -79,6 +80,8 @@ export const longFiles: Readonly<Record<string, string>> = {
     'sixteen processes for a while; the same with fewer: scenario/agent-under-load, scenario/threads',
   'test/scenario/container.test.ts':
     'builds the container image twice and runs it; its settings, and those in the manifests: house/deployments',
+  'test/scenario/installed-host.test.ts':
+    'boots a Debian with systemd and builds packages; the same commands, with the unit as a script: scenario/operations-page',
   'test/scenario/nodes-under-fire.test.ts':
     'load for minutes; one disturbance at a time: scenario/nodes, nodes-creates, nodes-duties, nodes-lost-changes, postgresql-store',
   'test/scenario/old-system.test.ts':
@@ -106,6 +109,8 @@ const longTests = {
   'databases/derby: an agent that is killed': 'the same provider under load while the agent is killed: databases/jce',
   'scenario/game-day: MariaDB and slow faults':
     'minutes, until the jobs of each minute have noticed; one fault at a time: scenario/small-disk, clock-jumps, clock-deadlines, root-backup, deleted-database, databases/mariadb',
+  'operations/cut-off-operations: PostgreSQL':
+    'hundreds of databases, each dumped and loaded; the same operations on the embedded database are in the short tier',
   'scenario/hung-disk: PostgreSQL':
     'a PostgreSQL that does not answer: scenario/postgresql-store and nodes-unconfirmed; the embedded database is in the short tier',
   'scenario/keys-in-memory: core dumps':

@@ -170,6 +170,8 @@ const readHealth =
     for (const check of checks) add('dke_health_check', { check: check.name }, flag(check.healthy));
     add('dke_clock_jumped', {}, flag((await deadlines.state()).doubt !== null));
     add('dke_root_backup_epoch', {}, (await newestBackup(store.read, 'root-backup'))?.rootEpoch ?? 0);
+    if (store.dialect === 'sqlite')
+      add('dke_backup_timestamp_seconds', {}, seconds((await newestBackup(store.read, 'service-backup'))?.at ?? 0));
   };
 
 const readCertificates =

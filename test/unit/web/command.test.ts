@@ -1,4 +1,5 @@
 // The `dke` command that each form of the console shows: the command's own parser takes it, and every call has one.
+import { execFileSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../../server/cli/program.ts';
@@ -47,6 +48,31 @@ describe('the command of a call', () => {
     const required = command.registeredArguments.filter((argument) => argument.required).length;
     expect(operands.length).toBeGreaterThanOrEqual(required);
     expect(operands.length).toBeLessThanOrEqual(command.registeredArguments.length);
+  });
+
+  test.each(Object.keys(commands))('%s takes values that look like options as values', (pattern) => {
+    const [method = '', path = ''] = pattern.split(' ');
+    const hostile = '-rf';
+    const line = formatCommand({
+      method: methods.find((each) => each === method) ?? 'POST',
+      path: path.replaceAll('*', hostile),
+      body: new Proxy(
+        {},
+        { get: (_, name) => (['tags', 'networks'].includes(String(name)) ? [hostile, hostile] : hostile) },
+      ),
+    });
+    const split = execFileSync('sh', ['-c', `printf '%s\\0' ${(line ?? '').replaceAll(/[<>]/g, '')}`], {
+      encoding: 'utf8',
+    });
+    const { command, rest } = follow(split.split('\0').slice(1, -1));
+    // Values with a list of choices are refused, and are values all the same.
+    for (const each of command.options) each.parseArg = (value: string) => value as never;
+    const end = rest.indexOf('--');
+    const { operands, unknown } = command.parseOptions(end < 0 ? [...rest] : rest.slice(0, end));
+    expect(unknown).toEqual([]);
+    const given = operands.length + (end < 0 ? 0 : rest.length - end - 1);
+    expect(given).toBeGreaterThanOrEqual(command.registeredArguments.filter(({ required }) => required).length);
+    expect(given).toBeLessThanOrEqual(command.registeredArguments.length);
   });
 
   test('quotes what a shell would take apart, and leaves places open', () => {

@@ -200,19 +200,27 @@ export const sendForBytes = async (call: ApiCall, options: SendOptions = {}): Pr
 export const sendFile = async <T>(call: ApiCall, file: Blob, options: SendOptions = {}): Promise<T> =>
   (await readAnswer<T>(await ask(call, options, file))).data;
 
+interface ApprovalAnswer {
+  readonly id: string;
+  readonly missing: number;
+  readonly rules: readonly { readonly approvers: readonly string[] | null }[];
+}
+
 const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
   const pending = response.headers.get('x-dke-pending-nodes') ?? '';
   const until = response.headers.get('x-dke-pending-until') ?? 'never';
   if (pending !== '') tellPending(pending.split(',').map(decodeURIComponent), until === 'never' ? null : until);
   const etag = response.headers.get('etag') ?? undefined;
   if (response.status === 202) {
-    const { id, missing } = (await response.json()) as { readonly id: string; readonly missing: number };
+    const { id, missing, rules } = (await response.json()) as ApprovalAnswer;
+    const able = new Set(rules.flatMap(({ approvers }) => approvers ?? [])).size;
+    const who = missing === 1 ? 'Another person' : `${missing} other people`;
     throw new ApiProblem({
       status: 202,
       code: 'approval-pending',
       title: 'Approval requested',
-      detail: `Dual control requires ${missing} more ${missing === 1 ? 'approval' : 'approvals'}.`,
-      hint: 'The page Approvals shows the request. The requester cannot approve it.',
+      detail: `${who} with the role key-approver or administrator must approve it${able === 0 ? '' : `: ${able} can`}.`,
+      hint: 'They find the request on the page Approvals. You cannot approve it yourself.',
       requestId: id,
     });
   }

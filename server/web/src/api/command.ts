@@ -13,14 +13,23 @@ class Place {
     this.text = `<${name}>`;
   }
 }
-type Word = string | Place;
+/** What someone chose: never an option, whatever it begins with. */
+class Value {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+/** A string is a word of the command itself: a noun, a verb, an option. */
+type Word = string | Place | Value;
 type Words = readonly (Word | undefined | null | false)[];
-type Row = (ids: readonly string[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
+type Row = (ids: readonly Value[], body: Body, query: Readonly<Record<string, unknown>>) => Words;
 
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
-const place = (value: unknown, name: string): Word => text(value) ?? new Place(name);
-const option = (name: string, value: unknown): Words => (text(value) === undefined ? [] : [name, text(value)]);
+const given = (value: unknown): Value | undefined =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number' ? new Value(String(value)) : undefined;
+const place = (value: unknown, name: string): Word => given(value) ?? new Place(name);
+const option = (name: string, value: unknown): Words => (given(value) === undefined ? [] : [name, given(value)]);
+const valuesOf = (values: readonly unknown[]): Words => values.map((value) => new Value(String(value)));
 const record = (value: unknown): Body => (typeof value === 'object' && value !== null ? (value as Body) : {});
 
 const on =
@@ -35,7 +44,7 @@ const grantsOf = (body: Body): Words =>
   });
 
 const tagsOf = (body: Body): Words =>
-  Array.isArray(body.tags) && body.tags.length > 0 ? ['--tag', ...body.tags.map(String)] : [];
+  Array.isArray(body.tags) && body.tags.length > 0 ? ['--tag', ...valuesOf(body.tags)] : [];
 
 const settingsOf = (body: Body): Words => {
   const rate = record(body.rate);
@@ -85,7 +94,7 @@ export const commands: Readonly<Record<string, Row>> = {
     return [...['tde', 'app', 'compatibility', id], ...optionOf('--permit', true), ...optionOf('--withdraw', false)];
   },
   'PUT /api/tde/applications/*/callers': ([id], body) => {
-    const networks = Array.isArray(body.networks) ? body.networks.map(String) : [];
+    const networks = Array.isArray(body.networks) ? valuesOf(body.networks) : [];
     const hasCertificates = Array.isArray(body.certificates) && body.certificates.length > 0;
     return [
       ...['tde', 'app', 'callers', id, '--remove-network', 'all', '--remove-certificate', 'all'],
@@ -166,7 +175,7 @@ export const commands: Readonly<Record<string, Row>> = {
   ],
   'POST /api/external-key-stores/*/probe': on('key-store', 'probe'),
   'DELETE /api/external-key-stores/*': on('key-store', 'remove'),
-  'POST /api/requests/correlate': () => ['endpoint', 'find-request', '<id>'],
+  'POST /api/requests/correlate': () => ['endpoint', 'find-request', new Place('id')],
   'POST /api/users': (_, body) => [
     ...['user', 'create', place(body.name, 'name')],
     ...grantsOf(body),
@@ -211,7 +220,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'DELETE /api/nodes/*': on('node', 'remove'),
   'PUT /api/setup': (_, body) => ['setup', body.confirmed === false ? 'reopen' : 'confirm', place(body.step, 'step')],
   'POST /api/snapshots': () => ['snapshot', 'create'],
-  'POST /api/snapshot-imports': () => ['snapshot', 'import', '<file>'],
+  'POST /api/snapshot-imports': () => ['snapshot', 'import', new Place('file')],
   'POST /api/snapshots/*/restore': ([id], body, query) => [
     ...['snapshot', 'restore', id, '--recovery-key', 'recovery.key'],
     ...option('--new-tenant', body.newTenant),
@@ -252,9 +261,9 @@ const wordsOf = (call: ApiCall): readonly Word[] | null => {
     if (method !== call.method) continue;
     const found = pattern.exec(call.path);
     if (found === null) continue;
-    const ids = found.slice(1).map(decodeURIComponent);
+    const ids = found.slice(1).map((id) => new Value(decodeURIComponent(id)));
     return row(ids, record(call.body), call.query ?? {}).filter(
-      (word) => typeof word === 'string' || word instanceof Place,
+      (word) => typeof word === 'string' || word instanceof Place || word instanceof Value,
     );
   }
   return null;
@@ -268,5 +277,19 @@ export const commandWords = (call: ApiCall): readonly string[] | null =>
 export const formatCommand = (call: ApiCall): string | null => {
   const words = wordsOf(call);
   if (words === null) return null;
-  return ['dke', ...words.map((word) => (typeof word === 'string' ? shellWord(word) : word.text))].join(' ');
+  const line: { shown: string; isOperand: boolean }[] = [{ shown: 'dke', isOperand: false }];
+  let option: string | undefined;
+  for (const word of words) {
+    const shown = word instanceof Place ? word.text : shellWord(typeof word === 'string' ? word : word.text);
+    const isValue = typeof word !== 'string';
+    if (!isValue) option = word.startsWith('--') ? word : undefined;
+    const belongs = isValue && option !== undefined && shown.startsWith('-');
+    // A value that looks like an option is one word with its own.
+    if (belongs && line.at(-1)?.shown === option) line.pop();
+    line.push({ shown: belongs ? `${option}=${shown}` : shown, isOperand: isValue && option === undefined });
+  }
+  const textOf = (part: typeof line): string => part.map(({ shown }) => shown).join(' ');
+  const operands = line.filter(({ isOperand }) => isOperand);
+  if (!operands.some(({ shown }) => shown.startsWith('-'))) return textOf(line);
+  return `${textOf(line.filter(({ isOperand }) => !isOperand))} -- ${textOf(operands)}`;
 };

@@ -1,0 +1,165 @@
+// The life of a host from its installation to its removal, under systemd itself: the unit, its user, folders and modes are those of the
+// package, and every command is typed as the pages print it, also those that people at a trusted machine type, which is here the same one.
+// Debian's package lives through all of it. RPM's is installed in the same system, upgraded and removed.
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bootFreshSystem, type FreshSystem } from '../support/fresh-system.ts';
+import { copyProject, makePackages, project } from '../support/package-builds.ts';
+import { blocksOf } from '../support/page-commands.ts';
+import { installed } from '../support/tools.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'dke-installed-host-'));
+const canMake = process.getuid?.() === 0 && installed('dpkg', 'dpkg-deb') && installed('rpm', 'rpmbuild');
+const booted = canMake ? await bootFreshSystem(join(folder, 'host'), ['keys.example.com']) : 'packages cannot be made';
+if (typeof booted === 'string') console.info(`an installed host is not tested: ${booted}`);
+const host = booted as FreshSystem;
+
+const next = '1.0.1';
+beforeAll(() => {
+  if (typeof booted === 'string') return;
+  makePackages(project, join(folder, 'packages'), '--only', 'dke-server');
+  copyProject(join(folder, 'next'), next);
+  makePackages(join(folder, 'next'), join(folder, 'packages-next'), '--only', 'dke-server');
+  const moved = (from: string): void => {
+    for (const name of readdirSync(join(folder, from)).filter((each) => /\.(deb|rpm)$/.test(each)))
+      cpSync(join(folder, from, name), join(folder, 'host/root', name));
+  };
+  moved('packages');
+  moved('packages-next');
+});
+
+let executed = 0;
+afterAll(async () => {
+  if (typeof booted !== 'string') {
+    console.info(`on an installed host, ${executed} commands of pages were executed as printed`);
+    await host.end();
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What a page leaves to its reader. */
+const places: readonly (readonly [printed: string, typed: string])[] = [
+  [
+    'editor /etc/dke/dke.toml',
+    `sed -i 's/"localhost", "127.0.0.1"/"keys.example.com", "localhost"/' /etc/dke/dke.toml`,
+  ],
+  ['dke-server_1.1.0_amd64.deb', `dke-server_${next}_amd64.deb`],
+  // A downgrade is asked about.
+  ['apt-get install ./dke-server_1.0.0', 'apt-get install --allow-downgrades ./dke-server_1.0.0'],
+];
+const type = async (script: string): Promise<string> => {
+  const { code, out, complaints } = await host.type('root', script);
+  if (code !== 0) throw new Error(`${code}\n${complaints}\n${out}`);
+  return out;
+};
+/** All commands below a heading of a page. */
+const typePage = async (page: string, heading: string): Promise<string> => {
+  let out = await type('cd ~');
+  const blocks = blocksOf(page).filter((each) => each.heading === heading);
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const { text } of blocks.flatMap(({ commands }) => commands)) {
+    out += await type(places.reduce((all, [printed, typed]) => all.replaceAll(printed, typed), text));
+    executed += 1;
+  }
+  return out;
+};
+
+const operations = 'docs/operations.md';
+interface Step {
+  readonly page: string;
+  readonly heading: string;
+  /** What has happened before. */
+  readonly before?: string;
+  readonly shows?: RegExp;
+}
+const life: readonly Step[] = [
+  { page: 'docs/install.md', heading: 'The service', shows: /health\.healthy +true[\s\S]*passed all checks/ },
+  { page: operations, heading: 'The first day', shows: /authentic +true/ },
+  { page: 'docs/backup.md', heading: 'Every night', shows: /"removed"|removed +-/ },
+  { page: operations, heading: 'Every day', shows: /valid +true/ },
+  { page: operations, heading: 'Rotating the keys of sessions and API tokens' },
+  { page: operations, heading: 'Renewing the certificate' },
+  { page: operations, heading: 'The root key file is lost', before: 'rm /var/lib/dke/data/root.key' },
+  {
+    ...{ page: operations, heading: 'The machine is lost', shows: /passed all checks/ },
+    before: 'dke vault create "since the backup"; systemctl stop dke-server; rm -r /var/lib/dke/data',
+  },
+  { page: operations, heading: 'An older database', shows: /quarantined +false/ },
+  { page: operations, heading: 'No administrator can sign in', shows: /ada/ },
+  {
+    page: 'docs/upgrade.md',
+    heading: 'Upgrade on SQLite',
+    before: 'dke vault create before',
+    shows: /version +1\.0\.1/,
+  },
+];
+
+describe.runIf(typeof booted !== 'string')('a host with the package and systemd', () => {
+  test.each(life)('$page: $heading', async ({ page, heading, before, shows }) => {
+    if (before !== undefined) await type(before);
+    expect(await typePage(page, heading)).toMatch(shows ?? /^/);
+  });
+
+  test('docs/upgrade.md: a rollback takes the data back, and the former version serves it', async () => {
+    await type(`systemctl stop dke-server; install -d -m 700 /var/lib/dke-before; cp -a /var/lib/dke/. /var/lib/dke-before/
+      systemctl start dke-server; dke vault create after`);
+    await typePage('docs/upgrade.md', 'Rollback');
+    const vaults = await type('dke --version; dke vault list; dke vault create "changes are possible" > /dev/null');
+    expect(vaults).toMatch(/^1\.0\.0$/m);
+    expect(vaults).toMatch(/\bbefore\b/);
+    expect(vaults).not.toMatch(/\bafter +/);
+  });
+
+  test('commands of the host find dke.toml, run as the user of the service, and tell root so', async () => {
+    await type('rm -f /var/lib/dke/found.*');
+    await type(`cd ~; sudo -u dke dke backup create --out /var/backups/dke/found.dkebackup
+      sudo -u dke dke root backup --out /var/lib/dke/found.key --new-passphrase-file /var/lib/dke/root-passphrase`);
+    const said = (script: string) => host.type('root', script);
+    for (const command of [
+      'backup create --out /var/tmp/x',
+      'root backup --out /var/tmp/x',
+      'server renew-certificate',
+    ])
+      expect((await said(`dke ${command}`)).complaints).toMatch(
+        /data belongs to user \d+: run the command as this user: sudo -u '#\d+' dke/,
+      );
+    expect(existsSync(join(folder, 'host/var/tmp/x'))).toBe(false);
+    await type('systemctl stop dke-server; sudo -u dke dke verify; systemctl start dke-server; dke status');
+  });
+
+  test('a file that only root can read is named, with what to do', async () => {
+    const { complaints } = await host.type(
+      'root',
+      'install -m 600 /dev/null ~/secret; sudo -u dke dke backup verify ~/secret --recovery-key ~/secret',
+    );
+    expect(complaints).toMatch(/EACCES.*this command runs as user \d+/);
+    expect(complaints).not.toMatch(/^\s+at /m);
+  });
+
+  test('a removal stops the service and leaves its data; a new installation serves it', async () => {
+    await type('apt-get remove dke-server');
+    expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
+    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
+    await type('apt-get install ./dke-server_1.0.0_amd64.deb; systemctl start dke-server; dke vault list');
+    await type('apt-get purge dke-server');
+    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
+  });
+
+  test('RPM: an installation, a first day, an upgrade and a removal', async () => {
+    const rpm = (version: string): string => `dke-server-${version}-1.x86_64.rpm`;
+    await type(`rm -rf /var/lib/dke /etc/dke; hash -r; rpm --install --nodeps ./${rpm('1.0.0')}`);
+    await type(
+      `${places[0]?.[1]}; systemctl enable --now dke-server; dke status; dke doctor --config /etc/dke/dke.toml`,
+    );
+    await type(`dke vault create kept; rpm --upgrade --nodeps ./${rpm(next)}`);
+    const after = await type('dke --version; systemctl is-active dke-server; dke vault list');
+    expect(after).toMatch(/^1\.0\.1\nactive$/m);
+    expect(after).toContain('kept');
+    await type('rpm --erase --nodeps dke-server');
+    expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
+    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
+    expect(existsSync(join(folder, 'host/usr/bin/dke'))).toBe(false);
+  });
+});
