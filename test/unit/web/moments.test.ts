@@ -19,7 +19,7 @@ test('what is entered is a moment with its zone, and comes back as it was entere
 });
 
 test.each(['', 'yesterday', '2026-11-29T17:10', '2026-13-01T00:00:00Z', '2026-11-29', '1764436200'])(
-  '"%s" in an address is no moment',
+  '"%s" in an address is not a moment',
   (text) => expect(toEntered(text, 'utc')).toBeUndefined(),
 );
 

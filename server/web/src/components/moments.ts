@@ -17,7 +17,7 @@ export const toMoment = (entered: string, zone: Zone): string | undefined => {
   return `${withSeconds}${ahead < 0 ? '-' : '+'}${two(hours)}:${two(minutes)}`;
 };
 
-/** The other way; undefined where the text is no moment with a zone. */
+/** The reverse; undefined for a text that is not a moment with a zone. */
 export const toEntered = (moment: string, zone: Zone): string | undefined => {
   const date = new Date(moment);
   if (!rfc3339.test(moment) || Number.isNaN(date.getTime())) return undefined;
