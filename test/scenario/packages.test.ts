@@ -136,9 +136,12 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   const all = readdirSync(join(folder, 'packages'));
   const files = all.filter((name) => name.endsWith('.deb')).map((name) => join(folder, 'packages', name));
   expect(files).toHaveLength(3);
-  expect(all.filter((name) => !/[.](deb|rpm|oci[.]tar|cdx[.]json)$/.test(name))).toEqual(['SHA256SUMS']);
+  expect(all.filter((name) => !/[.](deb|rpm|oci[.]tar|cdx[.]json)$/.test(name))).toEqual([
+    'SHA256SUMS',
+    'dke-1.0.0.provenance.json',
+  ]);
   const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'packages'), encoding: 'utf8' });
-  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(11);
+  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(12);
   const said = dpkg('--install', ...files);
   for (const name of allNames) expect(stateOf(name)).toBe('install ok installed');
   expect(said).toContain('dke provider install --owner');
@@ -268,7 +271,7 @@ test.runIf(canRun)('are the same bytes from another path, with another umask, ti
     return readFileSync(join(out, 'SHA256SUMS'), 'utf8');
   };
   const first = make(project, '022', { TZ: 'UTC', LC_ALL: 'C' });
-  expect(first.split('\n')).toHaveLength(4);
+  expect(first.split('\n')).toHaveLength(5);
   expect(make(other, '077', { TZ: 'Asia/Tokyo', LC_ALL: 'C.UTF-8' })).toBe(first);
 });
 
