@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
-import { removeDurably, replaceFile } from '../base/durable-files.ts';
+import { putInPlace, removeDurably, replaceFile } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { newId } from '../base/ids.ts';
 import { StartError } from '../base/start-error.ts';
@@ -73,6 +73,12 @@ const databaseDraft = 'dke.db.backup';
 export const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'backup-receipt');
 /** The name of the file that is being written, for the next command if this one is cut off. */
 const underWayPath = (dataDirectory: string): string => join(dataDirectory, 'backup-under-way');
+/** The same, when it has failed. */
+const failedPath = (dataDirectory: string): string => join(dataDirectory, 'backup-failed');
+const parseUnderWay = (path: string): { readonly id?: string | undefined; readonly draft?: string | undefined } => {
+  const [, id, draft] = /^(\S+) (.*\.part)$/s.exec(readFileSync(path, 'utf8')) ?? [];
+  return { id, draft };
+};
 
 /** What the backups of this service left, the oldest first. */
 export const readBackupReceipts = (dataDirectory: string): readonly BackupReceipt[] =>
@@ -95,23 +101,51 @@ const inodeOf = (path: string): string | undefined => {
 };
 
 /**
+ * Removes what a failed backup has written, then says in its receipt that it failed. That it failed
+ * is on the disk before: after a crash in between, the next command does the rest.
+ */
+const endFailed = (dataDirectory: string): void => {
+  const path = failedPath(dataDirectory);
+  if (!existsSync(path)) return;
+  const { id, draft = '' } = parseUnderWay(path);
+  removeDurably(draft);
+  if (id !== undefined) addReceipt(receiptPath(dataDirectory), { id, at: systemClock.now(), state: 'failed' });
+  removeDurably(path);
+};
+
+/**
  * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
- * failed for sure where what was removed is its file under no other name, or where `out` was not
- * made: otherwise its receipt says that it has begun, and it counts.
+ * failed for sure where its file has the draft's name and no other, or where `out` was not made:
+ * otherwise its receipt says that it has begun, and it counts.
  */
 const clearCutOff = (dataDirectory: string, out?: string): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
+  endFailed(dataDirectory);
   const path = underWayPath(dataDirectory);
   if (!existsSync(path)) return;
-  const [, id, named = ''] = /^(\S+) (.*\.part)$/s.exec(readFileSync(path, 'utf8')) ?? [];
-  const draft = inodeOf(named);
+  const { id, draft = '' } = parseUnderWay(path);
+  const found = inodeOf(draft);
   // Under both names, it was published.
-  const published = id === undefined ? undefined : inodeOf(named.slice(0, -`.${id}.part`.length));
-  const isRemoved = draft !== undefined && draft !== published;
-  rmSync(named, { force: true });
-  if (id !== undefined && (isRemoved || (out !== undefined && !existsSync(out))))
-    addReceipt(receiptPath(dataDirectory), { id, at: systemClock.now(), state: 'failed' });
+  const published = id === undefined ? undefined : inodeOf(draft.slice(0, -`.${id}.part`.length));
+  if ((found !== undefined && found !== published) || (out !== undefined && !existsSync(out))) {
+    putInPlace(path, failedPath(dataDirectory));
+    endFailed(dataDirectory);
+    return;
+  }
+  removeDurably(draft);
   removeDurably(path);
+};
+
+const endCutOff = (dataDirectory: string, out: string): void => {
+  try {
+    clearCutOff(dataDirectory, out);
+  } catch (error) {
+    throw new StartError(
+      'store',
+      'the backup failed, and its receipt does not say so yet: free space in the data directory, then create another backup, which says it',
+      { cause: error },
+    );
+  }
 };
 
 /** A service that runs, or the keys of one that is stopped. */
@@ -189,6 +223,8 @@ export const createBackup = async (
       keys,
       parts,
       opened.authority,
+      // It goes below, when it is known that it has failed.
+      () => Promise.resolve(),
     );
     // The service reads it: the digest comes into the audit log, and people are reminded when the
     // next one is due.
@@ -211,9 +247,12 @@ export const createBackup = async (
   } catch (error) {
     throw explain(error, config);
   } finally {
-    await opened?.close();
-    // Not what another command is making.
-    if (lock !== undefined) clearCutOff(dataDirectory, out);
-    lock?.release();
+    try {
+      // Not what another command is making.
+      if (lock !== undefined) endCutOff(dataDirectory, out);
+    } finally {
+      lock?.release();
+      await opened?.close();
+    }
   }
 };

@@ -3,6 +3,7 @@
 
 import { serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';
+import { adoptPersons } from '../operations/access/identities.ts';
 import { setUp } from '../operations/service/first-start.ts';
 import type { OpenedData } from './data.ts';
 import type { ServiceOptions } from './interface.ts';
@@ -98,6 +99,7 @@ export const createStart = (
       ({ adminToken } = await setUp(ports)(options.showFirstToken ?? (() => undefined)));
     },
     data.storage.store.started,
+    () => adoptPersons(data.storage.store),
     deadlines.advance,
     folder.settle,
     snapshots.settle,

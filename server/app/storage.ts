@@ -184,7 +184,10 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
     clock,
     authenticateRow: (text: string) => ring.authenticateRow(text),
     onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
-    onKeks: (tx: Repositories) => ring.refresh(tx),
+    onKeks: async (tx: Repositories) => {
+      await ring.refresh(tx);
+      await ring.retainStored(tx);
+    },
     onLate: (changes: Changes) => events.emit('lateCommit', changes),
   };
   const store =

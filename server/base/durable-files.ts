@@ -13,7 +13,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 export const syncFolder = (folder: string): void => {
@@ -61,15 +61,34 @@ export const putInPlaceSoon = async (draft: string, path: string): Promise<void>
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * The same for a new file: one that has come to this name in the meantime stays, and the call fails
- * with EEXIST. After a crash the file has the draft's name, both names, or this one.
+ * Where a file has no second name: an empty file takes this one first, which fails with EEXIST where
+ * there is one, and the draft takes the place of that file. A program that replaces files without
+ * asking can still come between the last look and the rename. After a crash there may be an empty
+ * file beside the draft.
  */
-export const publishSoon = async (draft: string, path: string): Promise<void> => {
+const publishWithoutLinks = async (draft: string, path: string): Promise<void> => {
+  const own = await open(path, 'wx', 0o600);
   try {
-    await link(draft, path);
+    const [held, found] = [await own.stat(), await lstat(path)];
+    if (held.ino !== found.ino || held.dev !== found.dev || found.size > 0)
+      throw Object.assign(new Error(`${path} was made by another program`), { code: 'EEXIST', path, syscall: 'link' });
+    await putInPlaceSoon(draft, path);
+  } finally {
+    await own.close();
+  }
+};
+
+/**
+ * The same for a new file: one that has come to this name in the meantime stays, and the call fails
+ * with EEXIST. After a crash the file has the draft's name, both names, or this one. `makeLink`: of
+ * the system.
+ */
+export const publishSoon = async (draft: string, path: string, makeLink = link): Promise<void> => {
+  try {
+    await makeLink(draft, path);
   } catch (error) {
     if (!withoutLinks.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-    await putInPlaceSoon(draft, path);
+    await publishWithoutLinks(draft, path);
     return;
   }
   const folder = await open(dirname(path), 'r');

@@ -12,6 +12,8 @@ import type { StoredKek } from '../ports/store.ts';
 export interface OpenKek {
   readonly epoch: number;
   readonly key: KekRef;
+  /** As it is stored. */
+  readonly record: Buffer;
 }
 
 const kekContext = (tenantId: string, kekEpoch: number, rootEpoch: number): RecordContext => ({
@@ -28,7 +30,7 @@ const rootFor = (provider: RootProvider, epoch: number): RootKey | undefined => 
   return provider.previous?.epoch === epoch ? provider.previous : undefined;
 };
 
-export const openKek = (core: CryptoCore, provider: RootProvider, stored: StoredKek): KekRef => {
+export const openKek = (core: CryptoCore, provider: RootProvider, stored: StoredKek): OpenKek => {
   const from = rootFor(provider, stored.rootEpoch);
   if (from === undefined)
     throw new RootKeyError(
@@ -39,11 +41,9 @@ export const openKek = (core: CryptoCore, provider: RootProvider, stored: Stored
       }, or start with an empty service and restore a snapshot (docs/snapshots.md)`,
     );
   try {
-    return core.openRecord<KekRef>(
-      from.key,
-      kekContext(stored.tenantId, stored.epoch, stored.rootEpoch),
-      stored.record,
-    );
+    const context = kekContext(stored.tenantId, stored.epoch, stored.rootEpoch);
+    const key = core.openRecord<KekRef>(from.key, context, stored.record);
+    return { epoch: stored.epoch, key, record: stored.record };
   } catch (error) {
     if (error instanceof CoreError && (error.code === 'authentication-failed' || error.code === 'format'))
       throw new RootKeyError('the root key cannot open a key encryption key: restore both from one backup', {
@@ -62,5 +62,5 @@ export const makeKek = (
   const key = core.generateKek();
   const rootEpoch = provider.current.epoch;
   const record = core.sealRecord(provider.current.key, kekContext(tenantId, epoch, rootEpoch), key);
-  return { kek: { epoch, key }, stored: { tenantId, epoch, rootEpoch, record } };
+  return { kek: { epoch, key, record }, stored: { tenantId, epoch, rootEpoch, record } };
 };

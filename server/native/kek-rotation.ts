@@ -30,7 +30,7 @@ export const createKekRotation = (
     for (const [tenantId, kek] of newest) {
       if (kek.rootEpoch !== provider.current.epoch || kek.epoch !== current(tenantId).epoch)
         throw new ServiceError('internal', 'a tenant has no key encryption key under the new root');
-      core.release(openKek(core, provider, kek));
+      core.release(openKek(core, provider, kek).key);
     }
     // Memory says nothing here: it has the keys of a purged tenant a moment longer than the store.
     const living = (await tx.tenants.list()).filter(({ state }) => state !== 'purged');

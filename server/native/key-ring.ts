@@ -93,6 +93,21 @@ export const createKeyRing = (core: Core): KeyRing => {
     },
     knows: ({ tenantId, epoch }) => keks.find(tenantId, epoch) !== undefined,
     addTenant: (tx, tenantId) => keks.add(tx, tenantId, 1),
+    aside: () => {
+      const besides = createTenantKeks(core, keks);
+      const { seal, open } = createKeyRecords(core, besides);
+      const brought = createAdoptedKeys(core, { ...records, seal, open });
+      return {
+        seal,
+        open,
+        hashNeedsKey: tokenHashes.hashNeedsKey,
+        addTenant: (tx, tenantId) => besides.add(tx, tenantId, 1),
+        adoptTokenHashKey: (tx, key) => brought.adopt(tx, key, own.key('token-hash')),
+        close: () => {
+          for (const each of [besides, brought]) each.clear();
+        },
+      };
+    },
     dropTenant: async (tx, tenantId) => {
       for (const kek of await tx.keks.list()) if (kek.tenantId === tenantId) await tx.keks.remove(tenantId, kek.epoch);
     },

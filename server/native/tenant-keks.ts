@@ -9,29 +9,42 @@ import { createMessageKeys } from './message-keys.ts';
 
 export type TenantKeks = ReturnType<typeof createTenantKeks>;
 
-export const createTenantKeks = (core: CryptoCore) => {
+interface OuterKeks {
+  openRoot(): RootProvider;
+  find(tenantId: string, epoch: number): OpenKek | undefined;
+  current(tenantId: string): OpenKek;
+  held(): readonly string[];
+}
+
+const refuse = (isEnded: boolean): never => {
+  throw isEnded
+    ? new ServiceError('unavailable', 'an erasure run has replaced keys in the meantime: try again')
+    : new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
+};
+
+/** `outer`: what is not here is found there, and stays as it is. */
+export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
   /** By tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
   const persisted = new Set<string>();
   const messageKeys = createMessageKeys(core);
+  const heldOutside = new Set(outer?.held());
   let root: RootProvider | undefined;
 
   const openRoot = (): RootProvider => {
-    if (root === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
-    return root;
+    const found = root ?? outer?.openRoot();
+    if (found === undefined) throw new ServiceError('unavailable', 'the service is not unsealed');
+    return found;
   };
   const find = (tenantId: string, epoch: number): OpenKek | undefined =>
-    keks.get(tenantId)?.find((kek) => kek.epoch === epoch);
+    keks.get(tenantId)?.find((kek) => kek.epoch === epoch) ?? outer?.find(tenantId, epoch);
   const current = (tenantId: string): OpenKek => {
-    const found = keks.get(tenantId)?.at(-1);
+    const found = keks.get(tenantId)?.at(-1) ?? outer?.current(tenantId);
     if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
     return found;
   };
-  /**
-   * The former KEK of an epoch that comes a second time is of a unit of work that was not
-   * committed.
-   */
+  /** Of an epoch that comes a second time, the former KEK is of a unit of work that was undone. */
   const keep = (tenantId: string, kek: OpenKek): void => {
     const list = keks.get(tenantId) ?? [];
     const isSame = (each: { readonly epoch: number }): boolean => each.epoch === kek.epoch;
@@ -67,11 +80,11 @@ export const createTenantKeks = (core: CryptoCore) => {
     current,
     messageKey: (tenantId: string, epoch: number) => messageKeys.of(tenantId, epoch, find(tenantId, epoch)),
     /** The KEK of a stored record. */
-    of: (tenantId: string, epoch: number): KekRef => {
-      const found = find(tenantId, epoch);
-      if (found === undefined) throw new ServiceError('key-tampered', 'a record names a key epoch that does not exist');
-      return found.key;
-    },
+    of: (tenantId: string, epoch: number): KekRef =>
+      find(tenantId, epoch)?.key ?? refuse(heldOutside.has(`${tenantId} ${epoch}`)),
+    /** Tenants and epochs of all. */
+    held: (): readonly string[] =>
+      [...keks].flatMap(([tenantId, open]) => open.map(({ epoch }) => `${tenantId} ${epoch}`)),
     /** The epoch of each tenant's KEK that seals now. */
     epochs: (): ReadonlyMap<string, number> =>
       new Map([...keks.keys()].map((tenantId) => [tenantId, current(tenantId).epoch])),
@@ -90,19 +103,21 @@ export const createTenantKeks = (core: CryptoCore) => {
     /** Opens all that are stored, and answers how many. When it fails, `clear` follows. */
     unlock: async (read: Repositories, provider: RootProvider): Promise<number> => {
       const stored = await read.keks.list();
-      for (const kek of stored) keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
+      for (const kek of stored) keep(kek.tenantId, openKek(core, provider, kek));
       root = provider;
       return stored.length;
     },
-    /** Opens those that another process has stored since. Undefined before `unlock`. */
+    /**
+     * Opens those that another process has stored since, also in the place of one in memory whose
+     * unit of work was undone: it is sealed differently. Undefined before `unlock`.
+     */
     openStored: async (repositories: Repositories): Promise<readonly StoredKek[] | undefined> => {
-      if (root === undefined) return undefined;
       const provider = root;
+      if (provider === undefined) return undefined;
       const stored = await repositories.keks.list();
-      for (const kek of stored) {
-        if (find(kek.tenantId, kek.epoch) !== undefined) continue;
-        keep(kek.tenantId, { epoch: kek.epoch, key: openKek(core, provider, kek) });
-      }
+      for (const kek of stored)
+        if (find(kek.tenantId, kek.epoch)?.record.equals(kek.record) !== true)
+          keep(kek.tenantId, openKek(core, provider, kek));
       return stored;
     },
     /** Takes those out of memory that another process has deleted. */

@@ -52,6 +52,9 @@ export interface NextAuditKey extends NoteSigner {
   release(): void;
 }
 
+/** What a restore needs of a ring. */
+export type RestoreRing = Pick<KeyRing, 'seal' | 'open' | 'hashNeedsKey' | 'addTenant' | 'adoptTokenHashKey'>;
+
 export interface KeyRing {
   /**
    * Opens every KEK and the service's own keys, or makes them in an empty store. Throws `RootKeyError` when the root key does not
@@ -60,6 +63,11 @@ export interface KeyRing {
   unlock(store: Store, root: RootProvider): Promise<void>;
   /** Wipes every key from memory. */
   close(): void;
+  /**
+   * A ring for work that is not kept (Store.tryOut): what it makes is in no other memory, and goes
+   * when it is closed.
+   */
+  aside(): RestoreRing & { close(): void };
   /** Makes and stores the KEK of a new tenant. */
   addTenant(tx: Repositories, tenantId: string): Promise<void>;
   /** Overwrites and removes the stored KEKs of a tenant: what is sealed under them cannot be opened. `retainStored` follows the commit. */

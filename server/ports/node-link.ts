@@ -113,8 +113,9 @@ export interface NodeLink {
   connected(): Promise<ReadonlySet<string>>;
   /**
    * What has changed since this change. `more`: there is more, for the next question. 'pruned':
-   * some of it is no longer stored. `lost`: what the database has in its place; this change is no
-   * longer in it: it has returned to an earlier state. `records`: the audit records that are known.
+   * some of it is no longer stored. 'changed': another program has written some of it. `lost`: what
+   * the database has in its place; this change is no longer in it: it has returned to an earlier
+   * state. `records`: the audit records that are known.
    */
   changesSince(
     mark: ChangeMark,
@@ -133,6 +134,7 @@ export interface NodeLink {
         readonly rows: number;
       }
     | 'pruned'
+    | 'changed'
     | { readonly lost: ChangeMark }
   >;
   /** Forgets changes older than this. */

@@ -80,6 +80,11 @@ export interface StoredCheckpoint {
 
 export interface StoredToken extends ApiToken {
   readonly hash: string;
+  /**
+   * The user who made it, also by other tokens, and so has seen its value. Its own id: no user has.
+   * Null: the row is of an earlier version.
+   */
+  readonly personId: string | null;
 }
 
 /** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
@@ -319,8 +324,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ): Promise<readonly { readonly tenantId: string; readonly objectId: string; readonly key: Key | undefined }[]>;
     /** Of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Key[]>;
-    /** Whether the tenant has a key that is not unrecoverable. */
-    hasRecoverable(tenantId: string): Promise<boolean>;
     /** In all tenants: the copies of a key, and what it is a copy of; in any state. */
     otherCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
     versions(id: string): Promise<readonly (StoredVersion & { readonly vaultCopy: boolean })[]>;
@@ -480,6 +483,12 @@ export interface Store {
   ): Promise<T>;
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
+  /**
+   * Does work on a copy of what a restore reads and writes. Only the work sees it, nothing of it stays,
+   * and others write in the meantime. What it opens and seals has to be a ring of its own
+   * (KeyRing.aside).
+   */
+  tryOut<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;
   readonly written: WrittenRecords;
   /** The set of all authenticated rows: see `whole.compareRowSet`. */
   readonly rowSet: {

@@ -113,6 +113,7 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
   const receipts = backupReceiptPath(root.path);
   const begun = { id: newId(now), state: 'begun', at: now };
   let source: Awaited<ReturnType<typeof openRoots>> | undefined;
+  let isMade = false;
   // Before the root key is read: a run that erases it in the meantime knows that there is a backup.
   addReceipt(receipts, begun);
   try {
@@ -120,6 +121,9 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
     const way = { name, type: 'passphrase', credential: undefined, file: undefined, descriptor: undefined } as const;
     const made = await createWays(core, options.readDescriptor).make(way, keep);
     try {
+      // Another program may have made a file of this name in the meantime, which stays.
+      if (existsSync(out)) throw new CoreError('permission', `${out} already exists: specify a new file`);
+      isMade = true;
       createWrapped(core, out, [{ name, type: 'passphrase', createdAt: now, ...made }], source.roots);
     } finally {
       core.release(made.key);
@@ -136,7 +140,7 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
     addReceipt(receipts, { ...begun, state: 'made', rootEpoch, oldestRootEpoch: Math.min(...epochs) });
     return { epoch: rootEpoch, at: now };
   } catch (error) {
-    rmSync(out, { force: true });
+    if (isMade) rmSync(out, { force: true });
     addReceipt(receipts, { ...begun, state: 'failed' });
     throw error;
   } finally {

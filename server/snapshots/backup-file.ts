@@ -115,6 +115,8 @@ export const writeBackup = async (
   recoveryKeys: readonly RecoveryPublicKey[],
   parts: readonly BackupPart[],
   { sign }: Pick<BackupAuthority, 'sign'>,
+  /** Of a backup that fails. */
+  discard: (draft: string) => Promise<void> = (draft) => rm(draft, { force: true }),
 ): Promise<{ readonly bytes: number; readonly digest: string; readonly signer: string }> => {
   const draft = draftOf(path, named.backupId);
   const own = core.generateGeneric(32);
@@ -183,7 +185,7 @@ export const writeBackup = async (
     return { bytes: size, digest, signer };
   } catch (error) {
     await file?.close();
-    await rm(draft, { force: true });
+    await discard(draft);
     throw error;
   } finally {
     if (key !== undefined) core.release(key);

@@ -77,7 +77,7 @@ const inOrder = async (embedded: Kysely<Schema>, tables: readonly Table[]): Prom
       select "table" from pragma_foreign_key_list(${sql.lit(name)})`.execute(embedded);
     refers.set(
       name,
-      rows.map((row) => row.table).filter((other) => other !== name),
+      rows.map((row) => row.table).filter((other) => other !== name && tables.some((each) => each.name === other)),
     );
   }
   const placed: Table[] = [];
@@ -153,6 +153,13 @@ const copyTable = async (from: Copyable, to: Copyable, table: Table): Promise<nu
     throw new StoreError('io', `${name} has ${before} rows and would have ${after}: nothing was copied`);
   if (sequence !== undefined) await setLastNumber(to, table, await lastNumber(from, table));
   return rows;
+};
+
+/** Copies some tables into an embedded database that has them all, and nothing that nodes share. */
+export const copyTables = async (from: Copyable, to: Copyable, isCopied: (name: string) => boolean): Promise<void> => {
+  const tables = (await tablesOf(to.db)).filter(({ name }) => isCopied(name));
+  for (const { name } of tables) await sql`delete from ${sql.table(name)}`.execute(to.db);
+  for (const table of await inOrder(to.db, tables)) await copyTable(from, to, table);
 };
 
 /** Throws `StoreError` where a node of the service runs on this database. */

@@ -80,8 +80,14 @@ export interface Engine {
          * former one had confirmed.
          */
         lineage(): string;
-        /** Within the transaction: what the others must read again. They hear of it when it is committed. */
-        announce(changes: Changes): Promise<HeadOfChanges>;
+        /**
+         * Within the transaction: what the others must read again. They hear of it when it is
+         * committed. `history`: the id of this change.
+         */
+        announce(
+          changes: Changes,
+          as: { readonly previous: ChangeMark; readonly history: string },
+        ): Promise<HeadOfChanges>;
         /**
          * Names of the nodes that are connected now, also while the database is of another version.
          */

@@ -12,10 +12,7 @@ const atOnce = 200;
 export const createErasableKeys = (
   db: Kysely<Schema>,
   toKey: (row: Selectable<Schema['keys']>) => Key,
-): Pick<
-  Repositories['keys'],
-  'erasable' | 'listErasable' | 'hasRecoverable' | 'otherCopies' | 'materialOwners' | 'listByIds'
-> => {
+): Pick<Repositories['keys'], 'erasable' | 'listErasable' | 'otherCopies' | 'materialOwners' | 'listByIds'> => {
   const destroyed = (before: number) =>
     db.selectFrom('keys').where('destroyed_at', '<', before).where('unrecoverable_at', 'is', null);
   const listByIds = async (ids: readonly string[]): Promise<readonly Key[]> => {
@@ -42,16 +39,6 @@ export const createErasableKeys = (
       if (after !== undefined)
         query = query.where((e) => e(e.refTuple('destroyed_at', 'id'), '>', e.tuple(after.destroyedAt ?? 0, after.id)));
       return (await query.execute()).map(toKey);
-    },
-    hasRecoverable: async (tenantId) => {
-      const found = await db
-        .selectFrom('keys')
-        .select('id')
-        .where('tenant_id', '=', tenantId)
-        .where('unrecoverable_at', 'is', null)
-        .limit(1)
-        .executeTakeFirst();
-      return found !== undefined;
     },
     otherCopies: async ({ id, copyOf }) => {
       const first = copyOf ?? id;

@@ -20,6 +20,7 @@ import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet, OutdatedRow } from './row-set.ts';
 import { readVersion } from './row-set-head.ts';
 import type { Schema } from './schema.ts';
+import { tryOut } from './scratch.ts';
 import { makeTerms } from './search.ts';
 import { begunSetting, createSettings } from './settings.ts';
 import { openSqliteEngine } from './sqlite/engine.ts';
@@ -32,7 +33,7 @@ interface Surroundings {
   readonly authenticateRow: RowAuthenticator;
   /** Called at most once: the store can no longer be trusted to be durable. */
   readonly onFatal: (error: StoreError) => void;
-  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  /** See TransactionOptions. */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
@@ -118,7 +119,6 @@ const openOver = async (
   });
   ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });
-  const copyable: Copyable = { db: writerDb, dialect: engine.name, place: engine.place };
 
   const walked = requestsDb && createRequestLog(requestsDb, engine.requests?.hashes);
   const readers = (as: 'reader' | 'again'): Repositories => {
@@ -160,6 +160,7 @@ const openOver = async (
         work(createRepositories(db, set, { version: await readVersion(db), known }, clock)),
       );
     },
+    tryOut: (work) => tryOut(engine.name, oneState, { authenticateRow, clock }, work),
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
@@ -196,7 +197,7 @@ const openOver = async (
       requireFile();
     },
   };
-  copyables.set(store, copyable);
+  copyables.set(store, { db: writerDb, dialect: engine.name, place: engine.place });
   return store;
 };
 
@@ -270,7 +271,7 @@ export const openPostgresStore = async ({
   ...surroundings
 }: Surroundings & { readonly postgres: PostgresOptions }): Promise<Store> => {
   const { openPostgres } = await import('./postgres/engine.ts');
-  return openOver(await openPostgres(postgres), surroundings);
+  return openOver(await openPostgres(postgres, 'start', surroundings.authenticateRow), surroundings);
 };
 
 /**

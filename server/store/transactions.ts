@@ -4,6 +4,7 @@
 import { CompiledQuery, type Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import { newId } from '../base/ids.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import { type Changes, mergeChanges } from '../domain/changes.ts';
 import type { Repositories, WrittenRecords } from '../ports/store.ts';
@@ -42,7 +43,10 @@ export interface TransactionOptions {
   readonly set: RowSet;
   readonly clock: Clock;
   readonly errors: StoreErrors;
-  /** Another process has changed the set of KEKs: called in a unit of work, before it writes. */
+  /**
+   * Memory may have other KEKs than the database: another process has changed them, or a unit of work
+   * that made some was undone. Called in a unit of work, before it writes.
+   */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
@@ -56,6 +60,29 @@ export interface Transactions {
   mark(): ChangeMark;
   readonly written: WrittenRecords;
 }
+
+/** Whether KEKs are in memory that may not be stored: of units of work that were undone. */
+const createDoubts = (compare: () => Promise<void>) => {
+  let isDoubtful = false;
+  const doubt = (undone: readonly Changes[]): void => {
+    isDoubtful ||= undone.some(({ keks }) => keks === true);
+  };
+  return {
+    isDoubtful: () => isDoubtful,
+    doubt,
+    compare: async (): Promise<void> => {
+      await compare();
+      isDoubtful = false;
+    },
+    /** A commit: where it fails, it is not known whether these were undone. */
+    unless: async (done: readonly Changes[], commit: () => Promise<void>): Promise<void> => {
+      const before = isDoubtful;
+      doubt(done);
+      await commit();
+      isDoubtful = before;
+    },
+  };
+};
 
 export const createTransactions = ({
   engine,
@@ -102,6 +129,7 @@ export const createTransactions = ({
     memory.beginUnit();
     transaction.savepoint();
   };
+  const keksInMemory = createDoubts(async () => onKeks?.(plain));
   let told: HeadOfChanges | undefined;
   const connection: WriterConnection = {
     begin: async (durable) => {
@@ -116,8 +144,8 @@ export const createTransactions = ({
       const found = await engine.begin(run, durable);
       // A request that changes nothing has found the work of this change done.
       if (found !== undefined) mark = { epoch: found.epoch, history: found.history };
-      if (found?.keks === keks) return;
-      await onKeks?.(plain);
+      if (found?.keks === keks && !keksInMemory.isDoubtful()) return;
+      await keksInMemory.compare();
       keks = found?.keks;
     },
     isLocked: (error) => engine.kindOf(error) === 'busy',
@@ -132,10 +160,11 @@ export const createTransactions = ({
         lasting = true;
         await engine.outlast(run);
       }
-      told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done));
+      const as = { previous: mark, history: newId(clock.now()) };
+      told = done.length === 0 ? undefined : await shared?.announce(mergeChanges(done), as);
     },
     commit: async () => {
-      await engine.commit(run);
+      await keksInMemory.unless(done, () => engine.commit(run));
       transaction.committed();
       memory.commit();
       records.committed = records.done ?? records.committed;
@@ -151,6 +180,7 @@ export const createTransactions = ({
       engine.committed();
     },
     rollback: () => {
+      keksInMemory.doubt([...done, ...unit]);
       transaction.rolledBack();
       return engine.rollback(run);
     },
@@ -162,9 +192,11 @@ export const createTransactions = ({
       await run('release savepoint unit');
       endUnit();
     },
-    rollbackToSavepoint: () => {
+    rollbackToSavepoint: async () => {
+      keksInMemory.doubt(unit);
       beginUnit();
-      return run('rollback to savepoint unit');
+      await run('rollback to savepoint unit');
+      if (keksInMemory.isDoubtful()) await keksInMemory.compare();
     },
     endOnlyUnit: endUnit,
   };

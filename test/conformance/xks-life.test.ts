@@ -163,6 +163,18 @@ describe('a key', () => {
       errorName: 'InvalidCiphertextException',
     });
   });
+  test('of the same vault that is not the key of the endpoint is not found', async () => {
+    const { endpoint, configuration } = await makePlace();
+    const { vaultId } = endpoint;
+    const { id: keyId } = await site.api.call<{ readonly id: string }>('POST', '/api/keys', {
+      name: 'beside',
+      vaultId,
+    });
+    const second = await site.api.call<Endpoint>('POST', '/api/endpoints', { name: 'beside', vaultId, keyId });
+    const own = await site.api.call<ProxyConfiguration>('POST', `/api/endpoints/${second.id}/credentials`);
+    const sealed = await seal({ configuration: own, keyId });
+    expect(await answers({ configuration, keyId }, sealed)).toEqual(keysOnly('KeyNotFoundException'));
+  });
   test('opens what it sealed through any endpoint of its own', async () => {
     const { endpoint, configuration } = await makePlace();
     const { vaultId, keyId } = endpoint;

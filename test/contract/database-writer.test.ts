@@ -322,6 +322,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       revokedAt: null,
       lastUsedAt: null,
       ownerId: null,
+      personId: null,
       ...ok,
     },
     { change: { write: (tx, entity) => tx.tokens.update(entity), to: { revokedAt: 5 } } },

@@ -100,6 +100,18 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  test('changes and reads continue during a trial, of which nothing stays', async () => {
+    const others = newTenant('of others', 2);
+    const seen = await store.tryOut(async (tx) => {
+      await tx.tenants.insert(newTenant('tried out', 3));
+      await store.write((real) => real.tenants.insert(others));
+      return (await tx.tenants.list()).map(({ name, integrity }) => `${name} ${integrity}`).toSorted();
+    });
+    expect(seen).toEqual(['default ok', 'tried out ok']);
+    expect((await store.read.tenants.list()).map(({ name }) => name).toSorted()).toEqual(['default', 'of others']);
+    await expect(store.tryOut((tx) => tx.tenants.insert(tenant))).rejects.toMatchObject({ code: 'conflict' });
+  });
+
   test('lets other work of the process continue during a walk over many rows', async () => {
     let others = false;
     setImmediate(() => {

@@ -40,6 +40,23 @@ describe('docs/api.md', () => {
   });
 });
 
+describe('docs/threat-model.md', () => {
+  const lines = readFileSync(join(root, 'docs/threat-model.md'), 'utf8').split('\n');
+  /** Each row below a head whose last column has the tests. */
+  const claims = lines.flatMap((line, at) => {
+    if (!line.startsWith('| ') || lines[at + 1]?.startsWith('|---') === true) return [];
+    const head = lines.slice(0, at).findLast((_, above) => lines[above + 1]?.startsWith('|---') === true);
+    return head?.endsWith(' Test |') === true ? [line] : [];
+  });
+  test('names an existing test for each claim', () => {
+    const testsOf = (line: string): string[] =>
+      [...(line.split(' | ').at(-1) ?? '').matchAll(/\]\(\.\.\/(test\/[^)]+)\)/g)].map(([, path = '']) => path);
+    expect(claims.length).toBeGreaterThan(100);
+    expect(claims.filter((line) => testsOf(line).length === 0)).toEqual([]);
+    expect(claims.flatMap(testsOf).filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
 describe('docs/pkcs11.md', () => {
   const page = readFileSync(join(root, 'docs/pkcs11.md'), 'utf8');
   test('lists every function that is carried', () => {

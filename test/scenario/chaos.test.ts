@@ -3,20 +3,26 @@
 // which the service could be stopped; it stops in the last one. Latency and memory: npm run bench
 // -- --only chaos.
 import { readdirSync, readlinkSync } from 'node:fs';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type AttackedSite, attacks, startAttackedSite } from '../support/attacks.ts';
 import { until } from '../support/host.ts';
 import { type SteadyLoad, startSteadyLoad } from '../support/steady-load.ts';
 
 /** A machine that can do less does less: a call waits for a free connection. */
 const pace = { perSecond: 1_800, connections: 32 } as const;
-let attacked: AttackedSite | undefined;
+let on: AttackedSite;
+let before: number;
 let load: SteadyLoad | undefined;
-afterEach(async () => {
-  for (const end of attacked?.ends.splice(0) ?? []) end();
-  await load?.stop().catch(() => undefined);
-  await attacked?.close();
+beforeAll(async () => {
+  on = await startAttackedSite();
+  before = sockets(on);
 });
+afterEach(async () => {
+  for (const end of on.ends.splice(0)) end();
+  await load?.stop().catch(() => undefined);
+  load = undefined;
+});
+afterAll(() => on.close());
 
 const sockets = ({ site }: AttackedSite): number =>
   readdirSync(`/proc/${site.server.child.pid}/fd`).filter((name) => {
@@ -27,27 +33,27 @@ const sockets = ({ site }: AttackedSite): number =>
     }
   }).length;
 
-test('no attack lets a call of the cloud fail, or keeps what it has opened; and the service stops in the last state', async () => {
-  const on = await startAttackedSite();
-  attacked = on;
-  const { server, api } = on.site;
-  const before = sockets(on);
-  for (const [name, attack] of Object.entries(attacks)) {
-    load = await startSteadyLoad(server, on.endpoint, pace);
+test.each(Object.entries(attacks))(
+  'no call of the cloud fails, and what was opened is released: %s',
+  async (name, attack) => {
+    load = await startSteadyLoad(on.site.server, on.endpoint, pace);
     await attack(on);
     // Calls at its height and after it.
-    for (let at = 0; at < 20; at += 1)
-      expect([name, (await on.endpoint.encrypt(Buffer.alloc(32))).status]).toEqual([name, 200]);
+    for (let at = 0; at < 20; at += 1) expect((await on.endpoint.encrypt(Buffer.alloc(32))).status).toBe(200);
     for (const end of on.ends.splice(0)) end();
     const { answered, failures, refused, unanswered, seconds, p50Ms, p99Ms } = await load.stop();
     load = undefined;
     console.log(
       `${name}: ${answered} calls, ${(answered / seconds).toFixed(0)} a second, p50 ${p50Ms?.toFixed(1)} ms, p99 ${p99Ms?.toFixed(1)} ms`,
     );
-    expect({ name, failures, refused, unanswered }).toEqual({ name, failures: [], refused: 0, unanswered: 0 });
+    expect({ failures, refused, unanswered }).toEqual({ failures: [], refused: 0, unanswered: 0 });
     expect(answered).toBeGreaterThan(0);
     await until(`the end of ${name}`, async () => (sockets(on) <= before + 8 ? true : undefined));
-  }
+  },
+);
+
+test('and the service stops in the last state', async () => {
+  const { server, api } = on.site;
   expect((await api.send('GET', '/health')).status).toBe(200);
   expect(await server.stop()).toBe(0);
   expect(server.child.signalCode).toBeNull();

@@ -2,19 +2,24 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../server/base/clock.ts';
-import type { Store } from '../../server/ports/store.ts';
+import type { Repositories, Store } from '../../server/ports/store.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { folderOfTest } from './folders.ts';
 import { freshDatabase, onPostgresql } from './test-store.ts';
 
 /** Opens a fresh store, which is removed with the folder. */
-export const openTestStore = async (folder: string, clock: Clock): Promise<Store> => {
+export const openTestStore = async (
+  folder: string,
+  clock: Clock,
+  onKeks?: (tx: Repositories) => Promise<void>,
+): Promise<Store> => {
   const surroundings = {
     clock,
     authenticateRow: () => '',
     onFatal: (error: Error) => {
       throw error;
     },
+    onKeks,
   };
   if (!onPostgresql) return openStore({ ...surroundings, path: join(folder, 'dke.db') });
   const place = await freshDatabase(folder);

@@ -1,12 +1,13 @@
 // The stores of the services in a test run: the embedded database or, with DKE_TEST_STORE=postgresql, for each service a
 // database of its own on the one PostgreSQL that the run has started (test-store-server.ts). A database belongs to a service's
 // folder as the embedded one does: it is found again by the folder's path, and dropped when the folder is gone.
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
-import type { PostgresPlace } from './postgresql.ts';
+import { type PostgresPlace, postgresqlPrograms } from './postgresql.ts';
 
 /** The folder of that PostgreSQL's socket, which the run passes to its workers; and the template of the other databases. */
 export const socketVariable = 'DKE_TEST_POSTGRESQL_SOCKET';
@@ -112,6 +113,32 @@ export const copyStored = async (from: string, to: string): Promise<void> => {
     await client.query(`create database ${databaseOf(to)} template ${databaseOf(from)}`);
     await client.query(`comment on database ${databaseOf(to)} is ${client.escapeLiteral(resolve(to))}`);
   });
+};
+
+/** Everything that is committed, as statements. Nothing else of this process runs in the meantime. */
+export const dumpStored = (folder: string): string => {
+  const { host, user, database } = placeOf(folder);
+  const dump = execFileSync(join(postgresqlPrograms, 'pg_dump'), ['-h', host, '-U', user, database], {
+    encoding: 'utf8',
+    maxBuffer: 1024 ** 3,
+  });
+  // A number that is drawn for each dump.
+  return dump.replaceAll(/^\\(?:un)?restrict .*\n/gm, '');
+};
+
+/** The database of a service that is stopped becomes what was dumped. */
+export const putStored = async (folder: string, dump: string): Promise<void> => {
+  const { host, user, database } = placeOf(folder);
+  await asked('postgres', async (client) => {
+    await drop(client, database);
+    await client.query(`create database ${database}`);
+    await client.query(`comment on database ${database} is ${client.escapeLiteral(resolve(folder))}`);
+  });
+  execFileSync(
+    join(postgresqlPrograms, 'psql'),
+    ['-qX', '-h', host, '-U', user, '-d', database, '-v', 'ON_ERROR_STOP=1', '--single-transaction'],
+    { input: dump, stdio: ['pipe', 'ignore', 'inherit'] },
+  );
 };
 
 export interface StoredRows {

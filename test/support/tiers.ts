@@ -112,6 +112,8 @@ const longTests = {
   'databases/derby: an agent that is killed': 'the same provider under load while the agent is killed: databases/jce',
   'scenario/game-day: MariaDB and slow faults':
     'minutes, until the jobs of each minute have noticed; one fault at a time: scenario/small-disk, clock-jumps, clock-deadlines, root-backup, deleted-database, databases/mariadb',
+  'operations/cut-off-operations: PostgreSQL':
+    'hundreds of databases, each dumped and loaded; the same operations on the embedded database are in the short tier',
   'scenario/hung-disk: PostgreSQL':
     'a PostgreSQL that does not answer: scenario/postgresql-store and nodes-unconfirmed; the embedded database is in the short tier',
   'scenario/keys-in-memory: core dumps':

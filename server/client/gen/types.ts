@@ -58,7 +58,7 @@ export type Approval = {
   readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'recovery-key.register' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
   readonly subject: { readonly kind: string; readonly id: string; readonly name: string };
   readonly parameters: { readonly [name: string]: unknown };
-  /** As it was at the time of the request. */
+  /** As it was at the time of the request. Of one request that waits (`get`), times of use, processes and copies are those of now. */
   readonly impact: { readonly [name: string]: unknown };
   /** Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed. */
   readonly changed?: { readonly [name: string]: unknown } | null | undefined;

@@ -1,20 +1,22 @@
 // Who can act for themselves: users, and tokens without an owner (a user's own token acts as the
 // user). Each possible requester or approver is one of them.
 //
-// Which person an identity is, and since when, follows from the audit log, which is signed and in
-// an order that no clock changes. A token is the person of the user who made it, also through other
-// tokens: that user has seen its value. A token that no user made is a person of its own. A user
+// Which person an identity is stands in the row of a token, under its code: the user who made it,
+// also through other tokens, because that user has seen its value. A token that no user made is a
+// person of its own. Since when it acts follows from the audit log, too, which is signed and in an
+// order that no clock changes. A user
 // whose password was set later than a request was made may be another person than before: the
 // record says so, and the time in the row, which is under its code, where the record was taken
 // away.
 
+import { ServiceError } from '../../base/errors.ts';
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Approval, Identity } from '../../domain/approval.ts';
 import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
-import type { Repositories, StoredToken } from '../../ports/store.ts';
+import type { Repositories, Store, StoredToken } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
 
 export interface ActingIdentity extends Identity {
@@ -37,8 +39,8 @@ const newestOf = async (
 ): Promise<AuditEvent | undefined> =>
   (await audit.list(everyTenant, { subjectId, kind, order: 'newest' }, { limit: 1 }))[0];
 
-/** The person behind the id of a user or a token, also of one that has ended. */
-export const personOf = async (from: Pick<From, 'audit'>, id: string): Promise<string> => {
+/** As the audit log says: of tokens of earlier versions, and of those whose row is gone. */
+const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<string> => {
   const seen = new Set<string>();
   for (let token = id; !seen.has(token); ) {
     seen.add(token);
@@ -49,6 +51,45 @@ export const personOf = async (from: Pick<From, 'audit'>, id: string): Promise<s
   }
   return id;
 };
+
+/**
+ * The person behind the id of a user or a token, also of one that has ended. A row that was changed
+ * from outside does not say who it is, and nothing is decided without that.
+ */
+export const personOf = async (from: Pick<From, 'tokens' | 'audit'>, id: string): Promise<string> => {
+  const token = await from.tokens.get(everyTenant, id);
+  if (token === undefined) return recordedPerson(from, id);
+  if (token.integrity !== 'ok')
+    throw new ServiceError('key-tampered', `the stored token ${token.name} was changed from outside`, {
+      hint: 'compare the database with a backup; dke verify names every such row',
+    });
+  return token.personId ?? recordedPerson(from, id);
+};
+
+/** The person behind a token that is made now. */
+export const personBehind = async (
+  from: Pick<From, 'tokens' | 'audit'>,
+  { kind, id }: Pick<Actor, 'kind' | 'id'>,
+  tokenId: string,
+): Promise<string> => {
+  if (kind === 'user') return id;
+  const person = kind === 'administrator' ? await personOf(from, id) : id;
+  return person === id ? tokenId : person;
+};
+
+/**
+ * Once, after the log was compared with what is known of it: rows of earlier versions say who is
+ * behind the token, too.
+ */
+export const adoptPersons = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<void> => {
+  for await (const { id, personId, integrity } of each((window) => read.tokens.list(everyTenant, window), byId))
+    if (personId === null && integrity === 'ok')
+      await write(async (tx) => {
+        const token = await tx.tokens.get(everyTenant, id);
+        if (token?.integrity === 'ok') await tx.tokens.update({ ...token, personId: await recordedPerson(tx, id) });
+      });
+};
+
 const named = async (from: From, identity: Unnamed): Promise<ActingIdentity> => ({
   ...identity,
   personId: await personOf(from, identity.id),

@@ -26,12 +26,13 @@ import { byId, each, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { looksLikeBearer, makeBearer } from './bearer.ts';
 import { completeGrants, nameGrant, requireGrantable } from './grants.ts';
+import { personBehind } from './identities.ts';
 import type { AuthenticationOperations, TokenOperations } from './interface.ts';
 import { isTokenOverdue } from './provided.ts';
 
 const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisfies Record<TokenKind, BearerPurpose>;
 
-const show = ({ hash: _hash, ...token }: StoredToken): ApiToken => token;
+const show = ({ hash: _hash, personId: _personId, ...token }: StoredToken): ApiToken => token;
 
 /**
  * When a token must have expired: what only a break-glass token allows ends with that token, however many others are made in between.
@@ -130,7 +131,8 @@ export const createToken =
         });
       // Another node may have put a new key into the place of the one in memory.
       await ring.refreshHashKey(tx, 'api-token-hash');
-      await tx.tokens.insert({ ...record, hash: ring.hashToken(purpose, token) });
+      const personId = await personBehind(tx, actor, record.id);
+      await tx.tokens.insert({ ...record, personId, hash: ring.hashToken(purpose, token) });
       await recordEvent(tx, 'token.created', actor, about('token', { id: record.id, tenantId }), {
         name,
         kind,

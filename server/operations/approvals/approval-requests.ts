@@ -10,14 +10,8 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import {
-  fingerprintOf,
-  type GovernedOperation,
-  type Parameters,
-  type Plan,
-  rulesOf,
-  shownOf,
-} from './governed-operation.ts';
+import { type GovernedOperation, isAsAsked, type Parameters, type Plan, shownOf } from './governed-operation.ts';
+import type { ShownApproval } from './interface.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
 
@@ -92,8 +86,7 @@ export const createApprovalRequests = (
     const operation = operationOf(approval.kind);
     try {
       const plan = await operation.plan(tx, approval.tenantId, approval.parameters, approval.requestedBy.id);
-      const rules = rulesOf(approval.kind, plan);
-      return fingerprintOf(rules, approval.parameters, plan) === approval.fingerprint ? plan : undefined;
+      return isAsAsked(approval, plan) ? plan : undefined;
     } catch (error) {
       if (error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'key-tampered')
         return undefined;
@@ -101,16 +94,23 @@ export const createApprovalRequests = (
     }
   };
 
-  /** What approvers see of what was done since: the present impact; empty where it is no longer possible. */
-  const changedSince = async (from: Repositories, approval: Approval): Promise<Approval['impact'] | null> => {
-    if (approval.endedAt !== null || approval.integrity !== 'ok') return null;
-    const { kind, tenantId, parameters, fingerprint, requestedBy } = approval;
+  /**
+   * What approvers see: the marks of now, and what was done since. `changed`: the present impact, where
+   * it is another one; empty where it is no longer possible.
+   */
+  const seenNow = async (
+    from: Repositories,
+    approval: Approval,
+  ): Promise<Pick<ShownApproval, 'impact' | 'changed'>> => {
+    const { kind, tenantId, parameters, requestedBy, impact } = approval;
+    if (approval.endedAt !== null || approval.integrity !== 'ok') return { impact, changed: null };
     try {
       const plan = await operationOf(kind).plan(from, tenantId, parameters, requestedBy.id);
-      if (fingerprintOf(rulesOf(kind, plan), parameters, plan) === fingerprint) return null;
-      return { name: plan.subject.name, ...shownOf(plan) };
+      return isAsAsked(approval, plan)
+        ? { impact: shownOf(plan), changed: null }
+        : { impact, changed: { name: plan.subject.name, ...shownOf(plan) } };
     } catch (error) {
-      if (error instanceof ServiceError && error.code !== 'unavailable') return {};
+      if (error instanceof ServiceError && error.code !== 'unavailable') return { impact, changed: {} };
       throw error;
     }
   };
@@ -171,5 +171,5 @@ export const createApprovalRequests = (
     return undefined;
   };
 
-  return { audit, end, load, currentPlan, changedSince, standing, requesterOf, openFor };
+  return { audit, end, load, currentPlan, seenNow, standing, requesterOf, openFor };
 };

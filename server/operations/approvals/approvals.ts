@@ -75,7 +75,7 @@ export const createApprovals = (
       get: async ({ reach }, id) => {
         const approval = await store.read.approvals.get(reach, id);
         if (approval === undefined) throw missing();
-        return { ...approval, changed: await requests.changedSince(store.read, approval) };
+        return { ...approval, ...(await requests.seenNow(store.read, approval)) };
       },
       approve: settle('approve'),
       reject: settle('reject'),

@@ -8,7 +8,8 @@
 // - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
 // - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
 // - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When one of them is another one at an approval, the
-//   request is 'outdated' and nothing is done. Times of use are `marks`: they are shown, and change all the time.
+//   request is 'outdated' and nothing is done. Times of use and copies that remain are `marks`: approvers see those of now, and only fewer
+//   of what stays usable (`least`) outdate the request.
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
 //   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
 //
@@ -42,8 +43,13 @@ export interface Plan {
   readonly second?: string | null;
   /** What approvers are shown. The request is about this: another one outdates it. */
   readonly impact: Approval['impact'];
-  /** What they are shown of uses, which change all the time. */
+  /**
+   * What they are shown as it is when they look: uses, and copies that remain. Another one outdates
+   * nothing.
+   */
   readonly marks?: Approval['impact'];
+  /** Of these numbers: fewer than were shown make the effect wider, and outdate the request. */
+  readonly least?: readonly string[];
   /** What else the decision rests on. */
   readonly state: AuditValue;
 }
@@ -107,6 +113,19 @@ export const rulesOf = (kind: GovernedKind, { vaults, ruled, second = null }: Pl
     return [{ vaultId: id, vaultName: name, required: dualControl.required, approvers: dualControl.approvers }];
   });
   return [...own, ...ofVaults];
+};
+
+/** Whether an operation would do what was asked for, and no more than was shown. */
+export const isAsAsked = (
+  { kind, fingerprint, parameters: asked, impact: shown }: Approval,
+  plan: Plan,
+  parameters: Parameters = asked,
+): boolean => {
+  const { least = [], marks = {} } = plan;
+  return (
+    fingerprintOf(rulesOf(kind, plan), parameters, plan) === fingerprint &&
+    least.every((name) => Number(marks[name] ?? 0) >= Number(shown[name] ?? 0))
+  );
 };
 
 /** What the decision rests on. */

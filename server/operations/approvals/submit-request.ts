@@ -14,6 +14,7 @@ import {
   type CarriedOut,
   fingerprintOf,
   type GovernedOperation,
+  isAsAsked,
   type Parameters,
   rulesOf,
   shownOf,
@@ -47,7 +48,7 @@ export const createSubmit =
         throw new ServiceError('conflict', `${open.requestedBy.name} has already requested this`, {
           hint: `run dke approval show ${open.id}; the requester can withdraw it`,
         });
-      else if (open.fingerprint !== fingerprint) await end(tx, service, open, 'outdated');
+      else if (!isAsAsked(open, plan, parameters)) await end(tx, service, open, 'outdated');
       else if (open.state === 'pending') return { waits: open };
       else {
         const ids = await standing(tx, open);

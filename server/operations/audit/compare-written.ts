@@ -38,7 +38,7 @@ export const takeLog = async ({ store }: { readonly store: Pick<Store, 'write' |
 const lostChange = async ({ written, link }: Known): Promise<readonly Difference[] | undefined> => {
   const { last } = written;
   const found = last === undefined ? undefined : await link?.changesSince(last, Number.MAX_SAFE_INTEGER);
-  if (last === undefined || found === undefined || found === 'pruned' || !('lost' in found)) return undefined;
+  if (last === undefined || typeof found !== 'object' || !('lost' in found)) return undefined;
   return lostDifferences(found.lost, last, expectedIn);
 };
 

@@ -90,9 +90,10 @@ export const copiesOf = async (
   from: Reads,
   key: Key,
   reach: TenantScope,
-  files?: readonly OutsideCopy[],
+  /** What is known already: the files that left, and the other keys with this value. */
+  known: { readonly files?: readonly OutsideCopy[]; readonly relatives?: readonly Key[] } = {},
 ): Promise<KeyCopies> => {
-  const others = await from.keys.otherCopies(key);
+  const others = known.relatives ?? (await from.keys.otherCopies(key));
   const family = [key, ...others].filter(({ unrecoverableAt }) => unrecoverableAt === null);
   const items: KeyCopy[] = [];
   let count = 0;
@@ -108,7 +109,7 @@ export const copiesOf = async (
       add({ place: 'other-tenant', id, tenantId, tenantName, applicationId, at: createdAt, waits: true });
     }
   const none = { tenantName: null, applicationId: null };
-  for (const { file, waits } of await filesOf(from, files ?? (await filesLeft(from)), family.map(heldKey)))
+  for (const { file, waits } of await filesOf(from, known.files ?? (await filesLeft(from)), family.map(heldKey)))
     add(
       { place: file.kind, id: file.id, tenantId: file.tenantId, ...none, at: file.stateFrom || file.at, waits },
       file.actorName,

@@ -115,6 +115,8 @@ export const destroyKey = (ports: DestroyPorts) => {
   };
 };
 
+const mostListed = 10;
+
 /** By people: under the dual control of the group's vault. */
 export const destroyMasterKey = (
   ports: DestroyPorts,
@@ -133,20 +135,22 @@ export const destroyMasterKey = (
       if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
       const { state, currentVersion, vaultId } = key;
       const radius = await findBlastRadius(from, application, key, tenantId);
-      const { instances, ...affected } = blastRadiusSummary(radius);
+      const { instances, copies, ...affected } = blastRadiusSummary(radius);
+      const others = (await from.keys.otherCopies(key)).filter((other) => other.state !== 'destroyed');
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id: keyId, name: key.name },
         // Where the row was changed from outside, it is not known whose rule applies: those of every vault do.
         vaults: key.integrity === 'ok' ? [await findVault(from, tenantId, vaultId)] : await vaultsOf(from, tenantId),
         impact: { application: application.name, ...affected },
-        // Processes of a database come and go while it runs.
-        marks: { instances, ...lastUse(await findKeyUse(from, key)) },
-        // Another copy, and one that is gone, are another decision.
-        state: {
-          ...{ state, currentVersion, vaultId, groupId: application.groupId },
-          copies: radius.copies.items.map(({ id }) => id),
+        // Processes of a database come and go while it runs, and backups are made every night.
+        marks: {
+          ...{ instances, copies, usableCopies: others.length },
+          copyList: radius.copies.items.slice(0, mostListed).map(({ text }) => text),
+          ...lastUse(await findKeyUse(from, key)),
         },
+        least: ['usableCopies'],
+        state: { state, currentVersion, vaultId, groupId: application.groupId },
       };
     },
     carryOut: (tx, actor, { applicationId, keyId }) =>

@@ -32,7 +32,7 @@ const comparePosition = async (
   if (rows !== undefined && rows > (version ?? 0))
     differs('version of the policy rows', String(version ?? 'none'), 'its table row_set', `at least ${rows}`);
   const changes = last === undefined ? undefined : await link?.changesSince(last, Number.MAX_SAFE_INTEGER);
-  if (last !== undefined && changes !== undefined && changes !== 'pruned' && 'lost' in changes)
+  if (last !== undefined && changes !== undefined && typeof changes === 'object' && 'lost' in changes)
     found.push(...lostDifferences(changes.lost, last, place));
   return found;
 };

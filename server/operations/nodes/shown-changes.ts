@@ -80,6 +80,12 @@ const createReadMarks = () => {
   };
 };
 
+/** Why everything is read again. */
+const whyAgain = {
+  pruned: 'changes were pruned before this node had read them: it reads everything again',
+  changed: 'what other nodes have changed was written by another program: this node reads everything again',
+} as const;
+
 const lostError = (): ServiceError =>
   new ServiceError('unavailable', 'confirmed changes are missing in the database: this change may have been made', {
     hint: 'run dke quarantine show for what to do',
@@ -151,12 +157,12 @@ export const createShownChanges = (
       // Of a log that is not known yet, nothing is read.
       const known = store.written.tree?.size ?? Number.MAX_SAFE_INTEGER;
       const found = await link.changesSince(read.last(), known);
-      if (found !== 'pruned' && 'lost' in found) {
+      if (typeof found === 'object' && 'lost' in found) {
         await loseTrack(found.lost);
         return;
       }
-      if (found === 'pruned') {
-        log.warn('changes were pruned before this node had read them: it reads everything again');
+      if (typeof found !== 'object') {
+        log.warn(whyAgain[found]);
         await reloadAll();
       } else {
         store.written.saw(known, found.leaves, found.last);

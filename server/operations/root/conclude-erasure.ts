@@ -2,6 +2,7 @@
 // material that is stored leads to its row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is concluded
 // before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
 
+import { otherWork } from '../../base/other-work.ts';
 import type { OutsideCopy } from '../../domain/copies.ts';
 import { type Key, originalOf } from '../../domain/key.ts';
 import { everyTenant, type Tenant } from '../../domain/tenant.ts';
@@ -20,38 +21,37 @@ const inPage = 500;
 export const coveredUntil = async (from: Pick<Repositories, 'decisions'>): Promise<number> =>
   Number((await from.decisions.get('erasure-covered')) ?? 0);
 
-/** The key material that is stored. */
-export interface StoredMaterial {
+/** What one walk over all keys, and over the key material that is stored, has found. */
+export interface Walk {
   /** Originals of the keys that are not destroyed. */
   readonly usable: ReadonlySet<string>;
   /** Tenants of these keys and of those originals. */
   readonly tenants: ReadonlySet<string>;
   /** Material whose row is missing, or was changed from outside. */
   readonly unknown: readonly DamagedRecord[];
-}
-
-/** Files that left the service, and are not known to be destroyed. */
-export interface FilesLeft {
-  readonly files: readonly OutsideCopy[];
   /**
    * The row of a key was changed from outside: whatever it says, it may be a copy of any key, and
    * files of its tenant may have that key.
    */
   readonly mayHaveAny: boolean;
+  /** By the ids of originals: ids of the keys that have their values, as rows with right codes say. */
+  readonly families: ReadonlyMap<string, readonly string[]>;
+  /** Tenants with keys that are not unrecoverable yet. */
+  readonly waiting: ReadonlySet<string>;
+  /** The newest restore before it began. */
+  readonly restore: number;
 }
-/**
- * The files as a unit of work knows them: only there is a row known that the database hides. The
- * keys, which are many, are read outside of it.
- */
-export const findFiles = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<FilesLeft> => {
-  const files = await write((tx) => filesLeft(tx), { background: true, durable: false });
-  if (files.length > 0)
-    for await (const { integrity } of each((window) => read.keys.list(everyTenant, {}, window), byId))
-      if (integrity !== 'ok') return { files, mayHaveAny: true };
-  return { files, mayHaveAny: false };
-};
 
-export const findMaterial = async (from: Pick<Repositories, 'keys'>): Promise<StoredMaterial> => {
+/** Only a restore makes a copy of a key, and its record is of the same commit. */
+const newestRestore = async (from: Pick<Repositories, 'audit'>): Promise<number> =>
+  (await from.audit.list(everyTenant, { kind: 'snapshot.restored', order: 'newest' }, { limit: 1 }))[0]?.sequence ?? 0;
+
+/** A restore has made copies since: the walk is done again. */
+export const isOutdated = async (from: Pick<Repositories, 'audit'>, { restore }: Walk): Promise<boolean> =>
+  (await newestRestore(from)) !== restore;
+
+/** Whose key material is stored. */
+const walkMaterial = async (from: Pick<Repositories, 'keys'>) => {
   const usable = new Set<string>();
   const tenants = new Set<string>();
   const originals = new Set<string>();
@@ -69,6 +69,7 @@ export const findMaterial = async (from: Pick<Repositories, 'keys'>): Promise<St
       }
     after = page.at(-1);
     if (page.length < inPage) break;
+    await otherWork();
   }
   for (const original of await from.keys.listByIds([...originals]))
     if (original.integrity === 'ok') tenants.add(original.tenantId);
@@ -77,17 +78,51 @@ export const findMaterial = async (from: Pick<Repositories, 'keys'>): Promise<St
   return { usable, tenants, unknown };
 };
 
+/**
+ * Outside of a unit of work, because keys are many. What it finds stays true until a restore: keys
+ * that are destroyed stay so. So a row that is changed from outside after it hides nothing.
+ */
+export const walkKeys = async (from: Pick<Repositories, 'keys' | 'audit'>): Promise<Walk> => {
+  const restore = await newestRestore(from);
+  const families = new Map<string, string[]>();
+  const waiting = new Set<string>();
+  let mayHaveAny = false;
+  for await (const key of each((window) => from.keys.list(everyTenant, {}, window), byId)) {
+    mayHaveAny ||= key.integrity !== 'ok';
+    if (key.unrecoverableAt === null) waiting.add(key.tenantId);
+    if (key.copyOf === null) continue;
+    const family = families.get(key.copyOf);
+    if (family === undefined) families.set(key.copyOf, [key.id]);
+    else family.push(key.id);
+  }
+  // The original of a copy can be another service's.
+  for (const { id } of await from.keys.listByIds([...families.keys()])) families.get(id)?.push(id);
+  return { ...(await walkMaterial(from)), mayHaveAny, families, waiting, restore };
+};
+
+/** The other keys with this one's value; undefined: one of them is not as the walk has found it. */
+const relativesOf = async (
+  from: Pick<Repositories, 'keys'>,
+  key: Key,
+  { families }: Pick<Walk, 'families'>,
+): Promise<readonly Key[] | undefined> => {
+  const ids = (families.get(originalOf(key)) ?? []).filter((id) => id !== key.id);
+  const found = await from.keys.listByIds(ids);
+  const isSame = (each: Key): boolean => each.integrity === 'ok' && originalOf(each) === originalOf(key);
+  return found.length === ids.length && found.every(isSame) ? found : undefined;
+};
+
 /** Purged tenants that nothing can bring back, but for their keys that were destroyed before and are still to be marked. */
 export const erasedTenants = async (
   from: Reads,
   before: number,
-  { tenants }: Pick<StoredMaterial, 'tenants'>,
-  { files, mayHaveAny }: FilesLeft,
+  { tenants, waiting, mayHaveAny }: Pick<Walk, 'tenants' | 'waiting' | 'mayHaveAny'>,
+  files: readonly OutsideCopy[],
 ): Promise<readonly Tenant[]> => {
   const erased: Tenant[] = [];
-  if (mayHaveAny) return erased;
+  if (mayHaveAny && files.length > 0) return erased;
   for (const tenant of await listUnerased(from, before))
-    if (!tenants.has(tenant.id) && !(await from.keys.hasRecoverable(tenant.id)))
+    if (!tenants.has(tenant.id) && !waiting.has(tenant.id))
       if ((await copiesOfTenant(from, tenant, files)) === 0) erased.push(tenant);
   return erased;
 };
@@ -96,13 +131,11 @@ export const erasedTenants = async (
  * Whether nothing that the service knows can bring back a destroyed key. A copy that only looks as
  * if it had no value left still counts.
  */
-export const isErased = async (
-  from: Reads,
-  key: Key,
-  { usable }: Pick<StoredMaterial, 'usable'>,
-  { files, mayHaveAny }: FilesLeft,
-): Promise<boolean> =>
-  !mayHaveAny && !usable.has(originalOf(key)) && (await copiesOf(from, key, everyTenant, files)).count === 0;
+export const isErased = async (from: Reads, key: Key, walk: Walk, files: readonly OutsideCopy[]): Promise<boolean> => {
+  if ((walk.mayHaveAny && files.length > 0) || walk.usable.has(originalOf(key))) return false;
+  const relatives = await relativesOf(from, key, walk);
+  return relatives !== undefined && (await copiesOf(from, key, everyTenant, { files, relatives })).count === 0;
+};
 
 /** Whether something was destroyed that old copies of the store could still reveal, and that a run would end. */
 export const isRunDue = async (from: Reads): Promise<boolean> => {
@@ -117,16 +150,16 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
  * another run. By the same files as the run itself, which would else conclude nothing, again and
  * again.
  */
-export const isConclusionDue = async (store: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
-  const { read: from } = store;
+export const isConclusionDue = async ({ read: from, write }: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];
   for await (const key of destroyedKeys(from, covered)) earlier.push(key);
   const purged = (await listUnerased(from, covered)).length;
   if (earlier.length === 0 && purged === 0) return false;
-  const material = await findMaterial(from);
-  if (material.unknown.length > 0) return false;
-  const files = await findFiles(store);
-  for (const key of earlier) if (await isErased(from, key, material, files)) return true;
-  return (await erasedTenants(from, covered, material, files)).length > 0;
+  const walk = await walkKeys(from);
+  if (walk.unknown.length > 0) return false;
+  // Only in a unit of work is a row known that the database hides.
+  const files = await write((tx) => filesLeft(tx), { background: true, durable: false });
+  for (const key of earlier) if (await isErased(from, key, walk, files)) return true;
+  return (await erasedTenants(from, covered, walk, files)).length > 0;
 };

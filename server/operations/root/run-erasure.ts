@@ -27,12 +27,12 @@ import type { AwaitCopies } from './await-copies.ts';
 import {
   coveredUntil,
   erasedTenants,
-  type FilesLeft,
-  findFiles,
-  findMaterial,
   isConclusionDue,
   isErased,
+  isOutdated,
   isRunDue,
+  type Walk,
+  walkKeys,
 } from './conclude-erasure.ts';
 import { heldSetting, holdFor, holdForRecords, mostNamed } from './hold-erasure.ts';
 import { type DamagedRecord, type ResealStep, resealStep } from './reseal-records.ts';
@@ -68,11 +68,8 @@ export const missingFor = (
   });
 
 const writeKeks = async (ports: RunPorts, work: (tx: Repositories) => Promise<unknown>): Promise<void> => {
-  try {
-    await ports.store.write(work);
-  } finally {
-    await retainStoredKeys(ports);
-  }
+  await ports.store.write(work);
+  await retainStoredKeys(ports);
 };
 
 /** Thrown when the service stops in the middle of a run: the next start finishes it. */
@@ -240,7 +237,7 @@ interface Resealed {
 
 /** Before the old root key goes: a good backup of a row that was changed from outside may be the only one that says whose its keys are. */
 const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | undefined> => {
-  const { unknown } = await findMaterial(ports.store.read);
+  const { unknown } = await walkKeys(ports.store.read);
   return unknown.length === 0 ? undefined : { outcome: await holdForRecords(ports, actor, unknown) };
 };
 
@@ -288,8 +285,6 @@ interface Erased {
   /** How the old root key was overwritten. */
   readonly erasure: string;
   readonly missing: readonly string[];
-  /** See `FilesLeft`. */
-  readonly mayHaveAny: boolean;
 }
 
 /** What the record of a key or tenant has beside it. */
@@ -302,41 +297,65 @@ const exceptions = (missing: readonly string[], files: readonly OutsideCopy[]) =
   };
 };
 
-/** Answers how many keys these are. */
-const markKeys = async (
-  { store }: RunPorts,
+/**
+ * Does work in a unit of work in which what a walk over all keys has found is true: where a restore
+ * has made copies since, the walk is done again. `walk`: one that was done before, if there is one.
+ */
+const concluding = async <T>(
+  { store }: Pick<RunPorts, 'store'>,
+  walk: Walk | undefined,
+  work: (tx: Repositories, walk: Walk) => Promise<T>,
+  options: Parameters<RunPorts['store']['write']>[1] = {},
+): Promise<{ readonly answer: T; readonly walk: Walk }> => {
+  for (let found = walk; ; found = undefined) {
+    const current: Walk = found ?? (await walkKeys(store.read));
+    const done = await store.write(
+      async (tx) => ((await isOutdated(tx, current)) ? undefined : { answer: await work(tx, current) }),
+      options,
+    );
+    if (done !== undefined) return { ...done, walk: current };
+  }
+};
+
+/** Marks a few of the keys behind one of them; answers how many, and where it has come to. */
+const markSome = async (
+  tx: Repositories,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
-  goOn: GoOn,
-): Promise<number> => {
-  const material = await findMaterial(store.read);
-  if (material.unknown.length > 0) return 0;
+  { before, unrecoverableAt, erasure, missing }: Erased,
+  walk: Walk,
+  after: Key | undefined,
+): Promise<{ readonly marked: number; readonly after: Key | undefined; readonly isLast: boolean }> => {
+  if (walk.unknown.length > 0) return { marked: 0, after, isLast: true };
+  const page = await tx.keys.listErasable(before, keysAtOnce, after);
+  const files = await filesLeft(tx);
+  const named = exceptions(missing, files);
+  let marked = 0;
+  for (const key of page) {
+    if (key.integrity !== 'ok' || key.state !== 'destroyed' || !(await isErased(tx, key, walk, files))) continue;
+    marked += 1;
+    await tx.keys.update({ ...key, unrecoverableAt });
+    await recordEvent(tx, 'key.unrecoverable', actor, about('key', key), {
+      name: key.name,
+      destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
+      unrecoverableAt: toRfc3339(unrecoverableAt),
+      erasure,
+      ...named,
+    });
+  }
+  return { marked, after: page.at(-1), isLast: page.length < keysAtOnce };
+};
+
+/** Answers how many keys these are. */
+const markKeys = async (ports: RunPorts, actor: Actor, erased: Erased, goOn: GoOn): Promise<number> => {
   let keys = 0;
-  let after: Key | undefined;
+  let last: Key | undefined;
+  let known: Walk | undefined;
   for (let isLast = false; !isLast; ) {
     goOn();
-    keys += await store.write(async (tx) => {
-      const page = await tx.keys.listErasable(before, keysAtOnce, after);
-      const erased: Key[] = [];
-      const left: FilesLeft = { mayHaveAny, files: await filesLeft(tx) };
-      const named = exceptions(missing, left.files);
-      // A restore may have made a copy in the meantime.
-      for (const key of page)
-        if (key.integrity === 'ok' && key.state === 'destroyed' && (await isErased(tx, key, material, left)))
-          erased.push(key);
-      for (const key of erased) {
-        await tx.keys.update({ ...key, unrecoverableAt });
-        await recordEvent(tx, 'key.unrecoverable', actor, about('key', key), {
-          name: key.name,
-          destroyedAt: key.destroyedAt === null ? null : toRfc3339(key.destroyedAt),
-          unrecoverableAt: toRfc3339(unrecoverableAt),
-          erasure,
-          ...named,
-        });
-      }
-      [after, isLast] = [page.at(-1), page.length < keysAtOnce];
-      return erased.length;
-    }, background);
+    const step = (tx: Repositories, walk: Walk) => markSome(tx, actor, erased, walk, last);
+    const { answer, walk } = await concluding(ports, known, step, background);
+    keys += answer.marked;
+    [last, isLast, known] = [answer.after, answer.isLast, walk];
   }
   return keys;
 };
@@ -371,12 +390,12 @@ const recordRotation = async (
 const markTenants = async (
   tx: Repositories,
   actor: Actor,
-  { before, unrecoverableAt, erasure, missing, mayHaveAny }: Erased,
+  { before, unrecoverableAt, erasure, missing }: Erased,
+  walk: Walk,
 ): Promise<void> => {
-  const material = await findMaterial(tx);
-  const left: FilesLeft = { mayHaveAny, files: await filesLeft(tx) };
-  const purged = material.unknown.length > 0 ? [] : await erasedTenants(tx, before, material, left);
-  const named = exceptions(missing, left.files);
+  const files = await filesLeft(tx);
+  const purged = walk.unknown.length > 0 ? [] : await erasedTenants(tx, before, walk, files);
+  const named = exceptions(missing, files);
   await markErased(tx, actor, purged, { now: unrecoverableAt, erasure, named });
 };
 
@@ -392,10 +411,10 @@ const concludeEarlier = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promi
   if (missing.length > 0 && ports.missingSnapshots === 'wait') return holdFor(ports, actor, 'snapshots', missing);
   const before = await coveredUntil(store.read);
   const unrecoverableAt = Math.max(clock.now(), before);
-  const { mayHaveAny } = await findFiles(store);
-  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing, mayHaveAny };
+  const erased: Erased = { before, unrecoverableAt, erasure: howErased(root), missing };
   const keys = await markKeys(ports, actor, erased, goOn);
-  await store.write((tx) => markTenants(tx, actor, erased));
+  // Keys of purged tenants were marked since the last walk.
+  await concluding(ports, undefined, (tx, walk) => markTenants(tx, actor, erased, walk));
   log.info('destroyed keys are unrecoverable: the copies that they waited for are gone', { keys });
   return null;
 };
@@ -406,8 +425,9 @@ const recordErasure = async (
   actor: Actor,
   erased: Erased,
   counts: { readonly keys: number; readonly records: number },
+  walk: Walk,
 ): Promise<void> => {
-  await markTenants(tx, actor, erased);
+  await markTenants(tx, actor, erased, walk);
   const values = new Set<number>();
   for await (const { handle, at } of endedValues(tx, await coveredUntil(tx)))
     if (at < erased.before) values.add(handle);
@@ -446,12 +466,11 @@ const runOnce = async (ports: RunPorts, isStopping: () => boolean): Promise<Outc
     unrecoverableAt: Math.max(clock.now(), before),
     erasure: howErased(root),
     missing,
-    mayHaveAny: (await findFiles(store)).mayHaveAny,
   };
   const keys = await markKeys(ports, actor, erased, goOnUnless(isStopping));
-  await store.write(async (tx) => {
+  await concluding(ports, undefined, async (tx, walk) => {
     if (task.asked !== undefined) await recordRotation(tx, ports, task, records);
-    if (erasing) await recordErasure(tx, ports, actor, erased, { keys, records });
+    if (erasing) await recordErasure(tx, ports, actor, erased, { keys, records }, walk);
   });
   await spread.finish();
   log.info('erasure run finished', { rootEpoch: root.current.epoch, keys });

@@ -1,5 +1,5 @@
-// Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of it and rolls it back: what it says is what
-// would happen.
+// Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of it in a copy of the
+// tables, while others change the real ones: what it says is what would happen.
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';
@@ -10,11 +10,11 @@ import { type Actor, inTenant } from '../../domain/actor.ts';
 import type { ApprovalRule } from '../../domain/approval.ts';
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
+import type { RestoreRing } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
-import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { findTenant, vaultsOf } from '../shared/find.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -23,7 +23,7 @@ import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
 import { isOwnFile, requireTrusted } from './own-file.ts';
 import { type RestoreOutcome, restoreRows } from './restore-rows.ts';
-import type { Activated, RestoreTarget } from './running-restore.ts';
+import type { Activated, RestoreTarget, RestorePorts as RunningPorts } from './running-restore.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 import { trustedFor } from './verify-snapshot.ts';
 
@@ -71,20 +71,10 @@ const planOf = (found: RestoreOutcome, file: string): NonNullable<Wanted['activa
   };
 };
 
-/** Takes a unit of work back, with what it found. */
-class TakenBack extends Error {
-  override readonly name = 'TakenBack';
-  readonly outcome: RestoreOutcome;
-  constructor(outcome: RestoreOutcome) {
-    super('taken back');
-    this.outcome = outcome;
-  }
-}
-
 const mostNamed = 100;
 
 const chooseTarget = async (
-  { ring, clock }: Pick<Ports, 'ring' | 'clock'>,
+  { ring, clock }: Pick<RunningPorts, 'ring' | 'clock'>,
   tx: Repositories,
   actor: Actor,
   snapshot: Snapshot,
@@ -186,12 +176,14 @@ export const restoreSnapshot = (
     actor: Actor,
     { key, file }: Opened,
     wanted: Wanted,
+    own: RestoreRing = ring,
   ): Promise<RestoreOutcome> => {
     const { snapshotId } = wanted;
     const snapshot = await findSnapshot(tx, snapshotId, ['available']);
     requireTrusted(file.isOwn, trustedSigners, file.signer);
-    const target = await chooseTarget(ports, tx, actor, snapshot, file, wanted);
-    return restoreRows(ports, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot), file.digest), target);
+    const working = { ...ports, ring: own };
+    const target = await chooseTarget(working, tx, actor, snapshot, file, wanted);
+    return restoreRows(working, tx, archive.items(snapshotId, key, trustedFor(ring, snapshot), file.digest), target);
   };
 
   /**
@@ -244,37 +236,29 @@ export const restoreSnapshot = (
   return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
     const wanted: Wanted = { snapshotId: id, ...target, widensUse: false, activates: null };
-    /** Does all of it, and takes it back. */
-    const tryOut = (opened: Opened): Promise<RestoreOutcome> =>
-      store
-        .write(async (tx): Promise<RestoreOutcome> => {
-          throw new TakenBack(await restoreIn(tx, actor, opened, wanted));
-        })
-        .catch((error: unknown) => {
-          if (error instanceof TakenBack) return error.outcome;
-          throw error;
-        });
+    /** Does all of it in a copy of the tables that is not kept. */
+    const tryOut = async (opened: Opened): Promise<RestoreOutcome> => {
+      const aside = ring.aside();
+      try {
+        return await store.tryOut((tx) => restoreIn(tx, actor, opened, wanted, aside));
+      } finally {
+        aside.close();
+      }
+    };
     try {
       const { tenantId } = await findSnapshot(store.read, id, ['available']);
       const acting = inTenant(actor, await tenantToAskIn(store.read, tenantId, target.tenantId));
       await usage.flush(false);
       let rules: readonly ApprovalRule[] = [];
-      const outcome = await exclusion
-        .run(async () => {
-          const opened: Opened = { key, file: await readFile(ports, id) };
-          const found = dryRun || restoreSecondPerson ? await tryOut(opened) : undefined;
-          const activates = restoreSecondPerson && found !== undefined ? planIn(opened.file, found) : null;
-          const planned: Wanted = { ...wanted, widensUse: activates !== null, activates };
-          if (found === undefined || !dryRun) return governed.run(acting, planned, opened);
-          ({ rules } = await governed.plan(acting, planned));
-          return found;
-        })
-        // A tenant's key that was not committed is taken out of memory.
-        .finally(() =>
-          retainStoredKeys(ports).catch((error: unknown) =>
-            log.error('keys that are no longer stored could not be removed from memory', { error }),
-          ),
-        );
+      const outcome = await exclusion.run(async () => {
+        const opened: Opened = { key, file: await readFile(ports, id) };
+        const found = dryRun || restoreSecondPerson ? await tryOut(opened) : undefined;
+        const activates = restoreSecondPerson && found !== undefined ? planIn(opened.file, found) : null;
+        const planned: Wanted = { ...wanted, widensUse: activates !== null, activates };
+        if (found === undefined || !dryRun) return governed.run(acting, planned, opened);
+        ({ rules } = await governed.plan(acting, planned));
+        return found;
+      });
       if (!dryRun) {
         await renewTenant(ports, outcome.tenantId);
         erasure.schedule();

@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { idBytes } from '../../base/ids.ts';
+import type { RestoreRing } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -38,7 +39,7 @@ export interface RestoreTarget {
   readonly fromTenantId: string;
 }
 
-export type RestorePorts = Pick<Ports, 'ring' | 'core' | 'archive' | 'clock'>;
+export type RestorePorts = Pick<Ports, 'core' | 'archive' | 'clock'> & { readonly ring: RestoreRing };
 type Material = Extract<SnapshotItem, { readonly kind: 'material' }>;
 
 /** Lines that are worked on together. */

@@ -12,7 +12,6 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing, TrustedSigners } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { createTenantIn, newTenant } from '../tenants/create-tenant.ts';
 import { eraseUnits } from './erase-destroyed.ts';
@@ -104,20 +103,11 @@ export const openAll = async (
   return wrong === undefined ? null : `the number of rows of ${wrong} differs from the signed number`;
 };
 
-/** Takes the unit of work back, with what it has found. */
-class TakenBack extends Error {
-  override readonly name = 'TakenBack';
-  readonly finding: string | null;
-  constructor(finding: string | null) {
-    super();
-    this.finding = finding;
-  }
-}
 const mostNamed = 5;
 
 /**
- * Restores it into a new tenant, by the rules of a restore, and takes that back. Answers why it
- * fails, or null.
+ * Restores it into a new tenant, by the rules of a restore, in a copy of the tables that is not kept.
+ * Answers why it fails, or null.
  */
 const tryOut = async (
   ports: VerifyPorts,
@@ -126,32 +116,27 @@ const tryOut = async (
   key: KeyRef,
   { digest }: SnapshotClosing,
 ): Promise<string | null> => {
-  const { store, ring, archive, clock, exclusion, log } = ports;
-  const restoreAside = async (tx: Repositories): Promise<never> => {
+  const { store, archive, clock, exclusion } = ports;
+  const ring = ports.ring.aside();
+  const restoreAside = async (tx: Repositories): Promise<string | null> => {
     // No other tenant has this name.
     const aside = newTenant(`verification ${newId(clock.now())}`, clock.now());
-    await createTenantIn(ports, tx, actor, aside);
-    const items = archive.items(id, key, trustedFor(ring, { signer, origin }), digest);
-    const { withoutValue } = await restoreRows(ports, tx, items, { tenantId: aside.id, newTenant: true, fromTenantId });
+    await createTenantIn({ ring }, tx, actor, aside);
+    const items = archive.items(id, key, trustedFor(ports.ring, { signer, origin }), digest);
+    const target = { tenantId: aside.id, newTenant: true, fromTenantId };
+    const { withoutValue } = await restoreRows({ ...ports, ring }, tx, items, target);
     const damaged = withoutValue.slice(0, mostNamed).map(({ label }) => label);
-    throw new TakenBack(damaged.length === 0 ? null : `values of objects do not open: ${damaged.join(', ')}`);
+    return damaged.length === 0 ? null : `values of objects do not open: ${damaged.join(', ')}`;
   };
   try {
-    await exclusion
-      .run(() => store.write(restoreAside))
-      // The key of the tenant, which was not committed, goes out of memory.
-      .finally(() =>
-        retainStoredKeys(ports).catch((error: unknown) =>
-          log.error('keys that are no longer stored could not be removed from memory', { error }),
-        ),
-      );
+    return await exclusion.run(() => store.tryOut(restoreAside));
   } catch (error) {
-    if (error instanceof TakenBack) return error.finding;
     if (error instanceof ServiceError && ['conflict', 'key-tampered', 'unsupported'].includes(error.code))
       return `it cannot be restored: ${error.message}`;
     throw error;
+  } finally {
+    ring.close();
   }
-  return null;
 };
 
 export const verifySnapshot =

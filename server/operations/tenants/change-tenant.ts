@@ -91,14 +91,14 @@ export const planForTenant = async (
   const users: string[] = [];
   for await (const user of each((window) => from.users.list(id, window), byId)) users.push(user.id);
   const newestUser = users.at(-1) ?? null;
-  const { tokens, ...bound } = await contentsOf(from, tenant);
+  const { tokens, copies, ...bound } = await contentsOf(from, tenant);
   return {
     tenantId: id,
     subject: { kind: 'tenant', id, name: tenant.name },
     vaults: isSo ? [] : await vaultsOf(from, id),
     impact: { ...bound, users: users.length },
-    // Tokens expire.
-    marks: { tokens },
+    // Tokens expire, and backups are made every night.
+    marks: { tokens, copies },
     state: {
       name: tenant.name,
       state: tenant.state,

@@ -4,9 +4,9 @@ import { ServiceError } from '../../base/errors.ts';
 import { isId, newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Tenant } from '../../domain/tenant.ts';
+import type { RestoreRing } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { retainStoredKeys } from '../keys/forget-unstored-keys.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { TenantOperations } from './interface.ts';
@@ -31,9 +31,9 @@ export const newTenant = (name: string, now: number): Tenant => ({
   integrity: 'ok',
 });
 
-/** 'conflict' when the name is taken. After a transaction that fails, `retainStoredKeys` forgets the KEK. */
+/** 'conflict' when the name is taken. */
 export const createTenantIn = async (
-  { ring }: Pick<Ports, 'ring'>,
+  { ring }: { readonly ring: Pick<RestoreRing, 'addTenant'> },
   tx: Repositories,
   actor: Actor,
   tenant: Tenant,
@@ -54,13 +54,7 @@ export const createTenant =
   async (actor, { name }) => {
     const { store, directory, clock } = ports;
     const tenant = newTenant(checkTenantName(name), clock.now());
-    try {
-      await store.write((tx) => createTenantIn(ports, tx, actor, tenant));
-    } catch (error) {
-      // Why it failed says more; what stays in memory goes the next time.
-      await retainStoredKeys(ports).catch(() => undefined);
-      throw error;
-    }
+    await store.write((tx) => createTenantIn(ports, tx, actor, tenant));
     await directory.renew({ tenants: [tenant.id] });
     return tenant;
   };

@@ -7,6 +7,7 @@ import { decisionRows } from './0004-decisions.ts';
 import { codedRequests } from './0005-coded-requests.ts';
 import { outsideCopies } from './0006-outside-copies.ts';
 import { valuesUnderTheCode } from './0007-values-under-the-code.ts';
+import { codedChanges } from './0008-coded-changes.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
@@ -19,4 +20,5 @@ export const migrations: readonly SchemaMigration[] = [
   codedRequests,
   outsideCopies,
   valuesUnderTheCode,
+  codedChanges,
 ];

@@ -3,17 +3,22 @@
 import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
+import { codeOfChange } from '../change-codes.ts';
+import type { RowAuthenticator } from '../row-codes.ts';
 import { channel, isInHistory, nowSql, type Query } from './link-query.ts';
 
 /** Of one answer. */
 const mostChanges = 1_000;
 const mostLeaves = 4_000;
 
-export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 'pruneChanges' | 'tellShown'> => ({
+export const createChangeRows = (
+  query: Query,
+  authenticate: RowAuthenticator,
+): Pick<NodeLink, 'changesSince' | 'pruneChanges' | 'tellShown'> => ({
   changesSince: async (mark, records) => {
     // One statement sees one state: the head, and the changes that lead to it.
     const rows = await query(
-      `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes,
+      `select h.epoch as head_epoch, h.history as head_history, c.epoch, c.previous, c.history, c.previous_history, c.changes, c.code,
               (select version from row_set) as rows_version,
               case when row_number() over (order by c.epoch) = 1 then
                 array(select leaf_hash from audit_events where sequence > $2 order by sequence limit ${mostLeaves}) end as leaves
@@ -43,6 +48,12 @@ export const createChangeRows = (query: Query): Pick<NodeLink, 'changesSince' | 
       return before === undefined || (row.previous === before.epoch && row.previous_history === before.history);
     });
     if (!isWhole) return 'pruned';
+    const isOurs = rows.every(({ epoch, history, previous, previous_history, changes, code }) => {
+      const mark = { epoch: Number(epoch), history: String(history) };
+      const before = { epoch: Number(previous), history: String(previous_history) };
+      return codeOfChange(authenticate, mark, before, String(changes)) === code;
+    });
+    if (!isOurs) return 'changed';
     const newest = rows.at(-1);
     const last = { epoch: Number(newest?.epoch), history: String(newest?.history) };
     return {

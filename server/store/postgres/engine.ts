@@ -11,10 +11,13 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
+import type { ChangeMark } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
+import { codeOfChange } from '../change-codes.ts';
 import type { ColumnKinds } from '../create-tables.ts';
 import type { Engine, HeadOfChanges } from '../engine.ts';
 import { StoreError } from '../errors.ts';
+import type { RowAuthenticator } from '../row-codes.ts';
 import {
   asConnectionError,
   awayCause,
@@ -26,6 +29,7 @@ import {
   TransactionLost,
 } from './errors.ts';
 import { createLineage, type Lineage } from './lineage.ts';
+import { nowSql } from './link-query.ts';
 import { openNodeLink, type PostgresLink } from './node-link.ts';
 import { type OneConnection, openOneConnection } from './one-connection.ts';
 import { OrderlyClient, type OrderlyConfig } from './orderly-client.ts';
@@ -108,7 +112,7 @@ export const tlsOf = (ca: () => string): { readonly ca: string; readonly minVers
   minVersion: 'TLSv1.2',
 });
 
-const openConnections = (options: PostgresOptions): Connections => {
+const openConnections = (options: PostgresOptions, authenticate: RowAuthenticator): Connections => {
   const { host, port, user, database, password, ca, readers, answerMs = answerTimeoutMs } = options;
   const lineage = createLineage();
   // Tells the connections of one process from those of another one under the same id.
@@ -153,7 +157,7 @@ const openConnections = (options: PostgresOptions): Connections => {
     },
     end: () => pool.end(),
   };
-  return { writer, reader, link: openNodeLink(named('link')), lineage };
+  return { writer, reader, link: openNodeLink(named('link'), authenticate), lineage };
 };
 
 /** What this user may not do that the service has to. */
@@ -254,28 +258,48 @@ const beginRepeats = { times: 3, pauseMs: 50 };
 /** A database server that starts, or is full for a moment. */
 const startRepeats = { times: 60, pauseMs: 500 };
 
-/** Tells the other nodes, in the transaction of the changes. */
-const announce = async (writer: OneConnection, changes: Changes): Promise<HeadOfChanges> => {
+/**
+ * Tells the other nodes, in the transaction of the changes. `previous`: the newest change when it
+ * began. No other process writes in between, so the head is still that one.
+ */
+const announce = async (
+  writer: OneConnection,
+  authenticate: RowAuthenticator,
+  changes: Changes,
+  { previous, history }: { readonly previous: ChangeMark; readonly history: string },
+): Promise<HeadOfChanges> => {
+  const epoch = previous.epoch + 1;
+  const text = JSON.stringify(changes);
   const [row] = await writer.query(
-    `with last as (select history from node_head),
-     head as (
-       update node_head set epoch = epoch + 1, keks = keks + $1, history = gen_random_uuid()::text
-       returning epoch, keks, history),
+    `with head as (
+       update node_head set epoch = $3::bigint, keks = keks + $1, history = $4::text
+        where epoch = $3::bigint - 1 and history = $5::text returning keks),
      told as (
-       insert into node_changes (epoch, previous, history, previous_history, at, changes)
-       select head.epoch, head.epoch - 1, head.history, last.history,
-              (extract(epoch from clock_timestamp()) * 1000)::bigint, $2 from head, last)
-     select epoch, keks, history, pg_notify('dke', 'changed ' || epoch || ' ' || history) from head`,
-    [changes.keks === true ? 1 : 0, JSON.stringify(changes)],
+       insert into node_changes (epoch, previous, history, previous_history, at, changes, code)
+       select $3::bigint, $3::bigint - 1, $4::text, $5::text, ${nowSql}, $2, $6 from head)
+     select keks, pg_notify('dke', 'changed ' || $3::bigint || ' ' || $4::text) from head`,
+    [
+      ...[changes.keks === true ? 1 : 0, text, epoch, history, previous.history],
+      codeOfChange(authenticate, { epoch, history }, previous, text),
+    ],
   );
-  return { epoch: Number(row?.epoch), keks: Number(row?.keks), history: String(row?.history) };
+  if (row === undefined) throw new TransactionLost('another program has changed which change is the newest');
+  return { epoch, history, keks: Number(row.keks) };
+};
+
+const noKey: RowAuthenticator = () => {
+  throw new Error('this process has no key of the codes of rows');
 };
 
 /** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
-export const openPostgres = async (options: PostgresOptions, how: 'start' | 'look' = 'start'): Promise<Engine> => {
+export const openPostgres = async (
+  options: PostgresOptions,
+  how: 'start' | 'look' = 'start',
+  authenticate: RowAuthenticator = noKey,
+): Promise<Engine> => {
   const { host, port, user, database } = options;
   const place = `${database} on ${host.startsWith('/') ? host : `${host}:${port}`}`;
-  const { writer, reader, link, lineage } = openConnections(options);
+  const { writer, reader, link, lineage } = openConnections(options, authenticate);
   const fail = async (error: StoreError): Promise<never> => {
     await Promise.allSettled([link.close(), writer.end(), reader.end()]);
     throw error;
@@ -319,7 +343,7 @@ export const openPostgres = async (options: PostgresOptions, how: 'start' | 'loo
     shared: {
       link,
       lineage: lineage.name,
-      announce: (changes) => announce(writer, changes),
+      announce: (changes, as) => announce(writer, authenticate, changes, as),
       running: async () => (await link.query(runningNodesSql)).map(({ name }) => String(name)),
       fence: async (db) => {
         await sql`select pg_advisory_xact_lock(${sql.lit(writerLock)})`.execute(db);

@@ -4,6 +4,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { NodeLink } from '../../ports/node-link.ts';
+import type { RowAuthenticator } from '../row-codes.ts';
 import { createChangeRows } from './change-rows.ts';
 import { createDutyRows } from './duty-rows.ts';
 import { ConnectionLost } from './errors.ts';
@@ -127,7 +128,7 @@ const createLinkConnection = (config: OrderlyConfig) => {
   };
 };
 
-export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
+export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticator): PostgresLink => {
   const connection = createLinkConnection(config);
   const query: Query = async (text, values = []) => {
     const used = await connection.current();
@@ -165,7 +166,7 @@ export const openNodeLink = (config: OrderlyConfig): PostgresLink => {
     },
 
     ...createNodeRows(query),
-    ...createChangeRows(query),
+    ...createChangeRows(query, authenticate),
     ...createDutyRows(query),
     ...createRootRows(query),
     ...createReplicas(query, connection.primary),

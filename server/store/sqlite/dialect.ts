@@ -108,6 +108,18 @@ const dialectOver = (database: DatabaseSync): Dialect =>
       object,
   });
 
+/**
+ * A database of one connection, without a name: what its cache does not hold is in a file that
+ * nothing else can open, and that ends with it.
+ */
+export const temporaryDatabase = (): Dialect => {
+  const database = new DatabaseSync('');
+  database.exec(
+    'pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -65536; pragma foreign_keys = on',
+  );
+  return dialectOver(database);
+};
+
 export const logInUse = (): StoreError =>
   new StoreError(
     'io',

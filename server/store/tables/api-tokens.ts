@@ -24,7 +24,10 @@ export const apiTokensTables = {
       /** The user whose token it is; null: the service's. */
       owner_id: text({ null: true }),
       row_version: rowVersion,
+      /** Who acts by it: the user who made it, or the token itself. Null: of an earlier version. */
+      person_id: text({ null: true }),
     },
+    codeSinceLayout: { person_id: 3 },
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },

@@ -50,8 +50,10 @@ export const nodesTables = {
       changes: text(),
       history: text({ default: '' }),
       previous_history: text({ default: '' }),
+      /** See change-codes.ts. */
+      code: text({ default: '' }),
     },
-    unauthenticated: 'what is read again',
+    unauthenticated: 'each row has a code of its own: what it says, and where it is in the order',
     snapshots: 'of no tenant',
     ofOneDatabase: true,
     purge: { kept: 'of no tenant' },

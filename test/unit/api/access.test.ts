@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { rolesOf } from '../../../server/app/identity.ts';
 import {
   effectivePermissions,
   faultOfGrants,
@@ -178,4 +179,19 @@ describe('giving roles', () => {
       'endpoints:credentials',
     ]);
   });
+});
+
+test('a claim of an identity provider gives no role that only a token or an object has', () => {
+  expect(rolesOf({ 'key managers': 'key-manager', admins: 'administrator' }).get('admins')).toBe('administrator');
+  const refused = roleNames.filter((role) => {
+    try {
+      rolesOf({ group: role });
+      return false;
+    } catch {
+      return true;
+    }
+  });
+  expect(refused).toEqual(roleNames.filter((role) => role === 'break-glass' || rowOf(role).scoped === true));
+  expect(refused).toContain('break-glass');
+  expect(() => rolesOf({ group: 'no role' })).toThrow('no role is not a role that a claim can give');
 });

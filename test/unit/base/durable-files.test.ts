@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
+  publishSoon,
   putInPlaceSoon,
   removeDurably,
   replaceFile,
@@ -43,6 +44,20 @@ test('a replaced file has its mode and its content, and no draft stays', async (
   removeDurably(path);
   removeDurably(path);
   expect(existsSync(path)).toBe(false);
+});
+
+test.each([
+  ['has links', undefined],
+  ['has none', () => Promise.reject(Object.assign(new Error('no links'), { code: 'EPERM' }))],
+])('what is published on a disk that %s replaces nothing', async (_, makeLink) => {
+  const folder = folderOfTest();
+  const [draft, path] = [join(folder, 'draft'), join(folder, 'file')];
+  writeDurably(draft, 'one');
+  await publishSoon(draft, path, makeLink);
+  expect([readFileSync(path, 'utf8'), existsSync(draft)]).toEqual(['one', false]);
+  writeDurably(draft, 'two');
+  await expect(publishSoon(draft, path, makeLink)).rejects.toMatchObject({ code: 'EEXIST' });
+  expect([readFileSync(path, 'utf8'), readFileSync(draft, 'utf8')]).toEqual(['one', 'two']);
 });
 
 test('a new file does not replace one that is there', () => {

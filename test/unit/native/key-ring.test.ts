@@ -100,6 +100,84 @@ test('of one that is under way while another one, before it, failed: only that o
   expect([first, second].map(({ tenantId }) => ring.knows({ tenantId, epoch: 1 }))).toEqual([false, true]);
 });
 
+describe('that is not stored', () => {
+  test('has gone before anything else is written, without being asked', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'dke-key-ring-undone-'));
+    const { raw } = openCore({ allowUnlocked: true });
+    const fresh = createKeyRing(raw);
+    const opened = await openTestStore(own, systemClock, async (tx) => {
+      await fresh.refresh(tx);
+      await fresh.retainStored(tx);
+    });
+    try {
+      await fresh.unlock(opened, openFileRoot(raw, join(own, 'root.key'), true));
+      const tenantId = newId(1);
+      const failing = opened.write(async (tx) => {
+        await fresh.addTenant(tx, tenantId);
+        throw new Error('it fails');
+      });
+      // In the same transaction or in the next one: each finds what is stored.
+      const knows = () => fresh.knows({ tenantId, epoch: 1 });
+      const others = [opened.write(async () => knows()), opened.write(async () => knows())];
+      await expect(failing).rejects.toThrow('it fails');
+      expect(await Promise.all(others)).toEqual([false, false]);
+      // A new epoch that is not stored seals nothing.
+      await expect(
+        opened.write(async (tx) => {
+          await fresh.addKekEpoch(tx);
+          throw new Error('it fails again');
+        }),
+      ).rejects.toThrow('it fails again');
+      expect(await opened.write(async () => fresh.epochs().get(serviceTenantId))).toBe(1);
+    } finally {
+      await opened.close();
+      rmSync(own, { recursive: true, force: true });
+    }
+  });
+
+  test('gives way to the one that another node has stored under its name', async () => {
+    const { core, raw } = openCore({ allowUnlocked: true });
+    const other = createKeyRing(raw);
+    await other.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
+    const undone = beginTenant();
+    await undone.made;
+    undone.end.reject(new Error('it is undone'));
+    await expect(undone.done).rejects.toThrow('it is undone');
+    const { tenantId } = undone;
+    await store.write((tx) => other.addTenant(tx, tenantId));
+    const key = core.generateGeneric(32);
+    const owner = new RecordOwner('keys', { tenantId, id: newId(Date.now()), integrity: 'ok' }, '{}');
+    const record = other.seal(owner, 1, 'vault-copy', key);
+    await ring.refresh(store.read);
+    core.release(ring.open(record));
+    core.release(key);
+    other.close();
+  });
+
+  test('is in a ring of a trial only, which goes with it', async () => {
+    const { core, raw } = openCore({ allowUnlocked: true });
+    const fresh = createKeyRing(raw);
+    await fresh.unlock(store, openFileRoot(raw, join(folder, 'root.key'), false));
+    const before = core.memoryStatus().keys;
+    const aside = fresh.aside();
+    const tenantId = newId(Date.now());
+    await store.tryOut(async (tx) => {
+      await aside.addTenant(tx, tenantId);
+      const key = core.generateGeneric(32);
+      await aside.adoptTokenHashKey(tx, key);
+      for (const each of [tenantId, serviceTenantId]) {
+        const owner = new RecordOwner('keys', { tenantId: each, id: newId(1), integrity: 'ok' }, '{}');
+        core.release(aside.open(aside.seal(owner, 1, 'vault-copy', key)));
+      }
+      core.release(key);
+    });
+    expect(fresh.knows({ tenantId, epoch: 1 })).toBe(false);
+    aside.close();
+    expect(core.memoryStatus().keys).toBe(before);
+    fresh.close();
+  });
+});
+
 describe('proved', () => {
   /** A tenant with its key, committed. */
   const makeTenant = async (name: string): Promise<Tenant> => {

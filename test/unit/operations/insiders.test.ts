@@ -207,6 +207,23 @@ describe('a restore by one person alone', () => {
     },
   );
 
+  test('does not bring back a removed credential of an endpoint, alone of all that the snapshot has', async () => {
+    const { vaults, keys, endpoints, tenants } = opened.operations;
+    const { id: tenantId } = await tenants.create(administrator, { name: 'removed credential' });
+    const actor = actorIn(tenantId);
+    const vault = await vaults.create(actor, { name: 'vault' });
+    const key = await keys.create(actor, { name: 'key', vaultId: vault.id });
+    const endpoint = await endpoints.create(actor, { name: 'cloud', vaultId: vault.id, keyId: key.id });
+    const { credential } = await endpoints.addCredential(actor, endpoint.id);
+    const id = await hand.make(tenantId);
+    expect(await hand.restore(id, { dryRun: true })).toMatchObject({ rules: [], activated: [] });
+    await endpoints.removeCredential(actor, endpoint.id, credential.id);
+    const planned = await hand.restore(id, { dryRun: true });
+    expect(planned.activated).toMatchObject([{ kind: 'credential', id: credential.id, name: credential.accessKeyId }]);
+    await expect(hand.restore(id)).rejects.toBeInstanceOf(ApprovalNeeded);
+    expect((await endpoints.get(actor, endpoint.id)).credentials).toEqual([]);
+  });
+
   test('does not set attributes of a token object back', async () => {
     const { tde, tenants, tdeGroups, applications } = opened.operations;
     const { id: tenantId } = await tenants.create(administrator, { name: 'stricter' });

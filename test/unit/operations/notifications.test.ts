@@ -406,6 +406,7 @@ describe('what is checked', () => {
             id: newId(time),
             tenantId: null,
             ownerId: null,
+            personId: null,
             kind: 'api',
             name,
             grants: [],
@@ -433,7 +434,17 @@ describe('what is checked', () => {
       const id = newId(time);
       await store.write((tx) =>
         tx.tokens.insert({
-          ...{ id, tenantId: null, ownerId: null, kind: 'api', name, grants: [], hash: name, integrity: 'ok' },
+          ...{
+            id,
+            tenantId: null,
+            ownerId: null,
+            personId: null,
+            kind: 'api',
+            name,
+            grants: [],
+            hash: name,
+            integrity: 'ok',
+          },
           ...{ createdAt: time - ageDays * dayMs, expiresAt: null, revokedAt: null, lastUsedAt: null, ...more },
         }),
       );

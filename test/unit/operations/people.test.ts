@@ -378,7 +378,7 @@ describe('a session', () => {
       expiresAt: null,
     } as const;
     await store.write((tx) =>
-      tx.tokens.insert({ ...token, revokedAt: null, lastUsedAt: null, ownerId: null, integrity: 'ok' }),
+      tx.tokens.insert({ ...token, revokedAt: null, lastUsedAt: null, ownerId: null, personId: null, integrity: 'ok' }),
     );
     const actor = { kind: 'administrator', id: 't', name: 't', requestId: 'r', peer: null } as const;
     const { operations } = createSessions(ports, async () => ({ actor, grants: [] }), createClaimedRoles(ports));
@@ -535,7 +535,7 @@ test('a token that is older than its owner’s subject ends when tokens of peopl
   const value = `dket_${'a'.repeat(43)}`;
   const hash = ports.ring.hashToken('api-token', value);
   const kept = { expiresAt: 300 * day, revokedAt: null, lastUsedAt: null, ownerId: owner.id, integrity: 'ok' } as const;
-  await store.write((tx) => tx.tokens.insert({ ...token, ...kept, hash }));
+  await store.write((tx) => tx.tokens.insert({ ...token, ...kept, personId: null, hash }));
   const works = (managesRoles: boolean, now: number) =>
     authenticateAdmin({
       ...ports,

@@ -6,6 +6,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createRequestMinutes, verifyRequests } from '../../../server/operations/requests/request-minutes.ts';
+import { createRequestQueue } from '../../../server/operations/requests/request-queue.ts';
 import { createHousekeeping, type Housekeeping } from '../../../server/operations/service/housekeeping.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
@@ -92,6 +93,14 @@ const verify = () => verifyRequests(store.read, { from: start, to: start + 100 *
 /** The removals are reported at the end. */
 const sound = () =>
   vi.waitFor(async () => expect((await verify()).findings).toEqual([]), { timeout: 300_000, interval: 200 });
+
+test('in the queue, unsigned requests take no place of signed ones, and a tenth as many wait', () => {
+  const queue = createRequestQueue(10);
+  for (let count = 0; count < 30; count += 1) queue.push(unsigned('e'));
+  for (let count = 0; count < 11; count += 1) queue.push(signed('e'));
+  expect(queue.state()).toEqual({ queued: 11, dropped: 1, droppedUnsigned: 29 });
+  expect(queue.take(20).filter(isSigned)).toHaveLength(10);
+});
 
 test('unsigned requests never remove signed ones, whatever they call', async () => {
   housekeeping.start();

@@ -369,11 +369,41 @@ describe.runIf(onDisk)('a crash at any write', () => {
       else await createBackup(own, version, out, ask);
       await createBackup(own, version, join(place, 'next.dkebackup'), ask);
       const left = readdirSync(place, { recursive: true }).filter((name) =>
-        /\.part|under-way|\.db\.backup|request|answer/.test(String(name)),
+        /\.part|under-way|backup-failed|\.db\.backup|request|answer/.test(String(name)),
       );
       expect(left).toEqual([]);
     }
     expect([...found].toSorted()).toEqual(['none', 'there']);
+  });
+
+  test('of a backup that fails: the next one says that it has failed, so that no destroyed key waits for it', async () => {
+    rmSync(place, { recursive: true, force: true });
+    cpSync(at('stopped'), place, { recursive: true });
+    const own = loadConfig(join(place, 'dke.toml'), place);
+    const out = join(place, 'night.dkebackup');
+    /** How each backup ended. */
+    const ended = (): ReadonlyMap<string | null, string> =>
+      new Map(readBackupReceipts(join(place, 'dke-data')).map(({ id, state }) => [id, state]));
+    const { states } = await crashPoints(place, async () => {
+      const running = createBackup(own, version, out, ask);
+      // Another program takes the name in the meantime.
+      writeFileSync(out, 'of another');
+      await expect(running).rejects.toThrow();
+    });
+    expect([...ended().values()].at(-1)).toBe('failed');
+    expect(readFileSync(out, 'utf8')).toBe('of another');
+    let cutOff = 0;
+    for (const state of states) {
+      put(state);
+      const names = readdirSync(place, { recursive: true }).map(String);
+      const hasFailed = names.some((name) => /\.part$|backup-failed$/.test(name));
+      const id = [...ended()].find(([, how]) => how === 'begun')?.[0];
+      await createBackup(own, version, join(place, 'next.dkebackup'), ask);
+      if (!hasFailed || id === undefined) continue;
+      cutOff += 1;
+      expect(ended().get(id)).toBe('failed');
+    }
+    expect(cutOff).toBeGreaterThan(3);
   });
 
   test('of a restore: everything is there, or the next restore begins again; no service starts in between', async () => {

@@ -36,7 +36,7 @@ beforeEach(async () => {
   await store.write((tx) =>
     tx.tokens.insert({
       ...{ id: tokenId, tenantId: null, kind: 'api', name: 'token', grants: [], hash: 'api-token any', createdAt: 1 },
-      ...{ expiresAt: null, revokedAt: null, lastUsedAt: null, ownerId: null, integrity: 'ok' },
+      ...{ expiresAt: null, revokedAt: null, lastUsedAt: null, ownerId: null, personId: null, integrity: 'ok' },
     }),
   );
   const failingStore: Store = {

@@ -1,6 +1,7 @@
 // A snapshot is restored next to its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
 // unrecoverable, its copies are named to those who may see their tenants, and destroying the copies ends it.
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Approval } from '../../../server/domain/approval.ts';
 import type { Key } from '../../../server/domain/key.ts';
 import { administrator, masterKey, registerCaller, untilAudited } from '../../support/open-service.ts';
 import { waits } from '../../support/people.ts';
@@ -169,25 +170,45 @@ test('a destroyed copy whose row was changed hides no file of its tenant', async
   await untilAudited(opened, 'key.unrecoverable', keyId);
 });
 
-test('a copy that was made since the approval of a destruction was asked for outdates it', async () => {
-  const { tokens, dualControl, masterKeys, snapshots, approvals } = opened.operations;
-  const person = async (role: 'key-destroyer' | 'key-approver') => {
-    const given = { name: role, grants: [{ role, scope: null }] };
-    return { ...administrator, id: (await tokens.create(administrator, 'the service', given)).record.id };
-  };
-  const [requester, approver] = [await person('key-destroyer'), await person('key-approver')];
-  const rule = { required: 1, approvers: null, actions: ['destroy'], databases: 'allowed' } as const;
-  await dualControl.change(administrator, (await keyNow()).vaultId, rule);
-  const ask = () => waits(masterKeys.destroy(requester, applicationId, keyId));
-  const early = await ask();
-  expect(early.impact).toMatchObject({ copies: 0 });
-  for await (const _ of await snapshots.export(administrator, snapshotId));
-  expect((await approvals.get(administrator, early.id)).changed).toMatchObject({ copies: 1 });
-  await expect(approvals.approve(approver, early.id, null)).rejects.toMatchObject({ code: 'conflict' });
-  expect(await approvals.get(administrator, early.id)).toMatchObject({ state: 'outdated' });
-  expect((await keyNow()).state).toBe('active');
-  // What names the copy is carried out.
-  const late = await ask();
-  expect(late.impact).toMatchObject({ copies: 1 });
-  expect(await approvals.approve(approver, late.id, null)).toMatchObject({ state: 'completed' });
+describe('the approval of a destruction', () => {
+  let ask: () => Promise<Approval>;
+  let approve: (request: Approval) => Promise<Approval>;
+  beforeEach(async () => {
+    const { tokens, dualControl, masterKeys, approvals } = opened.operations;
+    const person = async (role: 'key-destroyer' | 'key-approver') => {
+      const given = { name: role, grants: [{ role, scope: null }] };
+      return { ...administrator, id: (await tokens.create(administrator, 'the service', given)).record.id };
+    };
+    const [requester, approver] = [await person('key-destroyer'), await person('key-approver')];
+    const rule = { required: 1, approvers: null, actions: ['destroy'], databases: 'allowed' } as const;
+    await dualControl.change(administrator, (await keyNow()).vaultId, rule);
+    ask = () => waits(masterKeys.destroy(requester, applicationId, keyId));
+    approve = ({ id }) => approvals.approve(approver, id, null);
+  });
+  const shown = ({ id }: Approval) => opened.operations.approvals.get(administrator, id);
+
+  test('is not outdated by a new copy, which is shown and named', async () => {
+    const { snapshots } = opened.operations;
+    const request = await ask();
+    expect(request.impact).toMatchObject({ copies: 0, usableCopies: 0, copyList: [] });
+    for await (const _ of await snapshots.export(administrator, snapshotId));
+    await restoreBeside('beside');
+    expect(await shown(request)).toMatchObject({
+      changed: null,
+      impact: { copies: 2, usableCopies: 1, copyList: [expect.stringContaining('exported')] },
+    });
+    expect(await approve(request)).toMatchObject({ state: 'completed' });
+    expect((await keyNow()).state).toBe('destroyed');
+  });
+
+  test('is outdated when a copy that would stay usable is gone', async () => {
+    const copy = await restoreBeside('beside');
+    const request = await ask();
+    expect(request.impact).toMatchObject({ copies: 1, usableCopies: 1 });
+    await destroy(copy);
+    expect((await shown(request)).changed).toMatchObject({ usableCopies: 0 });
+    await expect(approve(request)).rejects.toMatchObject({ code: 'conflict' });
+    expect(await shown(request)).toMatchObject({ state: 'outdated' });
+    expect((await keyNow()).state).toBe('active');
+  });
 });

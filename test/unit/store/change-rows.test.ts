@@ -1,16 +1,25 @@
 // The changes that nodes tell one another, as a node reads them: each names the one before it.
 // Where a writer of the database has taken one out, or has put one between them, everything is read
 // again.
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { codeOfChange } from '../../../server/store/change-codes.ts';
 import { createChangeRows } from '../../../server/store/postgres/change-rows.ts';
 
-const change = (epoch: number, more: object = {}) => ({
-  ...{ head_epoch: 7, head_history: 'h7', rows_version: 3, leaves: [] },
-  ...{ epoch, history: `h${epoch}`, previous: epoch - 1, previous_history: `h${epoch - 1}`, changes: '{}' },
-  ...more,
-});
+/** Stands for the row key. */
+const authenticate = (text: string): string => createHash('sha256').update(text).digest('hex');
+/** A row as a node writes it. */
+const change = (epoch: number, more: object = {}) => {
+  const row = {
+    ...{ head_epoch: 7, head_history: 'h7', rows_version: 3, leaves: [] },
+    ...{ epoch, history: `h${epoch}`, previous: epoch - 1, previous_history: `h${epoch - 1}`, changes: '{}' },
+    ...more,
+  };
+  const previous = { epoch: row.previous, history: row.previous_history };
+  return { ...row, code: codeOfChange(authenticate, row, previous, row.changes) };
+};
 const since = (rows: readonly object[]) =>
-  createChangeRows(async () => rows as never).changesSince({ epoch: 4, history: 'h4' }, 0);
+  createChangeRows(async () => rows as never, authenticate).changesSince({ epoch: 4, history: 'h4' }, 0);
 
 test('changes without a gap are applied', async () => {
   expect(await since([change(5), change(6), change(7)])).toMatchObject({
@@ -27,6 +36,21 @@ test.each([
   ['one follows another one', [change(5), change(6, { previous_history: 'other' }), change(7)]],
 ])('everything is read again: %s', async (_, rows) => {
   expect(await since(rows)).toBe('pruned');
+});
+
+test.each([
+  ['what was changed', { changes: '{"keys":[]}' }],
+  ['its id', { history: 'other', head_history: 'other' }],
+  ['its code', { code: '0'.repeat(64) }],
+  ['that it has a code', { code: '' }],
+])('everything is read again where another program has changed %s', async (_, written) => {
+  expect(await since([change(5), change(6), { ...change(7), ...written }])).toBe('changed');
+});
+
+test('everything is read again where an authentic change has the place of another one', async () => {
+  const { changes, code } = change(6, { changes: '{"keys":["k"]}' });
+  expect(await since([change(5), { ...change(6), changes, code: change(5).code }, change(7)])).toBe('changed');
+  expect(await since([change(5), change(6), { ...change(7), changes, code }])).toBe('changed');
 });
 
 test('where the newest is missing, the node knows that there is more', async () => {

@@ -1,4 +1,5 @@
 // SigV4 verification: the published XKS-shaped requests, and requests signed by an independent signer, each spoilt in one way.
+import { createHash, createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { createSigningKeys, createSigV4, type SignedRequest } from '../../../server/fronts/xks/sigv4.ts';
@@ -140,6 +141,29 @@ describe('a request signed by an independent signer', () => {
     ],
   ])('%s is refused', (_name, spoil) => {
     expect(sigv4.verify(spoil(good), credentials, now).ok).toBe(false);
+  });
+  /** Signed with the right secret, but only over these of its headers. */
+  const signedOver = (...signed: readonly string[]): SignedRequest => {
+    const headers = { host: 'xks.example', 'x-amz-date': '20260506T070809Z' };
+    const hash = (data: string): string => createHash('sha256').update(data).digest('hex');
+    const mac = (key: string | Buffer, data: string): Buffer => createHmac('sha256', key).update(data).digest();
+    const lines = signed.map((name) => `${name}:${headers[name as keyof typeof headers]}\n`).join('');
+    const canonical = `POST\n${path}\n\n${lines}\n${signed.join(';')}\n${hash(body)}`;
+    const scope = '20260506/us-east-1/kms-xks-proxy/aws4_request';
+    const key = scope.split('/').reduce<string | Buffer>(mac, `AWS4${secretAccessKey}`);
+    const text = `AWS4-HMAC-SHA256\n${headers['x-amz-date']}\n${scope}\n${hash(canonical)}`;
+    const authorization =
+      `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${signed.join(';')}, ` +
+      `Signature=${mac(key, text).toString('hex')}`;
+    const rawHeaders = Object.entries({ ...headers, authorization }).flat();
+    return { method: 'POST', target: path, rawHeaders, body: Buffer.from(body) };
+  };
+  test('host and x-amz-date are under the signature, or it is refused', () => {
+    const answers = [['host', 'x-amz-date'], ['x-amz-date'], ['host']].map((signed) =>
+      sigv4.verify(signedOver(...signed), credentials, now),
+    );
+    const reason = 'host and x-amz-date must be signed';
+    expect(answers).toMatchObject([{ ok: true }, { ok: false, reason }, { ok: false, reason }]);
   });
   test('the secret of another credential is refused', () => {
     expect(sigv4.verify(good, [{ id: 'two', accessKeyId, secret: secretKey('x'.repeat(43)) }], now).ok).toBe(false);

@@ -39,10 +39,10 @@ export const approvalSchema = z
     operation,
     subject: z.strictObject({ kind: z.string(), id: identifier, name: z.string() }),
     parameters: z.record(z.string(), z.unknown()).readonly(),
-    impact: z
-      .record(z.string(), z.unknown())
-      .readonly()
-      .openapi({ description: 'As it was at the time of the request.' }),
+    impact: z.record(z.string(), z.unknown()).readonly().openapi({
+      description:
+        'As it was at the time of the request. Of one request that waits (`get`), times of use, processes and copies are those of now.',
+    }),
     changed: z.record(z.string(), z.unknown()).readonly().nullable().optional().openapi({
       description:
         'Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed.',
