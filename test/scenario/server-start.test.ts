@@ -322,9 +322,9 @@ describe('a server that cannot start', () => {
 
   test('because another process has the data directory, before a database that it writes looks damaged: 5', async () => {
     const folder = folderOfTest();
-    mkdirSync(join(folder, 'data'), { mode: 0o700 });
-    writeFileSync(join(folder, 'data/dke.db'), 'half a page of a database', { mode: 0o600 });
-    const lock = lockDirectory(join(folder, 'data/lock'));
+    mkdirSync(join(folder, 'dke-data'), { mode: 0o700 });
+    writeFileSync(join(folder, 'dke-data/dke.db'), 'half a page of a database', { mode: 0o600 });
+    const lock = lockDirectory(join(folder, 'dke-data/lock'));
     try {
       const refused = startServerProcess({ folder });
       await expect(refused).rejects.toMatchObject({ exitCode: 5, message: expect.stringContaining('another server') });
