@@ -19,6 +19,7 @@ import type { ServiceInfo } from '../../server/fronts/contract/tde.ts';
 import { diagnose } from '../client/diagnose.ts';
 import { loadHttpClient } from '../client/load-http.ts';
 import { codeOf } from './error.ts';
+import { mostProgramBytes, readRegular } from './files.ts';
 import { compareConfigurations, grouped } from './guids.ts';
 import { damagedFiles } from './install.ts';
 import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaults } from './layout.ts';
@@ -184,7 +185,7 @@ const checkUsers = ({ layout }: Context): Finding => {
 const checkNewer = ({ layout }: Context): Finding => {
   const root = programRoot();
   const folder = libraryFolderOf(root);
-  return readFileSync(join(folder, libraryName)).equals(readFileSync(layout.library))
+  return readFileSync(join(folder, libraryName)).equals(readRegular(layout.library, mostProgramBytes))
     ? ok('the library belongs to this version of the command')
     : warning('this version of the command has another library', 'dke provider upgrade installs it, with downtime');
 };

@@ -2,16 +2,17 @@
 // directory synced. A link at that place is replaced or refused, never followed.
 import { randomBytes } from 'node:crypto';
 import {
-  chownSync,
   closeSync,
   constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeSync,
@@ -32,6 +33,31 @@ export const syncFolder = (folder: string): void => {
     closeSync(file);
   }
 };
+
+/**
+ * A regular file, not above a size: never a link, and never what makes a reader wait, which the
+ * owner of the folder could put there.
+ */
+export const readRegular = (path: string, mostBytes: number): Buffer => {
+  const foreign = (): InstallError =>
+    new InstallError('refused', `${path} is not a file that the installer wrote`, 'move it elsewhere');
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    throw codeOf(error) === 'ELOOP' ? foreign() : error;
+  }
+  try {
+    const state = fstatSync(file);
+    if (!state.isFile() || state.size > mostBytes) throw foreign();
+    return readFileSync(file);
+  } finally {
+    closeSync(file);
+  }
+};
+
+/** Of a program: Node is the largest. */
+export const mostProgramBytes = 512 * 1024 * 1024;
 
 /** A new file; it must not exist. */
 export const writeNew = (path: string, content: Buffer, mode: number): void => {
@@ -115,8 +141,9 @@ export const makeFolders = (path: string, mode: number, owner: Owner | undefined
   const upper = dirname(path);
   const made = lstatSync(upper, { throwIfNoEntry: false }) === undefined ? makeFolders(upper, 0o755, undefined) : [];
   mkdirSync(path, { mode: 0o700 });
-  if (owner !== undefined && isRoot()) chownSync(path, owner.uid, owner.gid);
-  setMode(path, mode);
+  // Through one descriptor: another user who can write above it may have put a link there meanwhile.
+  if (owner !== undefined && isRoot()) setOwner(path, owner, mode);
+  else setMode(path, mode);
   syncFolder(upper);
   return [...made, path];
 };

@@ -1,10 +1,11 @@
 // install, upgrade, rollback and uninstall of the provider on a database host. Every change is one step that leaves the place
 // usable: the library that a database finds is the old one or the new one, whole, whenever the run is cut off, and the next run
 // finishes what was started. pkcs11.toml is never touched; uninstall removes it when it is asked to.
-import { existsSync, lstatSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
+import { mostProgramBytes, readRegular } from './files.ts';
 import { type Layout, libraryName } from './layout.ts';
 import { asOwner, ownerOfPath } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
@@ -37,8 +38,8 @@ const adopt = (run: Run): State | undefined => {
   if (!existsSync(layout.library)) return undefined;
   // As the owner: root would read through a link what the owner may not see.
   const [library, agentScript] = asOwner(run.files, () => [
-    readFileSync(layout.library),
-    existsSync(layout.agentScript) ? readFileSync(layout.agentScript) : null,
+    readRegular(layout.library, mostProgramBytes),
+    existsSync(layout.agentScript) ? readRegular(layout.agentScript, mostProgramBytes) : null,
   ]);
   const build = `found-${sha256(library).slice(0, 12)}`;
   run.doInside(`keep the existing library as build ${build}`, () => {
@@ -55,7 +56,7 @@ const adopt = (run: Run): State | undefined => {
 export const damagedFiles = (layout: Layout, build: string): string[] =>
   Object.entries(readManifest(layout, build).files).flatMap(([path, wanted]) => {
     try {
-      return sha256(readFileSync(join(layout.folder, path))) === wanted ? [] : [path];
+      return sha256(readRegular(join(layout.folder, path), mostProgramBytes)) === wanted ? [] : [path];
     } catch {
       return [path];
     }
@@ -199,20 +200,9 @@ const removeEmpty = (path: string): void => {
   }
 };
 
-export const uninstall = (options: UninstallOptions): InstallReport => {
-  const run = new Run(options);
+/** All that was installed, under the lock. */
+const removeAll = (run: Run): void => {
   const { layout } = run;
-  const before = readState(layout);
-  if (before === undefined)
-    throw new InstallError(
-      'not-found',
-      `${layout.folder} contains nothing that this command installed`,
-      existsSync(layout.library)
-        ? `${layout.library} was not installed by this command: remove it manually`
-        : undefined,
-    );
-  const users = run.users();
-  run.refuseUsers(users.processes, 'an uninstallation');
   run.removeUnits();
   // The library first: from then on a database finds none. The state last, so that a run that was cut off can be repeated.
   run.doInside(`remove ${layout.library}`, () => rmSync(layout.library, { force: true }));
@@ -232,6 +222,23 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   run.do(`remove ${layout.state}, and ${dirname(layout.state)} when it is empty`, () => {
     for (const path of [layout.state, dirname(layout.state)]) removeEmpty(path);
   });
+};
+
+export const uninstall = (options: UninstallOptions): InstallReport => {
+  const run = new Run(options);
+  const { layout } = run;
+  const before = readState(layout);
+  if (before === undefined)
+    throw new InstallError(
+      'not-found',
+      `${layout.folder} contains nothing that this command installed`,
+      existsSync(layout.library)
+        ? `${layout.library} was not installed by this command: remove it manually`
+        : undefined,
+    );
+  const users = run.users();
+  run.refuseUsers(users.processes, 'an uninstallation');
+  run.locked(() => removeAll(run));
   if (options.purge !== null) {
     const conf = options.purge;
     if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(conf));

@@ -4,7 +4,18 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
-import { isRoot, makeFolders, makeFolderWhole, replaceFile, setMode, setOwner, syncFolder, writeNew } from './files.ts';
+import {
+  isRoot,
+  makeFolders,
+  makeFolderWhole,
+  mostProgramBytes,
+  readRegular,
+  replaceFile,
+  setMode,
+  setOwner,
+  syncFolder,
+  writeNew,
+} from './files.ts';
 import { type Layout, octal, otherLibraries } from './layout.ts';
 import { asOwner, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
 import type { Payload } from './payload.ts';
@@ -295,10 +306,10 @@ export class Run {
       else rmSync(layout.agentName, { force: true });
     });
     this.doInside(`install ${layout.agentScript}`, () => {
-      if (existsSync(script)) replaceFile(layout.agentScript, readFileSync(script), layout.mode);
+      if (existsSync(script)) replaceFile(layout.agentScript, readRegular(script, mostProgramBytes), layout.mode);
     });
     this.doInside(`install ${layout.library}`, () => {
-      replaceFile(layout.library, readFileSync(join(kept, 'library')), layout.mode);
+      replaceFile(layout.library, readRegular(join(kept, 'library'), mostProgramBytes), layout.mode);
     });
     this.doInside(`record that build ${to.current} is current`, () => writeState(layout, done));
     return done;

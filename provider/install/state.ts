@@ -5,10 +5,11 @@
 //   <state>/lock            one installer at a time
 //
 // The agent's program of a build is at <folder>/agent/<build>, for as long as the build is current or the one before.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { codeOf, InstallError } from './error.ts';
-import { makeFolderWhole, removeLeftovers, replaceFile, writeNew } from './files.ts';
+import { makeFolderWhole, readRegular, removeLeftovers, replaceFile, writeNew } from './files.ts';
 import type { Layout } from './layout.ts';
 
 export interface Manifest {
@@ -32,6 +33,10 @@ const isBuild = (value: unknown): value is string => typeof value === 'string' &
 const isBuildOrNull = (value: unknown): value is string | null => value === null || isBuild(value);
 
 export const stateName = 'state.json';
+const lockName = 'lock';
+const sqliteBusy = 5;
+const mostStateBytes = 64 * 1024;
+const mostManifestBytes = 1024 * 1024;
 export const statePath = ({ state }: Layout): string => join(state, stateName);
 export const buildsFolder = ({ state }: Layout): string => join(state, 'builds');
 export const buildFolder = (layout: Layout, build: string): string => join(buildsFolder(layout), build);
@@ -41,7 +46,7 @@ export const readState = (layout: Layout): State | undefined => {
   const path = statePath(layout);
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegular(path, mostStateBytes).toString('utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
@@ -71,8 +76,15 @@ export const readState = (layout: Layout): State | undefined => {
 export const writeState = (layout: Layout, state: State): void =>
   replaceFile(statePath(layout), Buffer.from(`${JSON.stringify(state, null, 2)}\n`), 0o644);
 
-export const readManifest = (layout: Layout, build: string): Manifest =>
-  JSON.parse(readFileSync(join(buildFolder(layout, build), 'manifest.json'), 'utf8')) as Manifest;
+/** The manifest of a kept build. The folder is the database user's: it names files below <folder> only. */
+export const readManifest = (layout: Layout, build: string): Manifest => {
+  const path = join(buildFolder(layout, build), 'manifest.json');
+  const manifest = JSON.parse(readRegular(path, mostManifestBytes).toString('utf8')) as Manifest;
+  const isBelow = (name: string): boolean => !isAbsolute(name) && name !== '' && !name.split('/').includes('..');
+  if (manifest.build !== build || !Object.keys(manifest.files).every(isBelow))
+    throw new InstallError('refused', `${path} was not written by the installer`, 'install the package again');
+  return manifest;
+};
 
 /** Keeps what a switch to this build puts in place. */
 export const keepBuild = (
@@ -106,37 +118,20 @@ export const removeOldBuilds = (layout: Layout, keep: readonly (string | null)[]
   return removed;
 };
 
-/** When the process with this number began, in ticks since the host's start: a number is used again, a pair of both is not. */
-const startOf = (pid: number): string | undefined => {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19];
-  } catch {
-    return undefined;
-  }
-};
-
-/** Takes the lock; answers how to give it back. One left by a process that has ended is taken over. */
+/**
+ * Takes the lock; answers how to give it back. It is one of the system (fcntl), so it ends with the
+ * process that has it, and two never have it: there is no file whose holder is to be judged. The
+ * file stays, because removing it would make another one lockable beside it.
+ */
 export const takeLock = (layout: Layout): (() => void) => {
-  const path = join(layout.state, 'lock');
-  const holder = join(path, 'holder');
-  const take = (): boolean => {
-    try {
-      mkdirSync(path, { mode: 0o755 });
-    } catch (error) {
-      if (codeOf(error) === 'EEXIST') return false;
-      throw error;
-    }
-    writeNew(holder, Buffer.from(`${process.pid} ${startOf(process.pid) ?? ''}`), 0o644);
-    return true;
-  };
-  if (!take()) {
-    const [pid = '', start = ''] = existsSync(holder) ? readFileSync(holder, 'utf8').split(' ') : [];
-    if (pid !== '' && startOf(Number(pid)) === start)
-      throw new InstallError('refused', `process ${pid} is changing this installation`, 'wait until it has ended');
-    rmSync(path, { recursive: true, force: true });
-    if (!take())
-      throw new InstallError('refused', 'another process is changing this installation', 'wait until it has ended');
+  const database = new DatabaseSync(join(layout.state, lockName), { timeout: 0 });
+  try {
+    database.exec('begin exclusive');
+  } catch (error) {
+    database.close();
+    const { errcode } = error as { readonly errcode?: number };
+    if (errcode !== sqliteBusy) throw error;
+    throw new InstallError('refused', 'another process is changing this installation', 'wait until it has ended');
   }
-  return () => rmSync(path, { recursive: true, force: true });
+  return () => database.close();
 };

@@ -1,16 +1,16 @@
 // npm run package [-- --kind deb|rpm|oci] [--architecture x86_64|aarch64] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built
-// project and the container image, of all kinds unless one is named, for this machine unless another is named; --fast leaves them uncompressed.
+// project and the container image, of all kinds unless one is named, for this machine unless another is named; --fast leaves them uncompressed. With DKE_SIGNING_KEY_FILE, what is made is signed.
 // The same commit gives the same bytes: times are those of the commit, or of SOURCE_DATE_EPOCH.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { agentEntries, closureOf, packagesOfSources, programRoot, readPackage } from '../install/payload.ts';
-import { writeChecksums } from './checksums.ts';
 import { makeDeb } from './deb.ts';
 import { makeImage } from './image.ts';
 import { machines, partsOf } from './machines.ts';
 import { type Kind, kinds, packages } from './packages.ts';
+import { writeRelease } from './release.ts';
 import { makeRpm } from './rpm.ts';
 import { billOfMaterials } from './sbom.ts';
 import { type Build, missingBuilds, packageVersion, put, stagePackage } from './stage.ts';
@@ -63,11 +63,12 @@ const pageSources = (root: string): readonly string[] =>
     .filter((entry) => entry.isFile() && /^(?!.*config\.ts$).*\.(tsx?|css)$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 
+const ofRelease = ['SHA256SUMS', 'SHA256SUMS.asc', 'dke-signing-key.asc', 'Packages', 'Release', 'InRelease'];
 /** Packages of another version or commit would get into SHA256SUMS. */
 const removeOld = (out: string): void => {
   mkdirSync(out, { recursive: true });
   for (const name of readdirSync(out))
-    if (/^dke-.*\.(deb|rpm|oci\.tar|cdx\.json|stage)$|^SHA256SUMS$/.test(name))
+    if (/^dke-.*\.(deb|rpm|oci\.tar|cdx\.json|provenance\.json|stage)$/.test(name) || ofRelease.includes(name))
       rmSync(join(out, name), { recursive: true });
 };
 
@@ -95,12 +96,18 @@ if (import.meta.main) {
     ...(wanted.length === 0 ? [`--kind is ${kinds.join(' or ')}`] : []),
     ...(chosen.length === 0 ? [`--only is one of ${packages.map(({ name }) => name).join(', ')}`] : []),
     ...missingTools(wanted),
+    ...(process.env.DKE_SIGNING_KEY_FILE === undefined || spawnSync('gpg', ['--version']).status === 0
+      ? []
+      : [
+          'gpg is not installed, and DKE_SIGNING_KEY_FILE names a key: apt-get install -y --no-install-recommends gnupg',
+        ]),
     ...(parts === undefined ? [noMachine] : missingBuilds(root, parts, chosen)),
   ];
   if (parts === undefined || missing.length > 0) {
     process.stderr.write(`no package was made:\n${missing.map((line) => `  ${line}\n`).join('')}`);
     process.exit(1);
   }
+  const signingKey = process.env.DKE_SIGNING_KEY_FILE;
   const version = readPackage(root).version ?? '0.0.0';
   const date = new Date(sourceDate(root) * 1000);
   // The commands themselves know what completes them.
@@ -130,5 +137,5 @@ if (import.meta.main) {
       process.stdout.write(`${basename(file)}  ${(statSync(file).size / 2 ** 20).toFixed(1)} MiB  ${file}\n`);
     }
   }
-  writeChecksums(build.out);
+  writeRelease(build, signingKey);
 }

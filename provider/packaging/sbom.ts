@@ -49,11 +49,44 @@ const withLicence = (license: unknown): Partial<Component> => {
 };
 
 interface Lock {
-  readonly packages: Readonly<Record<string, { readonly integrity?: string }>>;
+  readonly packages: Readonly<
+    Record<string, { readonly integrity?: string; readonly dependencies?: Readonly<Record<string, string>> }>
+  >;
 }
+const readLock = ({ root }: Build): Lock => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+
+/** Where Node finds a package that another one imports: in its own folder first, then in those above it. */
+const placeOf = (from: string, name: string, inside: ReadonlySet<string>): string | undefined => {
+  const folders = from
+    .split('/node_modules/')
+    .map((_, index, all) => all.slice(0, all.length - index).join('/node_modules/'));
+  return [...folders.map((folder) => `${folder}/node_modules/${name}`), `node_modules/${name}`].find((path) =>
+    inside.has(path),
+  );
+};
+
+/** Who needs whom. What no other package needs is what our own programs import. */
+const dependenciesOf = (build: Build, spec: PackageSpec, subject: Component, others: readonly Component[]) => {
+  const { packages } = readLock(build);
+  const inside = new Set(packagesInside(build, spec));
+  const graph = [...inside].map((path) => ({
+    ref: path,
+    dependsOn: Object.keys(packages[path]?.dependencies ?? {})
+      .flatMap((name) => placeOf(path, name, inside) ?? [])
+      .sort(),
+  }));
+  const needed = new Set(graph.flatMap(({ dependsOn }) => dependsOn));
+  const direct = [...inside].filter((path) => !needed.has(path));
+  const refs = others.map((each) => each['bom-ref']);
+  const parts = others.flatMap(({ 'bom-ref': ref, components = [] }) => ({
+    ref,
+    dependsOn: components.map((each) => each['bom-ref']).sort(),
+  }));
+  return [{ ref: subject['bom-ref'], dependsOn: [...direct, ...refs].sort() }, ...graph, ...parts];
+};
 
 const fromNpm = (build: Build, spec: PackageSpec): readonly Component[] => {
-  const lock = JSON.parse(readFileSync(join(build.root, 'package-lock.json'), 'utf8')) as Lock;
+  const lock = readLock(build);
   return packagesInside(build, spec).map((path) => {
     const name = path.replace(/^.*node_modules\//, '');
     const { version = '' } = readPackage(join(build.root, path));
@@ -156,7 +189,8 @@ export const billOfMaterials = (build: Build, spec: PackageSpec): string => {
     description: spec.summary,
     licenses: [{ expression: spec.licence }],
   });
-  const components = [...fromNpm(build, spec), ...native(build, spec)];
+  const others = native(build, spec);
+  const components = [...fromNpm(build, spec), ...others];
   const bill = {
     $schema: 'http://cyclonedx.org/schema/bom-1.5.schema.json',
     bomFormat: 'CycloneDX',
@@ -165,6 +199,7 @@ export const billOfMaterials = (build: Build, spec: PackageSpec): string => {
     version: 1,
     metadata: { component: subject },
     components,
+    dependencies: dependenciesOf(build, spec, subject, others),
   };
   return `${JSON.stringify(bill, undefined, 1)}\n`;
 };

@@ -19,6 +19,7 @@ import {
 } from '../base/checks.ts';
 import { shellWord } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
+import type { ServiceError } from '../base/errors.ts';
 import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { askOwnHealth } from '../diagnostics/own-health.ts';
@@ -246,7 +247,7 @@ const checkOpenId = async (host: Host): Promise<Finding> => {
   } catch (error) {
     return warning(
       `${oidc.issuer}: ${causeOf(error)}`,
-      'check [oidc] in dke.toml and the way to the provider; a sign-in with a password works without it',
+      (error as ServiceError).hint ?? 'check [oidc] in dke.toml and the way to the provider',
     );
   }
 };

@@ -100,7 +100,10 @@ export const openOutput = (
             .join(''),
         );
       else if (raw) answer(value);
-      else write(`${formatTable(membersOf(value).map(([name, member]) => [name, printable(shown(member))]))}\n`);
+      else
+        write(
+          `${formatTable(membersOf(value).map(([name, member]) => [printable(name), printable(shown(member))]))}\n`,
+        );
     },
     list: (page, columns) => {
       if (format === 'json' || format === 'yaml') return answer(page);
@@ -118,7 +121,7 @@ export const openOutput = (
       write(`${[paintOut('bold', heading), ...lines].join('\n')}\n${more}`);
     },
     say: (line) => {
-      if (!raw) write(`${line}\n`);
+      if (!raw) write(`${printable(line, '\n\t')}\n`);
     },
   };
 };

@@ -44,6 +44,8 @@ export interface Tenant {
   /** Until then a deleted tenant can be restored; from then on it is purged. */
   readonly purgeAt: number | null;
   readonly purgedAt: number | null;
+  /** After the purge: nothing of it is left but its tombstones. */
+  readonly clearedAt: number | null;
   /** After the purge: the service knows no copy that opens one of its keys (copies.ts). */
   readonly unrecoverableAt: number | null;
   /** 'tampered': a stored column was changed from outside; everything in the tenant is stopped and an alarm was recorded. */

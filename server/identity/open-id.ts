@@ -8,6 +8,7 @@ import { ServiceError } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { originsOf } from '../base/origins.ts';
 import { callOutside, readAnswer } from '../base/outside.ts';
+import { printable } from '../base/printable.ts';
 import { createShares } from '../base/shares.ts';
 import type { Role } from '../domain/access.ts';
 import type { IdentityProvider, OpenIdPerson } from '../ports/identity.ts';
@@ -49,6 +50,60 @@ const nameFault = (error: unknown): string | undefined => {
   const { code = '' } = error as NodeJS.ErrnoException;
   return /^(?:ENOTFOUND|EAI_\w+)$/.test(code) || code === dnsTimeout ? code : nameFault(error.cause);
 };
+
+/** What the certificate of the provider lacks, as TLS says it. */
+const certificateFault = (error: unknown): string | undefined => {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  return /CERT|SIGNATURE|ISSUER|ALTNAME/.test(code) && !code.startsWith('OAUTH') ? code : certificateFault(error.cause);
+};
+/** The issuer that the provider's metadata name, where it is another one than dke.toml has. */
+const otherIssuer = (error: unknown): string | undefined => {
+  const { attribute, body } = ((error as Error | undefined)?.cause ?? {}) as {
+    readonly attribute?: unknown;
+    readonly body?: { readonly issuer?: unknown };
+  };
+  return attribute === 'issuer' && typeof body?.issuer === 'string' ? printable(body.issuer.slice(0, 500)) : undefined;
+};
+const general = 'check [oidc] in dke.toml, and that the provider can be reached from this host';
+/** Why the provider was not found, and what to do. */
+const notFound = (error: unknown, issuer: string): readonly [what: string, todo: string] => {
+  const name = nameFault(error);
+  if (name !== undefined) return [`the name of the OpenID provider cannot be resolved (${name})`, general];
+  const certificate = certificateFault(error);
+  if (certificate !== undefined)
+    return [
+      `the certificate of the OpenID provider is not trusted (${certificate})`,
+      'set ca under [oidc] in dke.toml to a PEM file of the certificate authority that issued it',
+    ];
+  const other = otherIssuer(error);
+  if (other !== undefined)
+    return [
+      `the OpenID provider calls itself ${other}, and dke.toml calls it ${issuer}`,
+      'set issuer under [oidc] in dke.toml to exactly what the provider calls itself, with or without the slash at the end',
+    ];
+  return ['the OpenID provider does not answer', general];
+};
+
+/** The error that the provider has sent back with the browser (RFC 6749, section 4.1.2.1). */
+const refusalOf = (error: unknown): string | undefined => {
+  const { code, error: name } = error as { readonly code?: unknown; readonly error?: unknown };
+  return code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' && typeof name === 'string' && /^[a-z_]{1,40}$/.test(name)
+    ? name
+    : undefined;
+};
+
+/**
+ * How the service authenticates at the token endpoint: by what the provider's metadata list, and
+ * with HTTP Basic where they list nothing (OpenID Connect Discovery 1.0, section 3).
+ */
+const authenticateBy =
+  ({ ClientSecretBasic, ClientSecretPost }: typeof openid, secret: string): openid.ClientAuth =>
+  (provider, ...rest) => {
+    const methods = provider.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    const by = methods.includes('client_secret_basic') ? ClientSecretBasic : ClientSecretPost;
+    by(secret)(provider, ...rest);
+  };
 
 /** How long the provider's metadata are believed. */
 const believedMs = 3_600_000;
@@ -93,14 +148,15 @@ const openTransport = (ca: string | undefined) => {
 const createReader =
   (options: OpenIdOptions) =>
   (claims: Readonly<Record<string, unknown>> & { readonly sub: string }): OpenIdPerson => {
-    const values = options.roleClaim === undefined ? undefined : listOf(claims[options.roleClaim]);
-    const roles = values?.flatMap((value) => options.roles.get(value) ?? []);
+    const claimed = options.roleClaim === undefined ? null : claims[options.roleClaim];
+    const isTold = typeof claimed === 'string' || Array.isArray(claimed);
+    const roles = listOf(claimed).flatMap((value) => options.roles.get(value) ?? []);
     return {
       subject: claims.sub,
       name: textOf(claims.preferred_username) ?? textOf(claims.email),
       displayName: textOf(claims.name),
       email: claims.email_verified === false ? null : textOf(claims.email),
-      roles: roles === undefined ? null : [...new Set(roles)].sort(),
+      roles: options.roleClaim === undefined ? null : isTold ? [...new Set(roles)].sort() : 'not-told',
       secondFactor:
         options.secondFactor === 'provider' ||
         (options.secondFactor === 'claims' && listOf(claims.amr).some((method) => method === 'mfa')),
@@ -130,21 +186,19 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         new URL(options.issuer),
         options.clientId,
         secret === undefined ? {} : { client_secret: secret },
-        secret === undefined ? openid.None() : undefined,
+        secret === undefined ? openid.None() : authenticateBy(openid, secret),
         { [openid.customFetch]: fetchFrom, timeout: answerSeconds },
       );
       configuration[openid.customFetch] = fetchFrom;
+      // The ID token is believed by its signature, not only because TLS has carried it.
+      openid.enableNonRepudiationChecks(configuration);
       known = { configuration, at: now };
       return configuration;
     } catch (error) {
       log.warn('the OpenID provider was not found', { issuer: options.issuer, error });
-      const code = nameFault(error);
-      const what =
-        code === undefined
-          ? 'the OpenID provider does not answer'
-          : `the name of the OpenID provider cannot be resolved (${code})`;
+      const [what, todo] = notFound(error, options.issuer);
       throw new ServiceError('unavailable', what, {
-        hint: 'check [oidc] in dke.toml, and that the provider can be reached from this host; a sign-in with a password works without it',
+        hint: `${todo}; a sign-in with a password works without it`,
         cause: error,
       });
     }
@@ -207,8 +261,16 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
       } catch (error) {
         if (error instanceof ServiceError) throw error;
         log.warn('a sign-in with the OpenID provider failed', { error });
-        throw new ServiceError('unauthenticated', 'the sign-in with the OpenID provider failed', {
-          hint: "start again at the sign-in page; the server's log has the reason",
+        const refusal = refusalOf(error);
+        const what =
+          refusal === undefined
+            ? 'the sign-in with the OpenID provider failed'
+            : `the OpenID provider has refused the sign-in (${refusal})`;
+        throw new ServiceError('unauthenticated', what, {
+          hint:
+            refusal === 'access_denied'
+              ? 'you have cancelled, or the provider does not let you use this application: ask its administrators'
+              : "start again at the sign-in page; the server's log has the reason",
           cause: error,
         });
       } finally {

@@ -45,8 +45,11 @@ export interface OpenIdPerson {
   readonly name: string | null;
   readonly displayName: string | null;
   readonly email: string | null;
-  /** The roles that their claim gives them; null: the provider gives none. */
-  readonly roles: readonly Role[] | null;
+  /**
+   * The roles that their claim gives them; null: the provider gives none. `not-told`: the claim is
+   * absent or no list, as with the many groups that some providers leave out. It takes nothing away.
+   */
+  readonly roles: readonly Role[] | null | 'not-told';
   /** Whether the provider has asked for a second factor, as far as it is believed. */
   readonly secondFactor: boolean;
 }

@@ -2,7 +2,13 @@
 // and Entity Management for everything that is done with a resource; requests are API Activity. What the schema has no place for stands under `unmapped`.
 
 import { leafHash } from '../base/merkle-tree.ts';
-import { type AuditActivity, type AuditSeverity, auditKinds, readableDetails } from '../domain/audit-event.ts';
+import {
+  type AuditActivity,
+  type AuditKind,
+  type AuditSeverity,
+  auditKinds,
+  readableDetails,
+} from '../domain/audit-event.ts';
 import type { LogItem } from '../ports/log-sink.ts';
 
 const severityIds: Readonly<Record<AuditSeverity, number>> = { info: 1, low: 2, medium: 3, high: 4, critical: 5 };
@@ -30,6 +36,12 @@ const activities: Readonly<Record<AuditActivity, readonly [Class, number]>> = {
   disable: [entityManagement, 9],
   refuse: [entityManagement, other],
   other: [entityManagement, other],
+};
+/** Records about signing in, whatever else their activity is here: a refused one is an attempt. */
+const authentications: Partial<Record<AuditKind, readonly [Class, number]>> = {
+  'sign-in.refused': [authentication, 1],
+  'authentication.failed': [authentication, 1],
+  'session.ended': [authentication, 2],
 };
 const success = 1;
 const failure = 2;
@@ -105,7 +117,7 @@ export const toOcsf = (item: LogItem, log: string, version: string): object => {
     };
   const { event } = item;
   const { severity, activity } = auditKinds[event.kind];
-  const [{ category, id }, activityId] = activities[activity];
+  const [{ category, id }, activityId] = authentications[event.kind] ?? activities[activity];
   const failed = activity === 'refuse' || event.kind === 'authentication.failed';
   return {
     category_uid: category,
@@ -119,8 +131,10 @@ export const toOcsf = (item: LogItem, log: string, version: string): object => {
     message: event.kind,
     metadata: { ...metadata(String(event.sequence)), correlation_uid: event.requestId, tenant_uid: event.tenantId },
     actor: { user: { uid: event.actorId, name: event.actorName, type: event.actorKind } },
-    ...(id === authentication.id ? { user: { uid: event.actorId, name: event.actorName } } : {}),
-    ...(id === applicationLifecycle.id ? { app: { name: 'DKE', version } } : {}),
+    ...(id === authentication.id
+      ? { user: { uid: event.actorId, name: event.actorName }, service: { name: 'DKE', version } }
+      : {}),
+    ...(id === applicationLifecycle.id ? { app: { name: 'DKE', vendor_name: 'DKE', version } } : {}),
     ...(id === entityManagement.id ? { entity: { uid: event.subjectId, type: event.subjectKind } } : {}),
     ...(event.peer === null ? {} : { src_endpoint: { ip: event.peer } }),
     unmapped: readableDetails(event.details),

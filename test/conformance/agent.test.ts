@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startAgent } from '../support/agent-process.ts';
+import { findAll } from '../support/graphene-calls.ts';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
 
 let host: Pkcs11Host;
@@ -49,15 +50,11 @@ test('a session with thousands of objects is searched and closed', () => {
       { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_DATA },
       { type: pkcs11js.CKA_LABEL, value: `object ${i % 3}` },
     ]);
-  const found = (label: string): number => {
-    pkcs11.C_FindObjectsInit(other, [
+  const found = (label: string): number =>
+    findAll(pkcs11, other, [
       { type: pkcs11js.CKA_TOKEN, value: false },
       { type: pkcs11js.CKA_LABEL, value: label },
-    ]);
-    const handles = pkcs11.C_FindObjects(other, 2 * count);
-    pkcs11.C_FindObjectsFinal(other);
-    return handles.length;
-  };
+    ]).length;
   expect([found('object 1'), found('object 3')]).toEqual([count / 3, 0]);
   pkcs11.C_CloseSession(session);
   expect(found('object 1')).toBe(0);

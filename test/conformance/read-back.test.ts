@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ObjectKind, ruleFor } from '../../provider/client/rules.ts';
 import { type AttributeName, attributes, CKA } from '../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../provider/schema/constants.ts';
+import { findAll } from '../support/graphene-calls.ts';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
 
 let host: Pkcs11Host;
@@ -136,14 +137,7 @@ const readAll = (object: Buffer): readonly Read[] =>
     }
   });
 
-const found = (template: Template): Buffer[] => {
-  pkcs11.C_FindObjectsInit(session, template);
-  try {
-    return pkcs11.C_FindObjects(session, 100);
-  } finally {
-    pkcs11.C_FindObjectsFinal(session);
-  }
-};
+const found = (template: Template): Buffer[] => findAll(pkcs11, session, template);
 
 /** Values that cannot be searched: a search would reveal them. */
 const secrets: ReadonlySet<AttributeName> = new Set([

@@ -1,6 +1,7 @@
 // What a database does with the library, end to end: a master key by its label, data keys under it, and what must not happen.
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findAll } from '../support/graphene-calls.ts';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';
 
 let host: Pkcs11Host;
@@ -31,9 +32,7 @@ const masterKey = (name: string, extra: pkcs11js.Template = []): pkcs11js.Templa
 const generate = (name: string): Buffer =>
   host.pkcs11.C_GenerateKey(session, { mechanism: pkcs11js.CKM_AES_KEY_GEN }, masterKey(name));
 const find = (name: string): Buffer[] => {
-  host.pkcs11.C_FindObjectsInit(session, [{ type: pkcs11js.CKA_LABEL, value: name }]);
-  const found = host.pkcs11.C_FindObjects(session, 10);
-  host.pkcs11.C_FindObjectsFinal(session);
+  const found = findAll(host.pkcs11, session, [{ type: pkcs11js.CKA_LABEL, value: name }]);
   return found;
 };
 const cbc = (iv: Buffer): pkcs11js.Mechanism => ({ mechanism: pkcs11js.CKM_AES_CBC, parameter: iv });

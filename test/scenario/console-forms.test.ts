@@ -306,6 +306,31 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     expect(await settings()).toMatchObject({ rate: { perSecond: 3 }, rules: deny });
   });
 
+  test('a link to a period means the same one in another zone, and a bad one is an error', async () => {
+    const [elsewhere, tokyo] = await eyes.open({ timezoneId: 'Asia/Tokyo', locale: 'de-DE' });
+    await eyes.signIn(tokyo, site.token, '/audit');
+    const link = new URLSearchParams({ from: '2026-01-01T10:00:00Z', to: '2126-01-01T10:00:00+01:00' });
+    const asked = tokyo.waitForRequest((request) => new URL(request.url()).searchParams.has('to'));
+    await tokyo.goto(`/audit?${link}`);
+    const { searchParams } = new URL((await asked).url());
+    expect([searchParams.get('from'), searchParams.get('to')]).toEqual([link.get('from'), link.get('to')]);
+    expect(await tokyo.getByLabel('From (Asia/Tokyo)').inputValue()).toBe('2026-01-01T19:00');
+    await tokyo.getByRole('radio', { name: 'Times in UTC' }).click();
+    expect(await tokyo.getByLabel('From (UTC)').inputValue()).toBe('2026-01-01T10:00');
+    // The console speaks one language, whatever the browser's is.
+    await expect
+      .poll(() => tokyo.locator('#main time').first().textContent())
+      .toMatch(/^\d+ [A-Z][a-z]+ 2\d{3}, .* UTC$/);
+    await tokyo.getByLabel('From (UTC)').fill('2026-02-03T04:05');
+    await expect.poll(() => new URL(tokyo.url()).searchParams.get('from')).toBe('2026-02-03T04:05:00Z');
+    await tokyo.goto('/audit?from=yesterday');
+    await tokyo.getByText('“yesterday” is not a time with a zone.').waitFor();
+    await tokyo.getByText('Try again').first().waitFor();
+    expect(await tokyo.getByRole('row').count()).toBe(0);
+    await elsewhere.close();
+    eyes.faults.splice(0);
+  });
+
   test('a service that is gone is named on every page, and what is shown is grey until it is back', async () => {
     await page.goto('/');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

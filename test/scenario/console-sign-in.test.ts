@@ -93,7 +93,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     const alert = page.getByRole('alert').filter({ hasText: 'the next attempt is possible at' });
     const moment = (await alert.locator('time').getAttribute('datetime')) ?? '';
     const own = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Kolkata' };
-    const shown = `new Intl.DateTimeFormat(undefined, ${JSON.stringify(own)}).format(new Date('${moment}'))`;
+    const shown = `new Intl.DateTimeFormat("en-GB", ${JSON.stringify(own)}).format(new Date('${moment}'))`;
     expect(await alert.textContent()).toContain(await page.evaluate<string>(shown));
     expect(await alert.textContent()).not.toContain(moment);
   };

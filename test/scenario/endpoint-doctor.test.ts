@@ -374,6 +374,32 @@ describe('signatures', () => {
     expect(diagnosed.first).toMatchObject({ id: 'cloud-configuration', predicts: exception });
   });
 
+  test('a request with its access key id to a path that no endpoint has is evidence', async () => {
+    const change = (path: string): string => path.replace(/^\/xks\/[^/]+/, '/xks/none');
+    const [place, other] = [await fresh(), await fresh()];
+    expect(await callAsCloud(site, place.configuration, place.endpoint.keyId)).toMatchObject({ status: 200 });
+    const sendAstray = (configuration: ProxyConfiguration) =>
+      callXks(
+        {
+          server: site.server,
+          configuration: { ...configuration, XksProxyUriPath: change(configuration.XksProxyUriPath) },
+        },
+        { target: `/keys/${place.endpoint.keyId}/metadata`, body: { requestMetadata: requestMetadata() } },
+      );
+    // A stranger does not know an access key id. Its record is written before the next one's.
+    expect(await sendAstray(withSecret(other, { AccessKeyId: 'A'.repeat(24) }))).toMatchObject({ status: 404 });
+    expect(await sendAstray(place.configuration)).toMatchObject({ status: 404 });
+    const { found, code } = await until('the record is written', async () => {
+      const diagnosed = await diagnose(site, place.endpoint.name);
+      const one = diagnosed.results.find(({ id }) => id === 'caller-signatures');
+      return one?.state === 'failed' ? { found: one, code: diagnosed.code } : undefined;
+    });
+    expect(found.evidence).toContain('was sent to a path that no endpoint has');
+    expect(found.fix).toContain(place.configuration.XksProxyUriPath);
+    expect(code).not.toBe(0);
+    expect((await diagnose(site, other.endpoint.name)).states).toMatchObject({ 'caller-signatures': 'skipped' });
+  });
+
   test('no credential at all', async () => {
     const place = await fresh();
     const path = `/api/endpoints/${place.endpoint.id}`;

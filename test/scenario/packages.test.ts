@@ -136,9 +136,12 @@ test.runIf(canRun)('are installed by dpkg: files, users, configuration, and one 
   const all = readdirSync(join(folder, 'packages'));
   const files = all.filter((name) => name.endsWith('.deb')).map((name) => join(folder, 'packages', name));
   expect(files).toHaveLength(3);
-  expect(all.filter((name) => !/[.](deb|rpm|oci[.]tar|cdx[.]json)$/.test(name))).toEqual(['SHA256SUMS']);
+  expect(all.filter((name) => !/[.](deb|rpm|oci[.]tar|cdx[.]json)$/.test(name))).toEqual([
+    'SHA256SUMS',
+    'dke-1.0.0.provenance.json',
+  ]);
   const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: join(folder, 'packages'), encoding: 'utf8' });
-  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(11);
+  expect(sums.stdout.match(/: OK$/gm), sums.stderr).toHaveLength(12);
   const said = dpkg('--install', ...files);
   for (const name of allNames) expect(stateOf(name)).toBe('install ok installed');
   expect(said).toContain('dke provider install --owner');
@@ -184,6 +187,7 @@ test.runIf(canRun)('ask for no newer libraries than the oldest systems have', ()
   }
 });
 
+type Part = Readonly<Record<'bom-ref', string>>;
 interface Bill {
   readonly components: readonly { readonly name: string; readonly purl: string; readonly version?: string }[];
 }
@@ -228,7 +232,15 @@ test.runIf(canRun)('have bills of materials that the published schema of Cyclone
     const text = readFileSync(join(folder, 'packages', name), 'utf8');
     expect(await validator.validate(text), name).toBeNull();
     // A missing or empty schema would also accept these.
-    const bill = JSON.parse(text) as { readonly components: readonly Readonly<Record<string, unknown>>[] };
+    const bill = JSON.parse(text) as {
+      readonly components: readonly (Part & { readonly components?: readonly Part[] })[];
+      readonly dependencies: readonly { readonly dependsOn: readonly string[] }[];
+    };
+    // Who needs whom names only what is listed.
+    const refs = bill.components.flatMap((each) => [each, ...(each.components ?? [])]).map((each) => each['bom-ref']);
+    const needed = bill.dependencies.flatMap(({ dependsOn }) => dependsOn);
+    expect(needed.length).toBeGreaterThan(0);
+    expect(needed.filter((each) => !refs.includes(each))).toEqual([]);
     const [first, ...others] = bill.components;
     const damaged = [
       { ...bill, specVersion: 1.5 },
@@ -265,7 +277,9 @@ test.runIf(canRun)('are the same bytes from another path, with another umask, ti
         env: { ...process.env, ...environment, SOURCE_DATE_EPOCH: '1700000000' },
       },
     );
-    return readFileSync(join(out, 'SHA256SUMS'), 'utf8');
+    // A folder without a repository does not know its commit, which the statement of provenance names.
+    const sums = readFileSync(join(out, 'SHA256SUMS'), 'utf8');
+    return sums.replace(/^.*[.]provenance[.]json\n/m, '');
   };
   const first = make(project, '022', { TZ: 'UTC', LC_ALL: 'C' });
   expect(first.split('\n')).toHaveLength(4);

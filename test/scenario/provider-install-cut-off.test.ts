@@ -1,6 +1,7 @@
 // An installer that is killed after any of its steps: a database finds one complete library, the old or the new one, and
 // the next run completes the installation.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
@@ -9,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -178,20 +180,44 @@ describe('a place that is not as it was left', () => {
     expect(() => rollback(options())).toThrow(/no earlier build/);
   });
 
-  test('one installer at a time; a lock whose holder has ended is taken over', () => {
+  test('what another user has put in the place of its files is neither followed nor waited for', () => {
     install(options(), a);
-    const lock = join(layout.state, 'lock');
-    const holder = (pid: number, start: string): void => {
-      mkdirSync(lock, { recursive: true });
-      writeFileSync(join(lock, 'holder'), `${pid} ${start}`);
+    const elsewhere = join(base, 'elsewhere.json');
+    const put: Readonly<Record<string, (path: string) => void>> = {
+      link: (path) => symlinkSync(elsewhere, path),
+      fifo: (path) => expect(spawnSync('mkfifo', [path]).status).toBe(0),
     };
-    const start =
-      readFileSync(`/proc/${process.ppid}/stat`, 'utf8')
-        .replace(/^.*\) /, '')
-        .split(' ')[19] ?? '';
-    holder(process.ppid, start);
-    expect(() => upgrade(options(), b)).toThrow(`process ${process.ppid} is changing this installation`);
-    holder(process.ppid, '1');
+    for (const path of [join(layout.state, 'state.json'), join(layout.state, 'builds', a.build, 'manifest.json')]) {
+      const kept = readFileSync(path);
+      writeFileSync(elsewhere, kept);
+      for (const [what, make] of Object.entries(put)) {
+        rmSync(path, { force: true });
+        make(path);
+        const read = (): unknown =>
+          path.endsWith('state.json') ? upgrade(options(), b) : damagedFiles(layout, a.build);
+        expect(read, `${what} ${path}`).toThrow(`${path} is not a file that the installer wrote`);
+        rmSync(path);
+      }
+      writeFileSync(path, kept);
+    }
+    const manifest = join(layout.state, 'builds', a.build, 'manifest.json');
+    const text = JSON.parse(readFileSync(manifest, 'utf8')) as { files: Record<string, string> };
+    for (const name of ['/etc/passwd', '../../../etc/passwd']) {
+      writeFileSync(manifest, JSON.stringify({ ...text, files: { ...text.files, [name]: 'x' } }));
+      expect(() => damagedFiles(layout, a.build)).toThrow('was not written by the installer');
+    }
+  });
+
+  test('one installer at a time; the lock of a process ends with it, however it ends', async () => {
+    install(options(), a);
+    const program =
+      "const { DatabaseSync } = require('node:sqlite');" +
+      "new DatabaseSync(process.argv[1]).exec('begin exclusive'); console.log('locked'); setInterval(() => 0, 1000)";
+    const holder = spawn(process.execPath, ['-e', program, join(layout.state, 'lock')]);
+    await once(holder.stdout, 'data');
+    expect(() => upgrade(options(), b)).toThrow('another process is changing this installation');
+    holder.kill('SIGKILL');
+    await once(holder, 'close');
     expect(upgrade(options(), b).build).toBe(b.build);
   });
 });

@@ -9,6 +9,7 @@ import { findMechanism } from '../../provider/client/operations/mechanisms.ts';
 import { type CallName, calls, stubs } from '../../provider/schema/calls.ts';
 import { CKF } from '../../provider/schema/constants.ts';
 import { CKM, type MechanismName, mechanisms } from '../../provider/schema/mechanisms.ts';
+import { grapheneFunctions, reasons as grapheneReasons, pkcs11jsOnly } from './graphene-calls.ts';
 
 /** What a mechanism can be used for: the function, and its flag in CK_MECHANISM_INFO. */
 export const uses = {
@@ -229,6 +230,20 @@ const functionTable = (since: '2.40' | '3.0' | '3.2'): string => {
   return ['| function | status | |', '|---|---|---|', ...lines].join('\n');
 };
 
+/** What pkcs11js calls in the tests, and why graphene-pk11 does not. */
+const driverTable = (): string => {
+  const byReason = new Map<string, string[]>();
+  for (const [name, why] of Object.entries(pkcs11jsOnly))
+    byReason.set(why, [...(byReason.get(why) ?? []), `\`${name}\``]);
+  const lines = [...byReason].map(([why, of]) => `| ${of.join(', ')} | ${why} |`);
+  return [
+    '| called by pkcs11js | why |',
+    '|---|---|',
+    ...lines,
+    ...Object.values(grapheneReasons).map(({ calls, why }) => `| ${calls} | ${why} |`),
+  ].join('\n');
+};
+
 const count = (which: (status: string) => boolean): number =>
   functions.filter(([name]) => which(statusOf(name))).length;
 
@@ -279,6 +294,19 @@ ${refusals()}
 These supported mechanisms do not support everything in the standard:
 
 ${limitTable()}
+
+## Who calls in the tests
+
+The cases of \`test/conformance\` are written once. graphene-pk11 makes their calls on the built
+library wherever it can express them: sessions, objects, templates, every mechanism, key wrapping
+and searches. The same cases run on SoftHSM2, and over p11-kit with pkcs11js alone.
+
+graphene-pk11 calls ${grapheneFunctions.map((name) => `\`${name}\``).join(', ')}, and searches.
+
+pkcs11js calls the rest, and C programs (\`c-programs.test.ts\`, \`test/native\`) what no binding has:
+NULL pointers, interfaces, and the functions since 3.0.
+
+${driverTable()}
 `;
 
 if (process.argv[1] === import.meta.filename) {

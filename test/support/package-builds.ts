@@ -8,7 +8,7 @@ export const project = resolve(import.meta.dirname, '../..');
 export const makePackages = (root: string, to: string, ...options: string[]): void =>
   void execFileSync(process.execPath, [join(root, 'provider/packaging/main.ts'), '--fast', '--out', to, ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, SOURCE_DATE_EPOCH: '1800000000' },
+    env: { ...process.env, SOURCE_DATE_EPOCH: '1700000000' },
   });
 
 /** A project of another version, with the same programs. */

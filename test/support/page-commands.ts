@@ -203,6 +203,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
   'docs/faults.md': { 'Running it': [measurement], 'Game day': [measurement] },
   'docs/install.md': {
     'The packages': [not('scenario/packages does it'), fresh],
+    'A signed release': [by('scenario/release')],
     AArch64: [not('scenario/aarch64 builds them; these lines only join two folders')],
     'The service': [fresh, fresh],
     'If the database file is deleted or replaced': [not('scenario/deleted-database does it')],

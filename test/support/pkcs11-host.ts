@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import pkcs11js from 'pkcs11js';
 import { type AgentProcess, startAgent } from './agent-process.ts';
 import { type ConsoleApi, createGroup, openConsoleApi, registerApplication } from './console-api.ts';
+import { grapheneCalls, type Ways } from './graphene-calls.ts';
 import { patient } from './patience.ts';
 import { library, rvOf } from './pkcs11-library.ts';
 import { startServerProcess } from './server-process.ts';
@@ -58,7 +59,9 @@ export const writeConfig = (
 
 export interface Pkcs11Host {
   readonly folder: string;
+  /** Driven by graphene-pk11 where it can express the call. */
   readonly pkcs11: pkcs11js.PKCS11;
+  readonly ways: Ways;
   readonly slot: Buffer;
   readonly agent: AgentProcess;
   readonly service: ServiceProcess;
@@ -77,8 +80,9 @@ export const startHost = async (
   const agent = await startAgent(folder, { environment: { DKE_PKCS11_CONF: config }, inFolder: true });
   process.env.DKE_PKCS11_CONF = config;
   process.env.DKE_PKCS11_SOCKET = agent.socket;
-  const pkcs11 = new pkcs11js.PKCS11();
-  pkcs11.load(library);
+  const own = new pkcs11js.PKCS11();
+  own.load(library);
+  const { pkcs11, ways } = grapheneCalls(own);
   pkcs11.C_Initialize();
   const [slot] = pkcs11.C_GetSlotList(true);
   if (slot === undefined) throw new Error('no slot');
@@ -88,6 +92,7 @@ export const startHost = async (
   return {
     folder,
     pkcs11,
+    ways,
     slot,
     agent,
     service,

@@ -36,6 +36,7 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/scenario/old-system.test.ts': 'an installation, over the embedded database',
   'test/scenario/packages.test.ts': 'an installation, over the embedded database',
   'test/scenario/postgresql-store.test.ts': 'a PostgreSQL server of its own',
+  'test/scenario/release.test.ts': 'the build: no service runs',
   'test/scenario/quarantine.test.ts': 'a database goes back to an older state by its files',
   'test/scenario/secrets.test.ts': "searches the embedded database's files for secrets",
   'test/scenario/server-start.test.ts': 'files of the data directory, the database among them',
@@ -88,6 +89,8 @@ export const longFiles: Readonly<Record<string, string>> = {
     'needs an older release from Debian and builds packages; symbols of everything that is shipped: house/shipped-binaries',
   'test/scenario/packages.test.ts':
     'builds packages of both kinds; what they install: scenario/provider-install and house/server-unit',
+  'test/scenario/release.test.ts':
+    'builds a package with gpg and apt, which not every machine has; what a build contains: scenario/packages',
   'test/scenario/small-disk.test.ts':
     'a disk of each size; a disk that is full: scenario/bad-input-store and scenario/struck-server',
   'test/scenario/stops.test.ts':

@@ -3,7 +3,7 @@
 import { copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeChecksums } from '../../provider/packaging/checksums.ts';
+import { writeChecksums } from '../../provider/packaging/release.ts';
 import { readRunbooks } from '../../server/content/runbooks.ts';
 import { type RunbookName, runbookNames } from '../../server/domain/runbooks.ts';
 import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';

@@ -49,6 +49,11 @@ export interface EndpointContext {
    * stranger does not.
    */
   readonly unsigned: readonly XksRequestRecord[];
+  /**
+   * Requests of the last hour to paths that no endpoint has, newest first, with an access key id
+   * that this endpoint has issued.
+   */
+  readonly astray: readonly XksRequestRecord[];
   /** Of credentials of this endpoint that are gone, the latest ones. */
   readonly removedAccessKeyIds: ReadonlySet<string>;
   readonly lastHealthAt: number | null;

@@ -4,6 +4,7 @@
 import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';
 import { diagnosticsOperation, type ProbeMarks } from '../../base/probe-mark.ts';
+import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { SignerCrypto } from '../../base/sigv4-signer.ts';
 import { type Endpoint, xksProxyUriPath } from '../../domain/endpoint.ts';
 import type { RequestFilter } from '../../domain/request-log.ts';
@@ -133,6 +134,10 @@ export const createEndpointDiagnosis = (
           (entry) => entry.kmsOperation !== diagnosticsOperation && !ownRequests.has(entry.requestId),
         );
       const from = now - hour;
+      const removed = await removedAccessKeyIds(endpoint);
+      const credentials = directory.endpoint(endpoint.prefix)?.credentials ?? [];
+      const issued = new Set([...removed, ...credentials.map(({ accessKeyId }) => accessKeyId)]);
+      const strays = await store.read.requests.search(everyTenant, { endpointId: null, from }, { limit: mostRecent });
       const [lastHealth] = await requestsOf({ signed: true, operation: 'health' });
       const keyStores = await store.read.externalKeyStores.listByEndpoint(endpointId);
       const [keyStore] = keyStores;
@@ -152,13 +157,17 @@ export const createEndpointDiagnosis = (
         endpoint,
         key: await store.read.keys.stored(tenantId, endpoint.keyId),
         vault: await store.read.vaults.stored(tenantId, endpoint.vaultId),
-        credentials: directory.endpoint(endpoint.prefix)?.credentials ?? [],
+        credentials,
         publicUrl,
         servedCertificate: await options.servedCertificate(),
         cloudRanges: options.cloudNetworks,
         recent: await requestsOf({ signed: true, from }),
         unsigned: await requestsOf({ signed: false, from }),
-        removedAccessKeyIds: await removedAccessKeyIds(endpoint),
+        astray: strays.items.filter(({ reason, requestId }) => {
+          const named = reason?.startsWith(refusalReasons.unknownPath) === true && reason.split(' ').at(-1);
+          return named !== false && issued.has(named ?? '') && !ownRequests.has(requestId);
+        }),
+        removedAccessKeyIds: removed,
         lastHealthAt: lastHealth?.at ?? null,
         now: () => clock.now(),
         callerAheadMs: request.callerTime === null ? null : request.callerTime - now,

@@ -12,9 +12,13 @@ export const entityTag = (representation: unknown): string => {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 };
 
-/** Whether an If-Match header admits the tag. */
+/**
+ * Whether an If-Match header admits the tag. A proxy that compresses answers marks their tags as
+ * weak (W/). The tag is a hash of the representation, whatever its coding, so it is compared without
+ * that mark.
+ */
 export const matches = (ifMatch: string, tag: string): boolean =>
-  ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim() === tag);
+  ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);
 
 /** Rows whose answers have an ETag: those that some change is compared with. */
 export const versioned: ReadonlySet<RouteRow> = new Set(

@@ -67,6 +67,17 @@ interface Pipeline {
   answer(incoming: IncomingMessage, trace: Trace, body: Buffer | null): XksAnswer;
 }
 
+/**
+ * The log keeps the access key id that such a request names: the doctor knows by it which
+ * endpoint was meant. Nothing has verified it.
+ */
+const pathNotFound = ({ headers }: IncomingMessage): XksRefusal => {
+  const [, accessKeyId] = /\bCredential=([A-Z2-7]{20,30})\//.exec(headers.authorization?.slice(0, 500) ?? '') ?? [];
+  return new XksRefusal('InvalidUriPathException', 'path not found', {
+    ...(accessKeyId === undefined ? {} : { reason: `${refusalReasons.unknownPath} ${accessKeyId}` }),
+  });
+};
+
 const createPipeline = (options: XksFrontOptions): Pipeline => {
   const { core, directory, clock } = options;
   const context: XksContext = { core, directory, product: options.product };
@@ -99,7 +110,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
   /** The endpoint as it is now, and what it asks of the connection: throws the refusal. */
   const lookUp = (incoming: IncomingMessage, trace: Trace, { prefix }: XksPath): XksEndpointView => {
     const endpoint = directory.endpoint(prefix);
-    if (endpoint === undefined) throw new XksRefusal('InvalidUriPathException', 'path not found');
+    if (endpoint === undefined) throw pathNotFound(incoming);
     trace.endpoint = endpoint;
     const { clientCertificate } = endpoint.settings;
     if (clientCertificate === null) return endpoint;
@@ -114,7 +125,7 @@ const createPipeline = (options: XksFrontOptions): Pipeline => {
 
   const checkHead = (incoming: IncomingMessage, trace: Trace): Admission => {
     const path = parseXksPath(incoming.url ?? '');
-    if (path === null) throw new XksRefusal('InvalidUriPathException', 'path not found');
+    if (path === null) throw pathNotFound(incoming);
     trace.path = path;
     if (incoming.method !== 'POST')
       throw new XksRefusal('InvalidUriPathException', 'this path supports POST', { status: 405 });

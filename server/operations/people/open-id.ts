@@ -20,15 +20,25 @@ const holdsMs = 10 * 60_000;
 export const openIdCallback = '/api/session/openid/callback';
 
 const grantsOf = ({ roles }: OpenIdPerson): readonly Grant[] | null =>
-  roles === null ? null : roles.map((role) => ({ role, scope: null, tenantId: null }));
+  roles === null || roles === 'not-told' ? null : roles.map((role) => ({ role, scope: null, tenantId: null }));
 
+/** What is said instead of the general sentence. */
+const refusals: Readonly<Record<string, string>> = {
+  'not-told': 'the OpenID provider has not said which groups or roles you have',
+};
 const noAccess = (reason: string, { subject }: OpenIdPerson): ServiceError =>
-  new ServiceError('forbidden', 'your account at the OpenID provider has no access to this service', {
-    hint:
-      reason === 'not-of-provider'
-        ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
-        : `an administrator can register you: ${command`dke user create NAME --role ROLE --subject=${subject}`}`,
-  });
+  new ServiceError(
+    'forbidden',
+    refusals[reason] ?? 'your account at the OpenID provider has no access to this service',
+    {
+      hint:
+        reason === 'not-of-provider'
+          ? 'the user of your subject has a tenant, a password or a passkey: an administrator must remove the subject from that user'
+          : reason === 'not-told'
+            ? 'nothing was changed: the provider must send the claim of role_claim ([oidc] in dke.toml), which some leave out for people with many groups: docs/people.md'
+            : `an administrator can register you: ${command`dke user create NAME --role ROLE --subject=${subject}`}`,
+    },
+  );
 
 export const createOpenIdOperations = (
   {
@@ -88,6 +98,7 @@ export const createOpenIdOperations = (
       const grants = grantsOf(person);
       const known = await store.read.users.findBySubject(person.subject);
       const reasonOf = async (): Promise<string | undefined> => {
+        if (person.roles === 'not-told') return 'not-told';
         if (grants !== null && grants.length === 0) return 'no-role';
         if (known === undefined) return grants === null ? 'unknown-user' : undefined;
         if (known.integrity !== 'ok') return 'tampered';

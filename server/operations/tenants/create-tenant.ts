@@ -27,6 +27,7 @@ export const newTenant = (name: string, now: number): Tenant => ({
   deletedAt: null,
   purgeAt: null,
   purgedAt: null,
+  clearedAt: null,
   unrecoverableAt: null,
   integrity: 'ok',
 });

@@ -8,7 +8,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { type Actor, inTenant, serviceActor } from '../../domain/actor.ts';
 import type { AuditDetails } from '../../domain/audit-event.ts';
-import { everyTenant, type Tenant } from '../../domain/tenant.ts';
+import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { purgeSteps } from '../../ports/purge.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -23,23 +23,22 @@ import { clearingSteps, type PurgePorts } from './purge-steps.ts';
 
 type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 
-/** Whether everything is cleared is in the audit log: it outlives the process, and only the service writes it. */
-const isCleared = async (from: Pick<Repositories, 'audit'>, tenantId: string): Promise<boolean> =>
-  (await from.audit.list(everyTenant, { kind: 'tenant.cleared', subjectId: tenantId, order: 'oldest' }, { limit: 1 }))
-    .length > 0;
-
 /** Continues where an earlier process ended: each step finds what is left. Then the tenant can become unrecoverable. */
 const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): Promise<void> => {
-  const { store, erasure } = ports;
+  const { store, clock, erasure } = ports;
   for (const step of purgeSteps) await clearingSteps[step](ports, actor, tenantId);
   for (const table of store.read.purge.tables())
     while ((await store.write((tx) => tx.purge.remove(table, tenantId))) > 0);
   await store.write(async (tx) => {
-    if (!(await isCleared(tx, tenantId)))
-      await recordEvent(tx, 'tenant.cleared', actor, about('tenant', { id: tenantId, tenantId }), {
-        // Its row may have been changed from outside: what was purged is cleared all the same.
-        name: (await showTenant(tx, tenantId)).name,
-      });
+    const tenant = await tx.tenants.stored(tenantId);
+    if (tenant?.integrity === 'ok') {
+      if (tenant.clearedAt !== null) return;
+      await tx.tenants.update({ ...tenant, clearedAt: clock.now() });
+    }
+    // Its row may have been changed from outside: what was purged is cleared all the same, and once
+    // its row is repaired, again.
+    const { name } = await showTenant(tx, tenantId);
+    await recordEvent(tx, 'tenant.cleared', actor, about('tenant', { id: tenantId, tenantId }), { name });
   });
   erasure.schedule();
 };
@@ -101,14 +100,8 @@ export const listPurged = async (from: Pick<Repositories, 'tenants'>, before: nu
   );
 
 /** Of these, those that are cleared: what is said of the others would not be true yet. */
-export const listUnerased = async (
-  from: Pick<Repositories, 'tenants' | 'audit'>,
-  before: number,
-): Promise<readonly Tenant[]> => {
-  const cleared: Tenant[] = [];
-  for (const tenant of await listPurged(from, before)) if (await isCleared(from, tenant.id)) cleared.push(tenant);
-  return cleared;
-};
+export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
+  (await listPurged(from, before)).filter(({ clearedAt }) => clearedAt !== null);
 
 /** After the erasure run, in its last transaction: the tenants that it made unreadable. */
 export const markErased = async (
@@ -154,7 +147,7 @@ export const createTenantRetention = (ports: RetentionPorts): TenantRetention =>
           await afterPurge(ports, actor, tenant.id);
           cleared.add(tenant.id);
         } else if (tenant.state === 'purged' && !cleared.has(tenant.id)) {
-          if (!(await isCleared(store.read, tenant.id))) await clearPurged(ports, actor, tenant.id);
+          if (tenant.clearedAt === null) await clearPurged(ports, actor, tenant.id);
           cleared.add(tenant.id);
         }
     },

@@ -16,7 +16,9 @@ export const tenantsTables = {
       unrecoverable_at: long({ null: true }),
       row_mac: rowMac,
       row_version: rowVersion,
+      cleared_at: long({ null: true }),
     },
+    codeSinceLayout: { cleared_at: 3 },
     indexes: [
       // The name of a purged tenant is free again.
       { name: 'tenants_by_name', columns: ['name'], unique: true, where: `"state" != 'purged'` },

@@ -6,6 +6,7 @@ import pkcs11js from 'pkcs11js';
 import { type AttributeName, attributeKind, attributes, CKA } from '../../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../../provider/schema/constants.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';
+import { findAll, grapheneCalls, type Ways } from '../../support/graphene-calls.ts';
 import { rvOf } from '../../support/pkcs11-host.ts';
 import type { Token } from '../../support/token.ts';
 
@@ -54,7 +55,9 @@ export interface Pair {
 
 export interface Bench {
   readonly token: Token;
+  /** Driven by graphene-pk11 where it can express the call, unless the bench was opened for pkcs11js. */
   readonly pkcs11: pkcs11js.PKCS11;
+  readonly ways: Ways;
   readonly slot: Buffer;
   /** Read-write, the user logged in. */
   readonly session: Buffer;
@@ -97,10 +100,11 @@ const shown = (name: AttributeName, value: Buffer | undefined): Seen => {
   return value.toString('hex');
 };
 
-export const openBench = (token: Token): Bench => {
+export const openBench = (token: Token, driver: 'graphene' | 'pkcs11js' = 'pkcs11js'): Bench => {
   Object.assign(process.env, token.environment);
-  const pkcs11 = new pkcs11js.PKCS11();
-  pkcs11.load(token.module);
+  const own = new pkcs11js.PKCS11();
+  own.load(token.module);
+  const { pkcs11, ways } = driver === 'graphene' ? grapheneCalls(own) : { pkcs11: own, ways: new Map() };
   // p11-kit insists on the locks of the system.
   pkcs11.C_Initialize({ flags: pkcs11js.CKF_OS_LOCKING_OK });
   const [slot] = pkcs11.C_GetSlotList(true);
@@ -110,12 +114,15 @@ export const openBench = (token: Token): Bench => {
     pkcs11.C_OpenSession(slot, readWrite ? flags : pkcs11js.CKF_SERIAL_SESSION);
   const first = open();
   pkcs11.C_Login(first, pkcs11js.CKU_USER, token.pin);
-  const module = new Module(pkcs11);
+  const module = new Module(own);
   const graphene = { module, session: module.getSlots(0).open(flags) };
-  return benchOf(first, { token, pkcs11, slot, open, graphene });
+  return benchOf(first, { token, pkcs11, ways, slot, open, graphene });
 };
 
-const benchOf = (session: Buffer, shared: Pick<Bench, 'token' | 'pkcs11' | 'slot' | 'open' | 'graphene'>): Bench => {
+const benchOf = (
+  session: Buffer,
+  shared: Pick<Bench, 'token' | 'pkcs11' | 'ways' | 'slot' | 'open' | 'graphene'>,
+): Bench => {
   const { pkcs11 } = shared;
   const create: Bench['create'] = (wanted, own = session) => pkcs11.C_CreateObject(own, template(wanted));
   const pair = (mechanism: number, publicWanted: Wanted, privateWanted: Wanted): Pair =>
@@ -169,14 +176,7 @@ const benchOf = (session: Buffer, shared: Pick<Bench, 'token' | 'pkcs11' | 'slot
       return rv === 'CKR_OK' ? shown(name, seen) : rv;
     },
     value,
-    find: (wanted, own = session) => {
-      pkcs11.C_FindObjectsInit(own, template(wanted));
-      try {
-        return pkcs11.C_FindObjects(own, 1000);
-      } finally {
-        pkcs11.C_FindObjectsFinal(own);
-      }
-    },
+    find: (wanted, own = session) => findAll(pkcs11, own, template(wanted), 1000),
     encrypt: (mechanism, key, data) => {
       pkcs11.C_EncryptInit(session, mechanism, key);
       return pkcs11.C_Encrypt(session, data, Buffer.alloc(data.length + 1024));

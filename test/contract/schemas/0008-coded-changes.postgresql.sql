@@ -530,7 +530,8 @@ CREATE TABLE public.tenants (
     purged_at bigint,
     unrecoverable_at bigint,
     row_mac text NOT NULL,
-    row_version bigint DEFAULT 0 NOT NULL
+    row_version bigint DEFAULT 0 NOT NULL,
+    cleared_at bigint
 );
 CREATE TABLE public.user_factors (
     id text NOT NULL,
@@ -586,26 +587,26 @@ CREATE TABLE public.xks_latency (
 );
 ALTER TABLE ONLY public.notification_events ALTER COLUMN sequence SET DEFAULT nextval('public.notification_events_sequence_seq'::regclass);
 ALTER TABLE ONLY public.request_log ALTER COLUMN sequence SET DEFAULT nextval('public.request_log_sequence_seq'::regclass);
-INSERT INTO public.audit_events VALUES (1, 1795965135370, 'tenant.created', 'administrator', 'a', 'a', NULL, '01a227dd-21dc-7001-b301-ddcbcf8ded86', 'tenant', '01a227dd-21dc-7001-b301-ddcbcf8ded86', 'r-1', '{}', '\x514fde4e893e88f05d89933285a97bd1d98525fec98ec092659e06d28334daa7');
+INSERT INTO public.audit_events VALUES (1, 1795968963632, 'tenant.created', 'administrator', 'a', 'a', NULL, '01a22817-9039-7001-871d-6d755e4b44a6', 'tenant', '01a22817-9039-7001-871d-6d755e4b44a6', 'r-1', '{}', '\x40d39bc7989dd9ae8b4978a4f52278a0b12a4f4195776944c5f8974f05951406');
 INSERT INTO public.audit_head VALUES (1, 1);
-INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-29T15:12:15.033Z');
-INSERT INTO public.kysely_migration VALUES ('0002-owned-records', '2026-11-29T15:12:15.039Z');
-INSERT INTO public.kysely_migration VALUES ('0003-rules-of-keys', '2026-11-29T15:12:15.043Z');
-INSERT INTO public.kysely_migration VALUES ('0004-decisions', '2026-11-29T15:12:15.046Z');
-INSERT INTO public.kysely_migration VALUES ('0005-coded-requests', '2026-11-29T15:12:15.049Z');
-INSERT INTO public.kysely_migration VALUES ('0006-outside-copies', '2026-11-29T15:12:15.053Z');
-INSERT INTO public.kysely_migration VALUES ('0007-values-under-the-code', '2026-11-29T15:12:15.055Z');
-INSERT INTO public.kysely_migration VALUES ('0008-coded-changes', '2026-11-29T15:12:15.056Z');
+INSERT INTO public.kysely_migration VALUES ('0001-baseline', '2026-11-29T16:16:03.368Z');
+INSERT INTO public.kysely_migration VALUES ('0002-owned-records', '2026-11-29T16:16:03.382Z');
+INSERT INTO public.kysely_migration VALUES ('0003-rules-of-keys', '2026-11-29T16:16:03.384Z');
+INSERT INTO public.kysely_migration VALUES ('0004-decisions', '2026-11-29T16:16:03.385Z');
+INSERT INTO public.kysely_migration VALUES ('0005-coded-requests', '2026-11-29T16:16:03.388Z');
+INSERT INTO public.kysely_migration VALUES ('0006-outside-copies', '2026-11-29T16:16:03.389Z');
+INSERT INTO public.kysely_migration VALUES ('0007-values-under-the-code', '2026-11-29T16:16:03.390Z');
+INSERT INTO public.kysely_migration VALUES ('0008-coded-changes', '2026-11-29T16:16:03.391Z');
 INSERT INTO public.kysely_migration_lock VALUES ('migration_lock', 0);
-INSERT INTO public.node_changes VALUES (1795965135016, 1795965135015, 1795965135399, '{"tenants":["01a227dd-21dc-7001-b301-ddcbcf8ded86"],"vaults":["01a227dd-21dc-7002-a685-4269c44b78d4"]}', '01a227dd-2a24-7000-8409-9652dc10253a', '', '5dd63d44e890efef22afeea8a3a9f4604ad84141ba5f7e17dae0980e978b35fc');
-INSERT INTO public.node_head VALUES (1, 1795965135016, 0, '01a227dd-2a24-7000-8409-9652dc10253a');
-INSERT INTO public.row_set VALUES (1, 1, 'b7f158561f21bd0ea9a6eda180d12ab3f068fb9065cd862e51c96621fdac4e5e', 'fab866cd37f2913b5f3d6897f6e8c33a18c975b2e47d5a58ce674a711cbcecbc');
-INSERT INTO public.search_terms VALUES ('01a227dd-21dc-7001-b301-ddcbcf8ded86', 'vault', 'payments', '01a227dd-21dc-7002-a685-4269c44b78d4', 'name');
-INSERT INTO public.search_terms VALUES ('01a227dd-21dc-7001-b301-ddcbcf8ded86', 'vault', '01a227dd 21dc 7002 a685 4269c44b78d4', '01a227dd-21dc-7002-a685-4269c44b78d4', 'id');
-INSERT INTO public.search_terms VALUES ('01a227dd-21dc-7001-b301-ddcbcf8ded86', 'vault', '4269c44b78d4', '01a227dd-21dc-7002-a685-4269c44b78d4', 'id');
+INSERT INTO public.node_changes VALUES (1795968963336, 1795968963335, 1795968963655, '{"tenants":["01a22817-9039-7001-871d-6d755e4b44a6"],"vaults":["01a22817-9039-7002-9d5b-9879a0e74358"]}', '01a22817-943e-7000-88b1-8d1d92cd70b2', '', 'c2eb72ec0deabac7943c67f75edc24e7cbc6fb4bafc4fbb8a322548a12a166fe');
+INSERT INTO public.node_head VALUES (1, 1795968963336, 0, '01a22817-943e-7000-88b1-8d1d92cd70b2');
+INSERT INTO public.row_set VALUES (1, 1, '6d79a9306b47109129b9d6eb0c46c9cecd3f5a3527b9c1b705de36148e6d23f4', '02227927f47fccef4d190fc4a71d3587697b0e2365b4a25c8e65d63a3f01696b');
+INSERT INTO public.search_terms VALUES ('01a22817-9039-7001-871d-6d755e4b44a6', 'vault', 'payments', '01a22817-9039-7002-9d5b-9879a0e74358', 'name');
+INSERT INTO public.search_terms VALUES ('01a22817-9039-7001-871d-6d755e4b44a6', 'vault', '01a22817 9039 7002 9d5b 9879a0e74358', '01a22817-9039-7002-9d5b-9879a0e74358', 'id');
+INSERT INTO public.search_terms VALUES ('01a22817-9039-7001-871d-6d755e4b44a6', 'vault', '9879a0e74358', '01a22817-9039-7002-9d5b-9879a0e74358', 'id');
 INSERT INTO public.settings VALUES ('search-terms', '2');
-INSERT INTO public.tenants VALUES ('01a227dd-21dc-7001-b301-ddcbcf8ded86', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'cf08140f9ddd0bea634de02e41b6c44871fbcc182d58196026fff2a121c85be2', 1);
-INSERT INTO public.vaults VALUES ('01a227dd-21dc-7002-a685-4269c44b78d4', '01a227dd-21dc-7001-b301-ddcbcf8ded86', 'payments', 'general', 'enabled', 2, 'eb71334a19e9cd5fed57a90feff45895b01d7de16f4fd8eb23adff1e9d8c9c9a', NULL, 'standard', 1);
+INSERT INTO public.tenants VALUES ('01a22817-9039-7001-871d-6d755e4b44a6', 'default', 'active', 1, NULL, NULL, NULL, NULL, NULL, 'b54103d78bd2735408dbb969b8af04e7b56a1f3f0c73ea1841e8fbfb40309b44', 1, NULL);
+INSERT INTO public.vaults VALUES ('01a22817-9039-7002-9d5b-9879a0e74358', '01a22817-9039-7001-871d-6d755e4b44a6', 'payments', 'general', 'enabled', 2, 'a1cba97ec12a180a9206a416ff25e347e107347b001b994372f66c27818357d1', NULL, 'standard', 1);
 SELECT pg_catalog.setval('public.notification_events_sequence_seq', 1, false);
 SELECT pg_catalog.setval('public.request_log_sequence_seq', 1, false);
 ALTER TABLE ONLY public.access_guids

@@ -20,7 +20,10 @@ const exported = newOutsideCopy({
 });
 
 /** What a store answers that has these keys, of which some have material. */
-const storeOf = (rows: readonly Key[], { withMaterial = [] as readonly string[], restores = 0 } = {}) => {
+const storeOf = (
+  rows: readonly Key[],
+  { withMaterial = [] as readonly string[], restores = 0, clearedAt = 6 as number | null } = {},
+) => {
   const from = {
     keys: {
       list: async () => rows,
@@ -36,14 +39,17 @@ const storeOf = (rows: readonly Key[], { withMaterial = [] as readonly string[],
     },
     audit: {
       list: async (_tenant: unknown, { kind }: { readonly kind: string }) => {
-        if (kind === 'tenant.cleared') return [{ sequence: 1 }];
-        return kind === 'snapshot.restored' && restores > 0 ? [{ sequence: restores }] : [];
+        return kind === 'tenant.cleared' || (kind === 'snapshot.restored' && restores > 0)
+          ? [{ sequence: restores }]
+          : [];
       },
     },
     snapshots: { list: async () => [] },
     tenants: {
       stored: async () => undefined,
-      list: async () => [{ id: 'tenant of key', integrity: 'ok', purgedAt: 5, unrecoverableAt: null } as Tenant],
+      list: async () => [
+        { id: 'tenant of key', integrity: 'ok', purgedAt: 5, clearedAt, unrecoverableAt: null } as Tenant,
+      ],
     },
     outsideCopies: { left: async () => [exported] },
   };
@@ -88,4 +94,9 @@ test('a purged tenant waits for its keys, also when the row of one is changed si
   expect(await erasedTenants(storeOf([keyOf('key', { tenantId: 'other' })]), 10, walk, [])).toEqual([]);
   const marked = storeOf([keyOf('key', { unrecoverableAt: 7 })]);
   expect(await erasedTenants(marked, 10, await walkKeys(marked), [])).toMatchObject([{ id: 'tenant of key' }]);
+});
+
+test('a purged tenant of which something is left waits, whatever the log says', async () => {
+  const store = storeOf([keyOf('key', { unrecoverableAt: 7 })], { clearedAt: null });
+  expect(await erasedTenants(store, 10, await walkKeys(store), [])).toEqual([]);
 });

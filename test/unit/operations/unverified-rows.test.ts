@@ -161,6 +161,7 @@ const asStored: Readonly<Record<string, string>> = {
   'operations/snapshots/restore-rows.ts': 'shows the name of a vault',
   'operations/snapshots/restore-snapshot.ts': 'asks whether a tenant is there, and renews what is in memory',
   'operations/tenants/purge-steps.ts': 'ends them, whatever they say',
+  'operations/tenants/purge-tenant.ts': 'compares the integrity itself before it decides',
 };
 
 test('only files that decide nothing by it read rows as they are stored', () => {

@@ -1,10 +1,12 @@
 // SigV4: recent signatures were accepted. A failure after the last success is a fault of now where
 // the request names a credential of this endpoint, live or removed. Any other may be a request that
-// is not the cloud's: its signature does not show who sent it.
+// is not the cloud's: its signature does not show who sent it. One to a path that no endpoint has is
+// evidence by the same rule.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import { command } from '../../../base/command-line.ts';
 import { refusalReasons } from '../../../base/refusal-reasons.ts';
+import { xksProxyUriPath } from '../../../domain/endpoint.ts';
 import type { XksRequestRecord } from '../../../ports/xks-directory.ts';
 import { type EndpointCheck, foretold, suspected } from '../context.ts';
 
@@ -19,13 +21,21 @@ export const callerSignatures: EndpointCheck = {
   layer: 'sigv4',
   title: "the cloud's signatures are accepted",
   needs: [],
-  run: ({ recent, unsigned, endpoint, removedAccessKeyIds }) => {
+  run: ({ recent, unsigned, astray, endpoint, removedAccessKeyIds, publicUrl }) => {
     const failures = unsigned.filter(({ errorName }) => errorName === 'AuthenticationFailedException');
     const [passed] = recent;
     const later = failures.filter(({ at }) => passed === undefined || at > passed.at);
     /** Whether it names a credential of this endpoint. */
     const isOurs = ({ reason }: XksRequestRecord): boolean =>
       reason?.startsWith(refusalReasons.mismatch) === true || removedAccessKeyIds.has(unknownKeyOf(reason) ?? '');
+    const lost = astray.find(({ at }) => passed === undefined || at > passed.at);
+    if (lost !== undefined)
+      return foretold(
+        'wrong-address',
+        `a request from ${lost.peer ?? 'an unknown address'} with an access key id of this endpoint was sent to a path that no endpoint has`,
+        `set XksProxyUriEndpoint of the cloud key store to ${publicUrl.origin} and XksProxyUriPath to ${xksProxyUriPath(endpoint.prefix)}, ` +
+          'and pass the path on unchanged',
+      );
     const latest = later.find(isOurs) ?? later[0] ?? failures[0];
     if (latest === undefined)
       return passed === undefined ? notAsked('no requests in the last hour') : ok('none was refused in the last hour');

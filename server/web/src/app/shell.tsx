@@ -14,6 +14,7 @@ import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { needsToday, waitingQuery } from '../components/today.ts';
 import { hasUnsaved } from '../components/unsaved.tsx';
+import { ZoneToggle } from '../components/zone.tsx';
 import { InContact } from './contact.tsx';
 import { loadPages } from './load-pages.ts';
 import { sessionQuery, useSignOut, wasEnded } from './session.ts';
@@ -128,7 +129,10 @@ const Account = ({ name }: { name: string }) => {
         <IconButton icon="signOut" label="Sign out" onClick={() => signOut.mutate()} className="-mr-2" />
       </div>
       {signOut.error !== null && <ProblemView error={signOut.error} compact />}
-      <ThemeToggle />
+      <div className="flex flex-wrap gap-2">
+        <ThemeToggle />
+        <ZoneToggle />
+      </div>
     </div>
   );
 };

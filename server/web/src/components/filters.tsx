@@ -3,6 +3,8 @@
 import { type ReactNode, useEffect, useId, useState } from 'react';
 import { Button } from './button.tsx';
 import type { Choice } from './field.tsx';
+import { toEntered, toMoment } from './moments.ts';
+import { useZone, zoneName } from './zone.tsx';
 
 const control =
   'min-h-9 w-full rounded-md border border-line-strong/70 bg-surface px-2.5 py-1 text-sm text-ink placeholder:text-muted';
@@ -64,6 +66,36 @@ export const SelectFilter = ({
 };
 
 const settleAfter = 350;
+
+/** A moment, in the zone that was chosen; the address has it with its zone. */
+export const MomentFilter = ({
+  label,
+  value,
+  onValue,
+}: {
+  /** "From", "To". */
+  label: string;
+  value: string | undefined;
+  onValue: (value: string | undefined) => void;
+}) => {
+  const zone = useZone();
+  const entered = value === undefined ? undefined : toEntered(value, zone);
+  return (
+    <div className="min-w-0">
+      <TextFilter
+        label={`${label} (${zoneName(zone)})`}
+        type="datetime-local"
+        value={entered}
+        onValue={(text) => onValue(text === undefined ? undefined : toMoment(text, zone))}
+      />
+      {value !== undefined && entered === undefined && (
+        <p role="alert" className="mt-0.5 text-xs wrap-anywhere text-danger">
+          “{value}” is not a time with a zone.
+        </p>
+      )}
+    </div>
+  );
+};
 
 /** A text filter; it takes effect when typing pauses, or at once with Enter. */
 export const TextFilter = ({

@@ -12,11 +12,10 @@ import { type Column, DataTable, TableSkeleton } from './data-table.tsx';
 import { Dialog, DialogActions } from './dialog.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
 import { AreaField, type Choice } from './field.tsx';
-import { FilterBar, SelectFilter, TextFilter } from './filters.tsx';
+import { FilterBar, MomentFilter, SelectFilter, TextFilter } from './filters.tsx';
 import { FormDialog } from './form.tsx';
 import { Icon } from './icon.tsx';
 import { type ListPage, ListView, useList } from './list-view.tsx';
-import { toUtc } from './moments.ts';
 import { Notice } from './notice.tsx';
 import { Facts, Panel } from './page.tsx';
 import { EmptyState, ProblemView } from './problem-view.tsx';
@@ -304,13 +303,8 @@ const Filters = ({
         value={filters.kmsOperation}
         onValue={(kmsOperation) => set({ kmsOperation })}
       />
-      <TextFilter
-        label="From (local time)"
-        type="datetime-local"
-        value={filters.from}
-        onValue={(from) => set({ from })}
-      />
-      <TextFilter label="To (local time)" type="datetime-local" value={filters.to} onValue={(to) => set({ to })} />
+      <MomentFilter label="From" value={filters.from} onValue={(from) => set({ from })} />
+      <MomentFilter label="To" value={filters.to} onValue={(to) => set({ to })} />
     </FilterBar>
   );
 };
@@ -333,7 +327,7 @@ export const RequestLog = ({
   const path = endpointId === undefined ? '/api/requests' : `${endpointPath(endpointId)}/requests`;
   const names = useEndpointNames(endpointId === undefined);
   const shown = endpointId === undefined ? { ...table, columns: [endpointColumn(names), ...columns] } : table;
-  const query = { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) };
+  const query = filters;
   // A log grows continuously: a view that is opened again shows the current records.
   const list = useList<EndpointRequest>(path, query, path, 0);
   return (

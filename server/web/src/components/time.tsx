@@ -1,10 +1,35 @@
-// Moments: local time on the page, the exact UTC moment on hover, both from one RFC 3339 text.
+// Moments in the zone that was chosen, the exact UTC moment on hover, both from one RFC 3339 text.
 
-import type { ReactNode } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
+import { useZone } from './zone.tsx';
 
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const absoluteSeconds = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+/** The language of the console: dates of another one beside its words are hard to read. */
+const language = 'en-GB';
+const formatOf = (timeStyle: 'short' | 'medium') => ({
+  local: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle }),
+  utc: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle, timeZone: 'UTC' }),
+});
+const absolute = formatOf('short');
+const absoluteSeconds = formatOf('medium');
+const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+
+const tickMs = 30_000;
+const watchers = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+const watchTicks = (watch: () => void): (() => void) => {
+  watchers.add(watch);
+  timer ??= setInterval(() => {
+    for (const each of watchers) each();
+  }, tickMs);
+  return () => {
+    watchers.delete(watch);
+    if (watchers.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+};
+/** What says "3 minutes ago" is drawn again while that changes. */
+const useTicks = (): void => void useSyncExternalStore(watchTicks, () => Math.floor(Date.now() / tickMs));
 
 const steps: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400_000],
@@ -41,10 +66,12 @@ export const Time = ({
   /** What a missing moment means here. */
   absent?: string;
 }) => {
+  const zone = useZone();
+  useTicks();
   if (value === null || value === undefined) return <span className="text-muted">{absent}</span>;
   const moment = new Date(value);
   if (Number.isNaN(moment.getTime())) return <span>{value}</span>;
-  const local = (seconds ? absoluteSeconds : absolute).format(moment);
+  const local = `${(seconds ? absoluteSeconds : absolute)[zone].format(moment)}${zone === 'utc' ? ' UTC' : ''}`;
   return (
     <time
       dateTime={value}

@@ -9,9 +9,8 @@ import { auditTable } from '../components/audit-table.tsx';
 import { AuditTabs } from '../components/audit-tabs.tsx';
 import { Button } from '../components/button.tsx';
 import type { Choice } from '../components/field.tsx';
-import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
+import { FilterBar, MomentFilter, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
-import { toUtc } from '../components/moments.ts';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { ProofDialog } from '../components/proof-dialog.tsx';
@@ -28,7 +27,7 @@ export const AuditPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
   const [proving, setProving] = useState<AuditRecord | null>(null);
-  const list = useList<AuditRecord>(path, { ...filters, from: toUtc(filters.from), to: toUtc(filters.to) });
+  const list = useList<AuditRecord>(path, filters);
   const filtered = Object.values(filters).some((value) => value !== undefined);
   const setFilter = (change: Partial<typeof filters>) =>
     void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
@@ -45,18 +44,8 @@ export const AuditPage = () => {
           <TextFilter label="Subject id" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
           <TextFilter label="Actor id" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
           <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />
-          <TextFilter
-            label="From (local time)"
-            type="datetime-local"
-            value={filters.from}
-            onValue={(from) => setFilter({ from })}
-          />
-          <TextFilter
-            label="To (local time)"
-            type="datetime-local"
-            value={filters.to}
-            onValue={(to) => setFilter({ to })}
-          />
+          <MomentFilter label="From" value={filters.from} onValue={(from) => setFilter({ from })} />
+          <MomentFilter label="To" value={filters.to} onValue={(to) => setFilter({ to })} />
         </FilterBar>
         <ListView
           {...auditTable}

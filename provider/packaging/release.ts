@@ -1,0 +1,119 @@
+// What makes the files of a build verifiable where they arrive: where they come from (an in-toto
+// statement with SLSA's provenance), their checksums, and with a key also a signature and a repository
+// that apt accepts. Times are those of the commit, so that the same commit and key give the same bytes.
+//
+// 1. Who can choose a file: anyone who has the folder on its way. 2. What proves it: SHA256SUMS, which
+// names every file, and its signature; InRelease, which names Packages. 3. They are the publisher's.
+// 4. Nothing is read but what this build has written. 5. A build that is cut off has no SHA256SUMS.
+// 6. The key is in a folder of its own, which ends with the build.
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Build } from './stage.ts';
+
+const sha256 = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
+const namesIn = (folder: string, kinds: RegExp): readonly string[] =>
+  readdirSync(folder)
+    .filter((name) => kinds.test(name))
+    .sort();
+const built = /\.(deb|rpm|oci\.tar|cdx\.json)$/;
+
+const commitOf = (root: string): string | undefined => {
+  try {
+    return execFileSync('git', ['rev-parse', 'HEAD'], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return undefined;
+  }
+};
+
+const writeProvenance = ({ root, node, version, out, machine }: Build): void => {
+  const commit = commitOf(root);
+  const statement = {
+    _type: 'https://in-toto.io/Statement/v1',
+    subject: namesIn(out, built).map((name) => ({ name, digest: { sha256: sha256(join(out, name)) } })),
+    predicateType: 'https://slsa.dev/provenance/v1',
+    predicate: {
+      buildDefinition: {
+        buildType: 'urn:dke:npm-run-package:1',
+        externalParameters: { version, architecture: machine.name },
+        resolvedDependencies: [
+          ...(commit === undefined ? [] : [{ uri: 'urn:dke:source', digest: { gitCommit: commit } }]),
+          { uri: 'urn:dke:source:package-lock.json', digest: { sha256: sha256(join(root, 'package-lock.json')) } },
+          { uri: `pkg:generic/node@${process.versions.node}`, digest: { sha256: sha256(node) } },
+        ],
+      },
+      runDetails: { builder: { id: process.env.DKE_BUILDER_ID ?? 'urn:dke:builder:unnamed' } },
+    },
+  };
+  writeFileSync(join(out, `dke-${version}.provenance.json`), `${JSON.stringify(statement, undefined, 1)}\n`);
+};
+
+/** A flat repository: apt reads Packages, which InRelease names. */
+const writeRepository = ({ out, date }: Build, sign: (name: string, to: string) => void): void => {
+  const packages = namesIn(out, /\.deb$/).map((name) => {
+    const path = join(out, name);
+    const fields = execFileSync('dpkg-deb', ['--field', path], { encoding: 'utf8' }).trimEnd();
+    return `${fields}\nFilename: ./${name}\nSize: ${readFileSync(path).length}\nSHA256: ${sha256(path)}\n`;
+  });
+  if (packages.length === 0) return;
+  const list = join(out, 'Packages');
+  writeFileSync(list, packages.join('\n'));
+  const digest = `${sha256(list)} ${readFileSync(list).length} Packages`;
+  const release = { Origin: 'DKE', Label: 'DKE', Suite: 'stable', Date: date.toUTCString().replace('GMT', 'UTC') };
+  const lines = Object.entries(release).map(([name, value]) => `${name}: ${value}\n`);
+  writeFileSync(join(out, 'Release'), `${lines.join('')}SHA256:\n ${digest}\n`);
+  sign('Release', 'InRelease');
+};
+
+export const writeChecksums = (folder: string): void => {
+  const names = namesIn(folder, /\.(deb|rpm|oci\.tar|cdx\.json|provenance\.json)$/);
+  writeFileSync(join(folder, 'SHA256SUMS'), names.map((name) => `${sha256(join(folder, name))}  ${name}\n`).join(''));
+};
+
+/** `key`: the file of an OpenPGP secret key without a passphrase. */
+export const writeRelease = (build: Build, key: string | undefined): void => {
+  const { out, date } = build;
+  writeProvenance(build);
+  if (key === undefined) {
+    writeChecksums(out);
+    return;
+  }
+  // Short: gpg's agent listens there.
+  const home = mkdtempSync(join(tmpdir(), 'dke-key-'));
+  const gpg = (...args: readonly string[]): string =>
+    execFileSync(
+      'gpg',
+      [
+        ...['--homedir', home, '--batch', '--yes', '--quiet', '--no-tty', '--pinentry-mode', 'loopback'],
+        ...['--no-emit-version', '--digest-algo', 'SHA512'],
+        ...args,
+      ],
+      // It warns of the time, which is meant; its errors are in what is thrown.
+      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+  /** No signature is older than its key, which every verifier would refuse. */
+  const time = (): string => {
+    const [, made = '0'] = /^sec(?::[^:]*){4}:(\d+)/m.exec(gpg('--with-colons', '--list-secret-keys')) ?? [];
+    return `${Math.max(Math.floor(date.getTime() / 1000), Number(made))}!`;
+  };
+  const sign = (name: string, to: string): void => {
+    const form = to.endsWith('.asc') ? ['--armor', '--detach-sign'] : ['--clear-sign'];
+    gpg('--faked-system-time', time(), ...form, '--output', join(out, to), join(out, name));
+  };
+  try {
+    gpg('--import', key);
+    gpg('--armor', '--output', join(out, 'dke-signing-key.asc'), '--export');
+    writeRepository(build, sign);
+    writeChecksums(out);
+    sign('SHA256SUMS', 'SHA256SUMS.asc');
+  } finally {
+    execFileSync('gpgconf', ['--homedir', home, '--kill', 'all'], { stdio: 'ignore' });
+    rmSync(home, { recursive: true, force: true });
+  }
+};
