@@ -116,9 +116,7 @@ const openOver = async (
     set,
     clock,
     errors,
-    onKeks,
-    onLate,
-    onChange,
+    ...{ onKeks, onLate, onChange },
   });
   ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });

@@ -86,16 +86,8 @@ const createDoubts = (compare: () => Promise<void>) => {
   };
 };
 
-export const createTransactions = ({
-  engine,
-  db,
-  set,
-  clock,
-  errors,
-  onKeks,
-  onChange,
-  onLate,
-}: TransactionOptions): Transactions => {
+export const createTransactions = (options: TransactionOptions): Transactions => {
+  const { engine, db, set, clock, errors, onKeks, onChange, onLate } = options;
   const run = async (text: string): Promise<void> => {
     await db.executeQuery(CompiledQuery.raw(text));
   };
