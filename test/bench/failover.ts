@@ -18,7 +18,7 @@ interface FailoverFigure {
   readonly usesFailed: number;
   /** How many seconds had one of them. */
   readonly secondsWithFailedUses: number;
-  /** From the end of the primary: until the standby is the primary, and until each node accepts a change. */
+  /** From the end of the primary: until the standby takes over, and until each node has confirmed a new change. */
   readonly promotedAfterMs: number;
   readonly acceptedAfterMs: number;
   readonly changes: number;
@@ -60,31 +60,36 @@ const measure = async (usesPerSecond: number, changesPerSecond: number): Promise
       uses += 1;
       if (answer?.status !== 200) failedAt.push(began);
     };
-    const changes: { readonly began: number; readonly by: string; readonly text: string; readonly status: number }[] =
-      [];
+    const changes: {
+      readonly began: number;
+      readonly at: number;
+      readonly by: string;
+      readonly text: string;
+      readonly status: number;
+    }[] = [];
     const change = async ({ api, name: by }: FleetMember): Promise<void> => {
       const began = performance.now();
       const name = `made ${changes.length} at ${by} ${began}`;
       const { status, text } = await api
         .send('POST', '/api/vaults', { name })
         .catch((error: unknown) => ({ status: 0, text: String(error) }));
-      changes.push({ began, by, status, text });
+      changes.push({ began, at: performance.now(), by, status, text });
     };
-    /** By the clock, whether the ones before are answered or not. */
-    const steadily = async (perSecond: number, work: () => Promise<void>): Promise<void> => {
+    /** By the clock; at most so many are under way, so that a slow service is not buried. */
+    const steadily = async (perSecond: number, mostAtOnce: number, work: () => Promise<void>): Promise<void> => {
       const underWay = new Set<Promise<void>>();
-      const began = performance.now();
-      for (let at = 1; runs; at += 1) {
+      for (let due = performance.now(); runs; due = Math.max(due + 1_000 / perSecond, performance.now())) {
+        await setTimeout(due - performance.now());
+        if (underWay.size >= mostAtOnce) await Promise.race(underWay);
         const one = work().finally(() => underWay.delete(one));
         underWay.add(one);
-        await setTimeout(Math.max(0, began + (at * 1_000) / perSecond - performance.now()));
       }
       await Promise.all(underWay);
     };
     for (const member of fleet.members)
       loops.push(
-        steadily(usesPerSecond, () => use(member)),
-        steadily(changesPerSecond, () => change(member)),
+        steadily(usesPerSecond, 32, () => use(member)),
+        steadily(changesPerSecond, 1, () => change(member)),
       );
     await setTimeout(steadyMs);
 
@@ -96,7 +101,7 @@ const measure = async (usesPerSecond: number, changesPerSecond: number): Promise
     const promotedAfterMs = performance.now() - ended;
     const acceptedAt = (by: string): number | undefined => {
       const found = changes.find((each) => each.by === by && each.began > ended && each.status === 201);
-      return found?.began;
+      return found?.at;
     };
     await until('changes at each node', async () =>
       names.every((name) => acceptedAt(name) !== undefined) ? true : undefined,
