@@ -79,7 +79,7 @@ const measure = async (usesPerSecond: number, changesPerSecond: number): Promise
     const steadily = async (perSecond: number, mostAtOnce: number, work: () => Promise<void>): Promise<void> => {
       const underWay = new Set<Promise<void>>();
       for (let due = performance.now(); runs; due = Math.max(due + 1_000 / perSecond, performance.now())) {
-        await setTimeout(due - performance.now());
+        await setTimeout(Math.max(0, due - performance.now()));
         if (underWay.size >= mostAtOnce) await Promise.race(underWay);
         const one = work().finally(() => underWay.delete(one));
         underWay.add(one);
