@@ -331,6 +331,24 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     eyes.faults.splice(0);
   });
 
+  test('an open page that no one uses says so with what it asks', async () => {
+    const [other, idle] = await eyes.open();
+    await idle.clock.install();
+    await eyes.signIn(idle, site.token, '/nodes');
+    const asks = (isOwn: boolean) =>
+      idle.waitForRequest(
+        (sent) => sent.url().includes('/api/nodes') && (sent.headers()['x-dke-own-request'] === '1') === isOwn,
+      );
+    const alone = asks(true);
+    await idle.clock.fastForward(120_000);
+    await alone;
+    const used = asks(false);
+    await idle.mouse.move(50, 60);
+    await idle.clock.fastForward(10_000);
+    await used;
+    await other.close();
+  });
+
   test('a service that is gone is named on every page, and what is shown is grey until it is back', async () => {
     await page.goto('/');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

@@ -9,6 +9,8 @@ import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
 import type { SessionCaller, SignInOrigin } from '../../operations/people/interface.ts';
 
+/** A page asks on its own: nothing was pressed. It makes a session last no longer. */
+export const ownRequestHeader = 'x-dke-own-request';
 export const sessionCookie = '__Host-dke-session';
 
 export interface Caller {
@@ -65,7 +67,8 @@ export const createAuthenticator = (
     }
     const value = getCookie(context, sessionCookie);
     if (value === undefined) throw missing();
-    const session = await operations.sessions.authenticate(value, requestId, peerOf(context));
+    const isUse = context.req.header(ownRequestHeader) === undefined;
+    const session = await operations.sessions.authenticate(value, requestId, peerOf(context), isUse);
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must have an Origin header', {
         hint: 'browsers send it automatically; in other clients, send Authorization: Bearer <API token>',

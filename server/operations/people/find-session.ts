@@ -41,7 +41,8 @@ export const createFindSession = (
 ) => {
   const isOver = (session: StoredSession, now: number): boolean =>
     now >= session.expiresAt || now >= session.usedAt + people.sessionIdleMs;
-  return async (hash: string): Promise<FoundSession> => {
+  /** `isUse`: a person has asked; a page that asks on its own does not make a session last longer. */
+  return async (hash: string, isUse = true): Promise<FoundSession> => {
     const session = await store.read.sessions.findByHash(hash);
     const now = clock.now();
     if (session === undefined || session.integrity !== 'ok' || isOver(session, now)) throw sessionEnded();
@@ -76,7 +77,7 @@ export const createFindSession = (
         missing,
       };
     }
-    if (now - session.usedAt >= Math.min(touchEveryMs, people.sessionIdleMs / 4))
+    if (isUse && now - session.usedAt >= Math.min(touchEveryMs, people.sessionIdleMs / 4))
       await store
         .write((tx) => tx.sessions.touch(session.id, now), { durable: false })
         // A database that takes no changes now does not keep people from reading.

@@ -100,7 +100,7 @@ export interface SignInOrigin {
 
 export interface SessionOperations {
   /** 'unauthenticated' in one message for whatever is not valid. What was read is believed for a second. */
-  authenticate(value: string, requestId: string, peer: string | null): Promise<SessionCaller>;
+  authenticate(value: string, requestId: string, peer: string | null, isUse?: boolean): Promise<SessionCaller>;
   /** Exchanges an API token for a session. */
   startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;
   signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;

@@ -62,7 +62,7 @@ export const createSessions = (
   };
 
   const operations: SessionOperations = {
-    authenticate: async (value, requestId, peer) => {
+    authenticate: async (value, requestId, peer, isUse) => {
       let hash = hashOf(value);
       if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
@@ -70,7 +70,7 @@ export const createSessions = (
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
         hash = (await storedHashOf(store.read, value)) ?? hash;
-        const { found, isOfToken } = await lookUp(hash);
+        const { found, isOfToken } = await lookUp(hash, isUse);
         entry = { found, at: now };
         // A token that is revoked, anywhere, ends its sessions at once.
         if (!isOfToken) believed.set(hash, entry);

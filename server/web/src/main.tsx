@@ -5,12 +5,15 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { nameTenantBy } from './api/client.ts';
+import { notePresence } from './api/presence.ts';
 import { createQueryClient } from './app/query-client.ts';
 import { router } from './app/router.tsx';
 import { currentTenant } from './app/tenant.ts';
 import { AnnounceProvider } from './components/announce.tsx';
 
 nameTenantBy(currentTenant);
+for (const event of ['keydown', 'pointerdown', 'pointermove', 'wheel'])
+  addEventListener(event, notePresence, { passive: true, capture: true });
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no root element');

@@ -48,3 +48,21 @@ test('a session of a token ends with the token, also between two requests of the
   await tokens.revoke(administrator, 'the service', record.id);
   await expect(sessions.authenticate(value, 'r', null)).rejects.toMatchObject({ code: 'unauthenticated' });
 });
+
+test('what a page asks on its own makes no session last longer', async () => {
+  const { sessions, tokens } = opened.operations;
+  const grants = [{ role: 'administrator', scope: null }] as const;
+  const { token } = await tokens.create(administrator, 'the service', { name: 'of an open page', grants });
+  const { value, sessionId } = await sessions.startByToken(token, originOf());
+  const usedAt = async (): Promise<number> => {
+    const [row] = await queryStored(opened.folder, `select used_at from sessions where id = '${sessionId}'`);
+    return Number(row?.used_at);
+  };
+  // The last use is written once a minute: it is two minutes ago.
+  const before = (await usedAt()) - 120_000;
+  await queryStored(opened.folder, `update sessions set used_at = ${before} where id = '${sessionId}'`);
+  expect((await sessions.authenticate(value, 'r', null, false)).missing).toBeNull();
+  expect(await usedAt()).toBe(before);
+  expect((await sessions.authenticate(value, 'r', null, true)).missing).toBeNull();
+  expect(await usedAt()).toBeGreaterThan(before + 60_000);
+});

@@ -3,6 +3,7 @@
 // here. Failures become ApiProblem: a problem document (RFC 9457), or a substitute when no server answered.
 
 import { heard, unheard } from './contact.ts';
+import { isPresent } from './presence.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -139,6 +140,7 @@ const ask = async (call: ApiCall, options: SendOptions, file?: Blob): Promise<Re
     headers.set('content-type', file === undefined ? 'application/json' : 'application/octet-stream');
   if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
   if (options.ifMatch !== undefined) headers.set('if-match', options.ifMatch);
+  if (!isPresent()) headers.set('x-dke-own-request', '1');
   let response: Response;
   try {
     response = await fetch(formatTarget(call), {
