@@ -303,6 +303,7 @@ export const openHttpService = (
         expire();
       }, timeout);
       try {
+        if (expired) throw new Error('the deadline has passed');
         if (once && !withdrawals.isSettled) {
           const waiting = new AbortController();
           expire = () => waiting.abort(new Error('the deadline has passed'));

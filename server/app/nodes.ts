@@ -20,6 +20,7 @@ export interface Nodes {
   readonly fleet: ReturnType<typeof createFleet>;
   readonly sealer: AuditSealer;
   readonly quarantine: QuarantineGate;
+  readonly state: Storage['state'];
   /** Facts of this host. */
   readonly host: string;
   /** Why this node may not join, or has to leave. */
@@ -122,5 +123,5 @@ export const createNodes = async (
     log,
     missing: createMissingRecords({ store, ring }, options.sources),
   });
-  return { fleet, sealer, quarantine, host, fault: () => fault };
+  return { fleet, sealer, quarantine, state, host, fault: () => fault };
 };

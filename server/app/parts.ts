@@ -8,7 +8,6 @@ import { createDiskSpace, type DiskPlace } from '../native/disk-space.ts';
 import { readProcessFacts } from '../native/process-facts.ts';
 import { createApprovals } from '../operations/approvals/approvals.ts';
 import { createLogForwarding, type LogForwarding } from '../operations/audit/forward-logs.ts';
-import type { AuditSealer } from '../operations/audit/seal-audit-log.ts';
 import { createKeyStoreWatch } from '../operations/endpoints/external-key-stores.ts';
 import type { Operations } from '../operations/index.ts';
 import { createNotificationDelivery } from '../operations/notifications/deliver.ts';
@@ -21,7 +20,6 @@ import { createProviderChanges } from '../operations/root/change-provider.ts';
 import { checkHealth } from '../operations/service/check-health.ts';
 import { createHousekeeping } from '../operations/service/housekeeping.ts';
 import { createMinuteJobs } from '../operations/service/minute-jobs.ts';
-import type { QuarantineGate } from '../operations/service/quarantine.ts';
 import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority } from '../operations/service/service-backup.ts';
@@ -37,6 +35,7 @@ import type { Certificates } from './certificates.ts';
 import type { Disks } from './disks.ts';
 import type { ServiceOptions } from './interface.ts';
 import { createTimetable, type Jobs, minuteTasks } from './jobs.ts';
+import type { Nodes } from './nodes.ts';
 import type { Observed } from './observation.ts';
 import { createOperations } from './operations.ts';
 import type { OpenedPorts } from './ports.ts';
@@ -68,7 +67,7 @@ type Reported = Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly
 export const createParts = (
   { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
   rawStore: Store,
-  { sealer, quarantine }: { readonly sealer: AuditSealer; readonly quarantine: QuarantineGate },
+  { sealer, quarantine, state }: Pick<Nodes, 'sealer' | 'quarantine' | 'state'>,
   opened: OpenedPorts,
   certificates: Certificates,
   { disks, ...observed }: Reported & { readonly disks: Disks },
@@ -88,7 +87,10 @@ export const createParts = (
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
   const latency = createXksLatency({ store, clock, deadlines });
-  const health = checkHealth(ports, () => probeDirectory(config.dataDirectory));
+  const health = checkHealth(ports, {
+    probe: () => probeDirectory(config.dataDirectory),
+    refusal: state.refusal,
+  });
   const packages = openPackageDirectory(config.server.packagesDirectory);
   // Nothing waits for it: the service does its work without the packages, too.
   packages.list().catch((error: Error) => log.warn(`packages cannot be distributed: ${error.message}`));

@@ -180,6 +180,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   const { dataDirectory, postgresql } = config;
   const databasePath = join(dataDirectory, 'dke.db');
   if (postgresql === undefined) settleRestore(dataDirectory);
+  const state = openNodeState(dataDirectory, log, options.acceptDatabase);
   const surroundings = {
     clock,
     authenticateRow: (text: string) => ring.authenticateRow(text),
@@ -189,6 +190,11 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
       await ring.retainStored(tx);
     },
     onLate: (changes: Changes) => events.emit('lateCommit', changes),
+    // What it could not confirm, this node does not change.
+    onChange: () => {
+      const refusal = state.refusal();
+      if (refusal !== undefined) throw refusal;
+    },
   };
   const store =
     postgresql === undefined
@@ -196,7 +202,6 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
       : await openPostgresStore({ postgres: readPostgresql(postgresql, disks.files), ...surroundings });
   if (postgresql === undefined) chmodSync(databasePath, 0o600);
   lifecycle.opened('the database', () => store.close());
-  const state = openNodeState(dataDirectory, log, options.acceptDatabase);
   lifecycle.opened('the state of the node', () => state.close());
   const nodePath = join(dataDirectory, 'node');
   const isNewNode = store.link !== undefined && !existsSync(nodePath);

@@ -5,6 +5,7 @@
 // the start. Lost (a new disk): then the node knows nothing, and the checkpoint next to the root key remains. Older (a copy of the directory):
 // it asks for less than was confirmed. It is cleared only by a confirmation that is in the audit log.
 
+import type { ServiceError } from '../base/errors.ts';
 import type { Unsound } from '../domain/audit-finding.ts';
 import type { StorePosition } from '../domain/change-protocol.ts';
 
@@ -20,8 +21,10 @@ export interface NodeState {
   positionPlace(): string;
   /** The newest position: written and synced behind the call, several in one write. */
   note(position: StorePosition): void;
-  /** Resolves when everything that was noted is on the disk; a disk that refuses is logged. */
+  /** Resolves when everything that was noted is on the disk. Throws `unconfirmed` when the disk refuses it. */
   kept(): Promise<void>;
+  /** Why this node may make no change now: the disk refuses the position. Tried again until it is written. */
+  refusal(): ServiceError | undefined;
   /** As it was found at the start. Throws StartError when it cannot be read. */
   readonly quarantine: RecordedQuarantine | undefined;
   /** Durable before it returns. */

@@ -6,6 +6,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toRfc3339 } from '../base/clock.ts';
 import { replaceFile, syncFolder, writeWhole } from '../base/durable-files.ts';
+import { ServiceError } from '../base/errors.ts';
 import { StartError } from '../base/start-error.ts';
 import type { StorePosition } from '../domain/change-protocol.ts';
 import type { Log } from '../ports/log.ts';
@@ -36,46 +37,92 @@ const readSlots = (path: string): Slot | undefined => {
   return slots.reduce((newest, slot) => ((slot?.turn ?? -1) > (newest?.turn ?? -1) ? slot : newest), undefined);
 };
 
-/** Writes positions to the file, one after the other; those that come during a write share the next one. */
+/** How long after a write that failed the next one is tried. */
+const againAfterMs = 1_000;
+/** A write that takes longer is one that the disk refuses. */
+const hangsAfterMs = 5_000;
+
+/**
+ * Writes positions to the file, one after the other; those that come during a write share the next
+ * one. After one that fails it is tried again until one succeeds.
+ */
 const createWriter = (path: string, log: Log, firstTurn: number) => {
   let file: FileHandle | undefined;
   let turn = firstTurn;
   let newest: StorePosition | undefined;
   let wanted = 0;
   let done = 0;
-  let failed = false;
+  let failure: unknown;
+  let beganAt: number | undefined;
   let writing: Promise<void> | undefined;
+  let again: NodeJS.Timeout | undefined;
+  let closing = false;
+  const closeFile = async (): Promise<void> => {
+    const closed = file;
+    file = undefined;
+    await closed?.close();
+  };
   const write = async (): Promise<void> => {
+    clearTimeout(again);
     while (done < wanted) {
       const upTo = wanted;
+      beganAt = performance.now();
       try {
         file ??= await open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
         turn += 1;
         if (newest !== undefined) await writeWhole(file, pack({ turn, position: newest }), (turn % 2) * slotBytes);
         await file.datasync();
-        failed = false;
+        if (failure !== undefined) log.info('the position of the database is written to the data directory again');
+        failure = undefined;
       } catch (error) {
-        if (!failed) log.error('the position of the database could not be written to the data directory', { error });
-        failed = true;
+        if (failure === undefined)
+          log.error('the position of the database could not be written to the data directory', { error });
+        failure = error;
+        await closeFile().catch(() => undefined);
       }
       done = upTo;
     }
+    beganAt = undefined;
     writing = undefined;
+    if (failure !== undefined && !closing) again = setTimeout(want, againAfterMs).unref();
   };
-  const kept = async (): Promise<void> => {
+  const want = (): void => {
+    wanted += 1;
+    writing ??= write();
+  };
+  /** Says what the writes so far have come to. */
+  const settled = async (): Promise<void> => {
     for (const upTo = wanted; done < upTo; ) await writing;
   };
+  const hint = 'check the disk of the data directory; until it takes the position, use another node';
   return {
     note: (position: StorePosition): void => {
       newest = position;
-      wanted += 1;
-      writing ??= write();
+      want();
     },
-    kept,
+    kept: async (): Promise<void> => {
+      await settled();
+      if (failure === undefined) return;
+      throw new ServiceError(
+        'unavailable',
+        'the change was made but not confirmed: this node cannot write to its data directory up to where it has seen the database',
+        { hint, reason: 'unconfirmed', cause: failure },
+      );
+    },
+    refusal: (): ServiceError | undefined => {
+      const hangs = beganAt !== undefined && performance.now() - beganAt > hangsAfterMs;
+      if (failure === undefined && !hangs) return undefined;
+      return new ServiceError(
+        'unavailable',
+        'this node cannot write to its data directory up to where it has seen the database, and takes no changes: nothing was changed',
+        { hint, cause: failure },
+      );
+    },
     close: async (): Promise<void> => {
-      await kept();
-      await file?.close();
-      file = undefined;
+      closing = true;
+      await settled();
+      clearTimeout(again);
+      await closeFile();
     },
     /** The position that was noted last is not written again. */
     forget: (): void => {
@@ -134,6 +181,7 @@ export const openNodeState = (dataDirectory: string, log: Log, accepts: boolean)
     },
     note: writer.note,
     kept: writer.kept,
+    refusal: writer.refusal,
     quarantine: accepts ? undefined : readQuarantine(place(quarantineName)),
     recordQuarantine: (quarantine) => replaceFile(place(quarantineName), `${JSON.stringify(quarantine)}\n`),
     rootRestoredAt: existsSync(restored) ? readFileSync(restored, 'utf8').trim().slice(0, 40) : undefined,

@@ -37,6 +37,8 @@ interface Surroundings {
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
+  /** See TransactionOptions. */
+  readonly onChange?: (() => void) | undefined;
   /** It is only read: a database of an earlier schema is refused, not upgraded. */
   readonly unchanged?: true | undefined;
 }
@@ -82,7 +84,7 @@ const upgrade = async (db: Kysely<Schema>, engine: Engine): Promise<void> => {
 
 const openOver = async (
   engine: Engine,
-  { clock, authenticateRow, onFatal, onKeks, onLate, unchanged }: Surroundings,
+  { clock, authenticateRow, onFatal, onKeks, onLate, onChange, unchanged }: Surroundings,
 ): Promise<Store> => {
   let moved = (): void => undefined;
   const writerDb = new Kysely<Schema>({ dialect: engine.writer, log: () => moved() });
@@ -114,8 +116,7 @@ const openOver = async (
     set,
     clock,
     errors,
-    onKeks,
-    onLate,
+    ...{ onKeks, onLate, onChange },
   });
   ({ moved } = writer);
   engine.started({ pause: (work) => writer.pause(work) });

@@ -48,6 +48,8 @@ export interface TransactionOptions {
    * that made some was undone. Called in a unit of work, before it writes.
    */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
+  /** In a unit of work that changes what other nodes must know: what it throws undoes the unit. */
+  readonly onChange?: (() => void) | undefined;
   /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
   readonly onLate?: ((changes: Changes) => void) | undefined;
 }
@@ -84,15 +86,8 @@ const createDoubts = (compare: () => Promise<void>) => {
   };
 };
 
-export const createTransactions = ({
-  engine,
-  db,
-  set,
-  clock,
-  errors,
-  onKeks,
-  onLate,
-}: TransactionOptions): Transactions => {
+export const createTransactions = (options: TransactionOptions): Transactions => {
+  const { engine, db, set, clock, errors, onKeks, onChange, onLate } = options;
   const run = async (text: string): Promise<void> => {
     await db.executeQuery(CompiledQuery.raw(text));
   };
@@ -116,7 +111,10 @@ export const createTransactions = ({
       return records.unit;
     },
   };
-  const tx = noteChanges({ ...plain, audit }, (changes) => unit.push(changes));
+  const tx = noteChanges({ ...plain, audit }, (changes) => {
+    onChange?.();
+    unit.push(changes);
+  });
   const endUnit = (): void => {
     transaction.releaseSavepoint();
     done.push(...unit);

@@ -16,6 +16,7 @@ import { delaysText, measureDelays } from './delays.ts';
 import { type DerbyFigure, measureDerby } from './derby.ts';
 import { destroysText, measureDestroys } from './destroys.ts';
 import { erasureRecords, erasureWaitsText, measureErasureWaits } from './erasure.ts';
+import { failoverText, measureFailover } from './failover.ts';
 import { firstPageText, measureFirstPage } from './first-page.ts';
 import { type IdleFigures, type MariadbFigure, measureMariadb, theirName, transactionsToRecover } from './mariadb.ts';
 import { type Goal, type Row, rows } from './measurements.ts';
@@ -211,6 +212,13 @@ try {
     const figures = await measureDestroys();
     report[destroysTitle] = figures;
     xksTexts.push(destroysText(figures));
+  }
+  const failoverTitle = 'failover to a synchronous standby beside uses and changes on two nodes';
+  if (failoverTitle.includes(values.only)) {
+    say(`measuring ${failoverTitle}`);
+    const figures = await measureFailover();
+    report[failoverTitle] = figures;
+    xksTexts.push(failoverText(figures));
   }
   const chaosTitle = 'chaos: attacks one after the other beside 1,800 calls a second';
   if (chaosTitle.includes(values.only)) {

@@ -90,6 +90,7 @@ export const createErasureScheduler = (
       start();
     }, ms);
     timer.unref();
+    shared.tell();
   };
   const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
   const ownState = (): ErasureState => {

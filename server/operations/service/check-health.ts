@@ -8,6 +8,7 @@
 // degraded, and every node tells the one that notifies (told-health.ts).
 
 import { ServiceError } from '../../base/errors.ts';
+import type { NodeState } from '../../ports/node-state.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Health, HealthCheck, StatusOperations } from './interface.ts';
 
@@ -68,13 +69,16 @@ const diskFault = (error: unknown): ServiceError => {
 
 export const checkHealth = (
   { store, root, ring, directory, clock, log, identity, fleet }: HealthPorts,
-  /** Throws when the data directory takes no file. */
-  probeDirectory: () => Promise<void>,
+  dataDirectory: {
+    /** Throws when it takes no file. */
+    readonly probe: () => Promise<void>;
+  } & Pick<NodeState, 'refusal'>,
 ): StatusOperations['health'] => {
   let probing: Promise<void> | undefined;
   /** One that hangs is not asked again. */
   const disk = (): Promise<void> => {
-    probing ??= probeDirectory()
+    probing ??= dataDirectory
+      .probe()
       .catch((error: unknown) => {
         throw diskFault(error);
       })
@@ -114,7 +118,11 @@ export const checkHealth = (
       await check('root-key', () => root.check()),
       await check('round-trip', () => ring.selfTest()),
       await check('clock', () => requireClock(fleet.clockAheadMs())),
-      await check('disk', () => soon('the disk of the data directory', disk())),
+      await check('disk', async () => {
+        const refusal = dataDirectory.refusal();
+        if (refusal !== undefined) throw refusal;
+        await soon('the disk of the data directory', disk());
+      }),
       // While it does not answer, nothing is known of it, and another check says so.
       await check('database', async () => {
         if (store.link !== undefined && fleet.hears())

@@ -1,5 +1,5 @@
 // What a node keeps on its own disk: the last position, whatever a crash leaves of a write, and the quarantine until it is cleared.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { openNodeState, recordRootRestored } from '../../../server/store/node-state.ts';
@@ -59,4 +59,33 @@ test('a quarantine is there until it is cleared; a start refuses one that cannot
   expect(() => open(folder)).toThrow('says that this node is in quarantine, and cannot be read');
   expect(open(folder, true).quarantine).toBeUndefined();
   await first.close();
+});
+
+test('a disk that refuses the position: nothing is confirmed, no change is made, until it takes it', async () => {
+  const state = open(folder);
+  expect(state.refusal()).toBeUndefined();
+  const path = join(folder, 'position');
+  mkdirSync(path);
+  state.note(positionOf(1));
+  await expect(state.kept()).rejects.toMatchObject({ code: 'unavailable', reason: 'unconfirmed' });
+  // Also for who asks later, and for a later position.
+  await expect(state.kept()).rejects.toMatchObject({ reason: 'unconfirmed' });
+  state.note(positionOf(2));
+  await expect(state.kept()).rejects.toMatchObject({ reason: 'unconfirmed' });
+  expect(state.refusal()).toMatchObject({ code: 'unavailable', message: expect.stringContaining('takes no changes') });
+  expect(state.refusal()?.reason).toBeUndefined();
+
+  rmdirSync(path);
+  await expect.poll(() => state.refusal()).toBeUndefined();
+  await state.kept();
+  expect(open(folder).position).toEqual(positionOf(2));
+  await state.close();
+});
+
+test('a disk that refuses the position does not keep the node from ending', async () => {
+  const state = open(folder);
+  mkdirSync(join(folder, 'position'));
+  state.note(positionOf(1));
+  await state.close();
+  expect(state.refusal()).toBeDefined();
 });
