@@ -95,9 +95,12 @@ export const madeOf = ({
   ...{ state: 'made', records, rootEpoch: Math.max(...rootEpochs), oldestRootEpoch: Math.min(...rootEpochs) },
 });
 
-const inodeOf = (path: string): string | undefined => {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found && `${found.dev} ${found.ino}`;
+/** Whether the draft is there, has its name and no other, and is not what has the name of the backup. */
+const isOnlyDraft = (draft: string, id: string | undefined): boolean => {
+  const [found, published] = [draft, id === undefined ? '' : draft.slice(0, -`.${id}.part`.length)].map((path) =>
+    statSync(path, { throwIfNoEntry: false }),
+  );
+  return found?.nlink === 1 && (found.dev !== published?.dev || found.ino !== published.ino);
 };
 
 /**
@@ -115,19 +118,16 @@ const endFailed = (dataDirectory: string): void => {
 
 /**
  * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
- * failed for sure where its file has the draft's name and no other, or where `out` was not made:
- * otherwise its receipt says that it has begun, and it counts.
+ * failed for sure where its file has the draft's name and no other, or where it has none (`isNone`):
+ * otherwise, as where another program has moved it, its receipt says that it has begun, and it counts.
  */
-const clearCutOff = (dataDirectory: string, out?: string): void => {
+const clearCutOff = (dataDirectory: string, isNone = false): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
   endFailed(dataDirectory);
   const path = underWayPath(dataDirectory);
   if (!existsSync(path)) return;
   const { id, draft = '' } = parseUnderWay(path);
-  const found = inodeOf(draft);
-  // Under both names, it was published.
-  const published = id === undefined ? undefined : inodeOf(draft.slice(0, -`.${id}.part`.length));
-  if ((found !== undefined && found !== published) || (out !== undefined && !existsSync(out))) {
+  if (isNone || isOnlyDraft(draft, id)) {
     putInPlace(path, failedPath(dataDirectory));
     endFailed(dataDirectory);
     return;
@@ -136,9 +136,9 @@ const clearCutOff = (dataDirectory: string, out?: string): void => {
   removeDurably(path);
 };
 
-const endCutOff = (dataDirectory: string, out: string): void => {
+const endCutOff = (dataDirectory: string, isNone: boolean): void => {
   try {
-    clearCutOff(dataDirectory, out);
+    clearCutOff(dataDirectory, isNone);
   } catch (error) {
     throw new StartError(
       'store',
@@ -190,12 +190,15 @@ export const createBackup = async (
   let lock: DirectoryLock | undefined;
   let opened: Awaited<ReturnType<typeof openAuthority>> | undefined;
   const draft = join(dataDirectory, databaseDraft);
+  /** Nothing of this backup has been written at its place. */
+  let isNone = false;
   try {
     if (!existsSync(path))
       throw new StartError('store', `there is no database ${path}: name the service's dke.toml with --config`);
     if (existsSync(out)) throw new StartError('permission', `${out} already exists: specify a new file`);
     lock = lockDirectory(join(dataDirectory, 'backup.lock'));
     clearCutOff(dataDirectory);
+    isNone = true;
     opened = await openAuthority(config, ask);
     const keys = await opened.authority.recipients();
     // Read first: the database never knows less than what is kept next to the root key.
@@ -224,8 +227,11 @@ export const createBackup = async (
       parts,
       opened.authority,
       // It goes below, when it is known that it has failed.
-      () => Promise.resolve(),
+      async () => {
+        isNone = false;
+      },
     );
+    isNone = false;
     // The service reads it: the digest comes into the audit log, and people are reminded when the
     // next one is due.
     const until = systemClock.now();
@@ -249,7 +255,7 @@ export const createBackup = async (
   } finally {
     try {
       // Not what another command is making.
-      if (lock !== undefined) endCutOff(dataDirectory, out);
+      if (lock !== undefined) endCutOff(dataDirectory, isNone);
     } finally {
       lock?.release();
       await opened?.close();

@@ -9,6 +9,7 @@ export const decisionNames = [
   'erasure-copies', // without a name a copy of the database is not waited for
   'snapshots-erased-until', // a later time leaves destroyed keys in snapshots
   'snapshot-folder', // another mark takes an empty folder for the one with the snapshots
+  'newest-restore', // an erasure run does not see that a restore has made copies since its walk
   'copies-adopted', // without it, what earlier versions knew of copies is read again
   'erased-adopted', // without it, how many keys are erased from files is taken from rows of earlier versions again
   'default-tenant', // requests without a tenant reach another one

@@ -115,7 +115,7 @@ export const writeBackup = async (
   recoveryKeys: readonly RecoveryPublicKey[],
   parts: readonly BackupPart[],
   { sign }: Pick<BackupAuthority, 'sign'>,
-  /** Of a backup that fails. */
+  /** Of a backup that fails when its draft has been made. */
   discard: (draft: string) => Promise<void> = (draft) => rm(draft, { force: true }),
 ): Promise<{ readonly bytes: number; readonly digest: string; readonly signer: string }> => {
   const draft = draftOf(path, named.backupId);
@@ -123,6 +123,7 @@ export const writeBackup = async (
   const hash = createHash('sha256');
   let key: KeyRef | undefined;
   let file: FileHandle | undefined;
+  let hasDraft = false;
   try {
     const recipients = recoveryKeys.map(({ id, publicKey }) => {
       const { info, aad } = backupContext(named.backupId, id);
@@ -141,6 +142,7 @@ export const writeBackup = async (
     head.writeUInt32BE(preface.length, 12);
     key = contentKey(core, own, preface);
     file = await open(draft, 'wx', 0o600);
+    hasDraft = true;
     const opened = file;
     const write = async (bytes: Buffer): Promise<void> => {
       hash.update(bytes);
@@ -185,7 +187,7 @@ export const writeBackup = async (
     return { bytes: size, digest, signer };
   } catch (error) {
     await file?.close();
-    await discard(draft);
+    if (hasDraft) await discard(draft);
     throw error;
   } finally {
     if (key !== undefined) core.release(key);

@@ -9,6 +9,7 @@ import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Repositories, Store } from '../../ports/store.ts';
 import { copiesOf, copiesOfTenant, filesLeft } from '../copies/copies-of.ts';
 import { destroyedKeys, endedValues, ever } from '../keys/destruction-time.ts';
+import { newestRestore } from '../shared/newest-restore.ts';
 import { byId, each } from '../shared/paging.ts';
 import { listUnerased } from '../tenants/purge-tenant.ts';
 import type { DamagedRecord } from './reseal-records.ts';
@@ -39,15 +40,11 @@ export interface Walk {
   /** Tenants with keys that are not unrecoverable yet. */
   readonly waiting: ReadonlySet<string>;
   /** The newest restore before it began. */
-  readonly restore: number;
+  readonly restore: string | undefined;
 }
 
-/** Only a restore makes a copy of a key, and its record is of the same commit. */
-const newestRestore = async (from: Pick<Repositories, 'audit'>): Promise<number> =>
-  (await from.audit.list(everyTenant, { kind: 'snapshot.restored', order: 'newest' }, { limit: 1 }))[0]?.sequence ?? 0;
-
 /** A restore has made copies since: the walk is done again. */
-export const isOutdated = async (from: Pick<Repositories, 'audit'>, { restore }: Walk): Promise<boolean> =>
+export const isOutdated = async (from: Pick<Repositories, 'decisions'>, { restore }: Walk): Promise<boolean> =>
   (await newestRestore(from)) !== restore;
 
 /** Whose key material is stored. */
@@ -82,7 +79,7 @@ const walkMaterial = async (from: Pick<Repositories, 'keys'>) => {
  * Outside of a unit of work, because keys are many. What it finds stays true until a restore: keys
  * that are destroyed stay so. So a row that is changed from outside after it hides nothing.
  */
-export const walkKeys = async (from: Pick<Repositories, 'keys' | 'audit'>): Promise<Walk> => {
+export const walkKeys = async (from: Pick<Repositories, 'keys' | 'decisions'>): Promise<Walk> => {
   const restore = await newestRestore(from);
   const families = new Map<string, string[]>();
   const waiting = new Set<string>();

@@ -16,6 +16,7 @@ import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findTenant, vaultsOf } from '../shared/find.ts';
+import { noteRestore } from '../shared/newest-restore.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkTenantName, createTenantIn, newTenant as makeTenant } from '../tenants/create-tenant.ts';
@@ -226,6 +227,7 @@ export const restoreSnapshot = (
           hint: 'repeat the restore: a second person must approve it',
         });
       await rememberOpened(tx, (await findSnapshot(tx, wanted.snapshotId)).tenantId, clock.now());
+      await noteRestore(tx, clock.now());
       const subject = about('snapshot', { id: wanted.snapshotId, tenantId: found.tenantId });
       await recordEvent(tx, 'snapshot.restored', actor, subject, detailsOf(found));
       return { answer: found, afterCommit: () => Promise.resolve() };

@@ -4,6 +4,7 @@
 import {
   cpSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -20,10 +21,17 @@ import { createBackup, readBackupReceipts } from '../../../server/app/create-bac
 import { backUpRootKey, verifyOffline } from '../../../server/app/offline.ts';
 import { differingLines, restoreBackup, verifyBackup } from '../../../server/app/restore-backup.ts';
 import { parseVerifierKey, type Verifier } from '../../../server/base/checkpoint.ts';
+import { newId } from '../../../server/base/ids.ts';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
 import { type Config, loadConfig } from '../../../server/config/config.ts';
 import { backupClosingText } from '../../../server/domain/service-backup.ts';
-import { openBackupKey, readBackup, readBackupHead, writeBackup } from '../../../server/snapshots/backup-file.ts';
+import {
+  draftOf,
+  openBackupKey,
+  readBackup,
+  readBackupHead,
+  writeBackup,
+} from '../../../server/snapshots/backup-file.ts';
 import { crashPoints } from '../../support/crash-points.ts';
 import { sharedFolder } from '../../support/folders.ts';
 import {
@@ -404,6 +412,27 @@ describe.runIf(onDisk)('a crash at any write', () => {
       expect(ended().get(id)).toBe('failed');
     }
     expect(cutOff).toBeGreaterThan(3);
+  });
+
+  test('of a backup whose file another program has given a second name: destroyed keys wait for it', async () => {
+    rmSync(place, { recursive: true, force: true });
+    cpSync(at('stopped'), place, { recursive: true });
+    const own = loadConfig(join(place, 'dke.toml'), place);
+    const states = () => readBackupReceipts(join(place, 'dke-data')).map(({ state }) => state);
+    const id = newId(Date.now());
+    const draft = draftOf(join(place, 'night.dkebackup'), id);
+    writeFileSync(draft, 'all of it');
+    linkSync(draft, join(place, 'kept'));
+    writeFileSync(join(place, 'dke-data', 'backup-under-way'), `${id} ${draft}`);
+    await createBackup(own, version, join(place, 'next.dkebackup'), ask);
+    expect(states()).not.toContain('failed');
+    expect(existsSync(draft)).toBe(false);
+  });
+
+  test('of a backup that cannot begin: no destroyed key waits for it', async () => {
+    const own = loadConfig(join(place, 'dke.toml'), place);
+    await expect(createBackup(own, version, join(place, 'none', 'night.dkebackup'), ask)).rejects.toThrow();
+    expect(readBackupReceipts(join(place, 'dke-data')).at(-1)?.state).toBe('failed');
   });
 
   test('of a restore: everything is there, or the next restore begins again; no service starts in between', async () => {
