@@ -1,7 +1,7 @@
 // `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened here, in this process's addon.
 
 import { readdirSync, rmSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { BackupOpening } from '../app/restore-backup.ts';
 import type { Verifier } from '../base/checkpoint.ts';
@@ -79,6 +79,11 @@ const placeFlags = {
 
 /** Of one length, so that their order is that of time. */
 const datedName = /^dke-\d{8}T\d{6}Z\.dkebackup$/;
+/** The dated files to remove, so that `keep` are left. The new one stays, also where a clock that was set back makes it the oldest. */
+export const outdated = (names: readonly string[], made: string, keep: number): readonly string[] => {
+  const others = names.filter((name) => datedName.test(name) && name !== made).sort();
+  return others.slice(0, Math.max(0, others.length - (keep - 1)));
+};
 const nameAt = (at: Date): string => `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}.dkebackup`;
 
 /** Where the backup goes, and what goes for it once it is complete. */
@@ -92,10 +97,7 @@ const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>) => {
     file,
     removeOld: (): readonly string[] => {
       if (folder === undefined || keep === undefined) return [];
-      const old = readdirSync(folder)
-        .filter((name) => datedName.test(name))
-        .sort()
-        .slice(0, -Number(keep));
+      const old = outdated(readdirSync(folder), basename(file), Number(keep));
       // One that a power failure brings back goes at the next backup.
       for (const name of old) rmSync(join(folder, name));
       return old;
