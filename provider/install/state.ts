@@ -2,10 +2,10 @@
 //
 //   <state>/state.json      which build is current, which was before, which one is being put in place
 //   <state>/builds/<build>/ library, dke-agent and manifest.json of a build: what a rollback puts back
-//   <state>/lock            one installer at a time
+//   <state>/installer.lock  one installer at a time
 //
 // The agent's program of a build is at <folder>/agent/<build>, for as long as the build is current or the one before.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { codeOf, InstallError } from './error.ts';
@@ -33,7 +33,8 @@ const isBuild = (value: unknown): value is string => typeof value === 'string' &
 const isBuildOrNull = (value: unknown): value is string | null => value === null || isBuild(value);
 
 export const stateName = 'state.json';
-const lockName = 'lock';
+/** Earlier versions had a folder named lock, which one that was cut off has left. */
+const lockName = 'installer.lock';
 const sqliteBusy = 5;
 const mostStateBytes = 64 * 1024;
 const mostManifestBytes = 1024 * 1024;
@@ -124,7 +125,10 @@ export const removeOldBuilds = (layout: Layout, keep: readonly (string | null)[]
  * file stays, because removing it would make another one lockable beside it.
  */
 export const takeLock = (layout: Layout): (() => void) => {
-  const database = new DatabaseSync(join(layout.state, lockName), { timeout: 0 });
+  const path = join(layout.state, lockName);
+  // Of its owner alone: another user who can open it could lock it.
+  closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
+  const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec('begin exclusive');
   } catch (error) {

@@ -127,15 +127,19 @@ if (import.meta.main) {
     out: resolve(values.out ?? join(parts.built, 'packages')),
   };
   removeOld(build.out);
+  const made: string[] = [];
   for (const spec of chosen) {
     const bill = billOfMaterials(build, spec);
-    put(join(build.out, `${spec.name}_${packageVersion(build.version)}.cdx.json`), bill);
+    const billName = `${spec.name}_${packageVersion(build.version)}.cdx.json`;
+    put(join(build.out, billName), bill);
+    made.push(billName);
     for (const kind of wanted.filter((each) => spec.kinds.includes(each))) {
       const stage = stagePackage(build, spec, kind, bill);
       const file = makers[kind](build, spec, stage);
       rmSync(stage, { recursive: true });
+      made.push(basename(file));
       process.stdout.write(`${basename(file)}  ${(statSync(file).size / 2 ** 20).toFixed(1)} MiB  ${file}\n`);
     }
   }
-  writeRelease(build, signingKey);
+  writeRelease(build, made, signingKey);
 }

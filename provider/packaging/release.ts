@@ -8,17 +8,12 @@
 // 6. The key is in a folder of its own, which ends with the build.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Build } from './stage.ts';
 
 const sha256 = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
-const namesIn = (folder: string, kinds: RegExp): readonly string[] =>
-  readdirSync(folder)
-    .filter((name) => kinds.test(name))
-    .sort();
-const built = /\.(deb|rpm|oci\.tar|cdx\.json)$/;
 
 const commitOf = (root: string): string | undefined => {
   try {
@@ -32,11 +27,11 @@ const commitOf = (root: string): string | undefined => {
   }
 };
 
-const writeProvenance = ({ root, node, version, out, machine }: Build): void => {
+const writeProvenance = ({ root, node, version, out, machine }: Build, made: readonly string[]): string => {
   const commit = commitOf(root);
   const statement = {
     _type: 'https://in-toto.io/Statement/v1',
-    subject: namesIn(out, built).map((name) => ({ name, digest: { sha256: sha256(join(out, name)) } })),
+    subject: made.map((name) => ({ name, digest: { sha256: sha256(join(out, name)) } })),
     predicateType: 'https://slsa.dev/provenance/v1',
     predicate: {
       buildDefinition: {
@@ -51,12 +46,19 @@ const writeProvenance = ({ root, node, version, out, machine }: Build): void => 
       runDetails: { builder: { id: process.env.DKE_BUILDER_ID ?? 'urn:dke:builder:unnamed' } },
     },
   };
-  writeFileSync(join(out, `dke-${version}.provenance.json`), `${JSON.stringify(statement, undefined, 1)}\n`);
+  const name = `dke-${version}.provenance.json`;
+  writeFileSync(join(out, name), `${JSON.stringify(statement, undefined, 1)}\n`);
+  return name;
 };
 
 /** A flat repository: apt reads Packages, which InRelease names. */
-const writeRepository = ({ out, date }: Build, sign: (name: string, to: string) => void): void => {
-  const packages = namesIn(out, /\.deb$/).map((name) => {
+const writeRepository = (
+  { out, date }: Build,
+  made: readonly string[],
+  sign: (name: string, to: string) => void,
+): void => {
+  const debs = made.filter((name) => name.endsWith('.deb'));
+  const packages = debs.map((name) => {
     const path = join(out, name);
     const fields = execFileSync('dpkg-deb', ['--field', path], { encoding: 'utf8' }).trimEnd();
     return `${fields}\nFilename: ./${name}\nSize: ${readFileSync(path).length}\nSHA256: ${sha256(path)}\n`;
@@ -71,17 +73,20 @@ const writeRepository = ({ out, date }: Build, sign: (name: string, to: string) 
   sign('Release', 'InRelease');
 };
 
-export const writeChecksums = (folder: string): void => {
-  const names = namesIn(folder, /\.(deb|rpm|oci\.tar|cdx\.json|provenance\.json)$/);
+export const writeChecksums = (folder: string, names: readonly string[]): void => {
   writeFileSync(join(folder, 'SHA256SUMS'), names.map((name) => `${sha256(join(folder, name))}  ${name}\n`).join(''));
 };
 
-/** `key`: the file of an OpenPGP secret key without a passphrase. */
-export const writeRelease = (build: Build, key: string | undefined): void => {
+/**
+ * `files`: the names of what this build has made; what else lies in its folder is not vouched for.
+ * `key`: the file of an OpenPGP secret key without a passphrase.
+ */
+export const writeRelease = (build: Build, files: readonly string[], key: string | undefined): void => {
   const { out, date } = build;
-  writeProvenance(build);
+  const made = [...files].sort();
+  const all = [...made, writeProvenance(build, made)].sort();
   if (key === undefined) {
-    writeChecksums(out);
+    writeChecksums(out, all);
     return;
   }
   // Short: gpg's agent listens there.
@@ -109,8 +114,8 @@ export const writeRelease = (build: Build, key: string | undefined): void => {
   try {
     gpg('--import', key);
     gpg('--armor', '--output', join(out, 'dke-signing-key.asc'), '--export');
-    writeRepository(build, sign);
-    writeChecksums(out);
+    writeRepository(build, made, sign);
+    writeChecksums(out, all);
     sign('SHA256SUMS', 'SHA256SUMS.asc');
   } finally {
     execFileSync('gpgconf', ['--homedir', home, '--kill', 'all'], { stdio: 'ignore' });

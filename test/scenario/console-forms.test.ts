@@ -112,8 +112,7 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await page.goto('/vaults');
     await openVaultForm();
     await hands.typeInto('Name', 'after the sign-in');
-    const { items } = await site.api.call<{ items: OpenSession[] }>('GET', '/api/sessions');
-    for (const { id } of items) await site.api.call('DELETE', `/api/sessions/${id}`);
+    await endSessions();
     await hands.press('Enter');
     await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor();
     // Nothing of the page is seen, or reached.
@@ -129,6 +128,48 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await page.getByText('after the sign-in').first().waitFor();
     expect(await names()).toContain('after the sign-in');
     expect(await page.title()).toContain('Vaults');
+  });
+
+  const endSessions = async (): Promise<void> => {
+    const { items } = await site.api.call<{ items: OpenSession[] }>('GET', '/api/sessions');
+    for (const { id } of items) await site.api.call('DELETE', `/api/sessions/${id}`);
+  };
+  const signInWith = async (token: string): Promise<void> => {
+    await hands.pressOn('Use a token');
+    await hands.typeInto('Administrator token', token);
+    await hands.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor({ state: 'detached' });
+  };
+
+  test('whose session ends is not seen by the next person, by keys, on paper or after another sign-in', async () => {
+    await site.api.call('POST', '/api/vaults', { name: 'of the first person' });
+    const { token } = await site.api.call<{ token: string }>('POST', '/api/tokens', {
+      name: 'next person',
+      grants: [{ role: 'platform-operator', scope: null }],
+    });
+    await page.goto('/vaults');
+    await page.getByText('of the first person').first().waitFor();
+    await openVaultForm();
+    await hands.typeInto('Name', 'not sent');
+    await endSessions();
+    await hands.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor();
+    const cover = page.getByRole('dialog', { name: 'Sign in' });
+    // A click gives the browser's close requests back; with the focus on nothing, no field hears Escape.
+    await page.mouse.click(5, 5);
+    await hands.press('Escape', 'Escape', 'Escape');
+    await expect.poll(() => cover.evaluate((element) => element.matches(':modal'))).toBe(true);
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByText('of the first person').first().isVisible()).toBe(false);
+    await page.emulateMedia({ media: 'screen' });
+    await signInWith(token);
+    await page.locator('#main').getByRole('alert').first().waitFor();
+    expect(await page.getByText('of the first person').count()).toBe(0);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await endSessions();
+    await page.goto('/vaults');
+    await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor();
+    await signInWith(site.token);
   });
 
   // Two people edit one thing: the second one to save sees both, and nothing is undone unknowingly.

@@ -10,6 +10,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -213,11 +214,16 @@ describe('a place that is not as it was left', () => {
     const program =
       "const { DatabaseSync } = require('node:sqlite');" +
       "new DatabaseSync(process.argv[1]).exec('begin exclusive'); console.log('locked'); setInterval(() => 0, 1000)";
-    const holder = spawn(process.execPath, ['-e', program, join(layout.state, 'lock')]);
+    const holder = spawn(process.execPath, ['-e', program, join(layout.state, 'installer.lock')]);
     await once(holder.stdout, 'data');
     expect(() => upgrade(options(), b)).toThrow('another process is changing this installation');
     holder.kill('SIGKILL');
     await once(holder, 'close');
     expect(upgrade(options(), b).build).toBe(b.build);
+    // Another user who could open it could lock it.
+    expect(statSync(join(layout.state, 'installer.lock')).mode & 0o777).toBe(0o600);
+    // Of a run of an earlier version that was cut off.
+    mkdirSync(join(layout.state, 'lock'));
+    expect(rollback(options()).build).toBe(a.build);
   });
 });

@@ -39,6 +39,9 @@ beforeAll(() => {
   } finally {
     delete process.env.DKE_SIGNING_KEY_FILE;
   }
+  mkdirSync(at('unsigned'));
+  // No build of ours has made it.
+  writeFileSync(at('unsigned', 'foreign_1_amd64.deb'), 'x');
   build(at('unsigned'));
   execFileSync('gpg', ['--dearmor', '--output', at('publisher.gpg'), join(release, 'dke-signing-key.asc')], {
     env: { ...process.env, GNUPGHOME: at('home') },
@@ -100,6 +103,11 @@ describe.runIf(canMake)('the files of a release', () => {
   test('are not signed without a key, and nothing looks as if they were', () => {
     expect(readdirSync(at('unsigned')).filter((name) => /\.asc$|Release|Packages/.test(name))).toEqual([]);
     expect(sums(at('unsigned')).status).toBe(0);
+  });
+
+  test('are those of the build alone: what else lies in its folder is not vouched for', () => {
+    for (const name of ['SHA256SUMS', 'dke-1.0.0.provenance.json'])
+      expect(readFileSync(at('unsigned', name), 'utf8')).not.toContain('foreign');
   });
 
   const apt = (repository: string, ...args: readonly string[]) => {

@@ -261,7 +261,7 @@ const scenes: Readonly<Record<RunbookName, SetScene>> = {
     const scene = await plainScene(stage, cdb);
     const { directory } = scene.play.database;
     writeFileSync(join(directory, 'dke-provider_1.0.0_amd64.deb'), 'a package');
-    writeChecksums(directory);
+    writeChecksums(directory, ['dke-provider_1.0.0_amd64.deb']);
     return scene;
   },
   destroy: async (stage, cdb) => {

@@ -1,21 +1,35 @@
 // Who is signed in. The session itself is an HttpOnly cookie that no script can read; this asks the server.
 
-import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiProblem, send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
+import { chooseTenant } from './tenant.ts';
 
 /** Whether this page has had a session that the user has not ended here. */
 let lasting = false;
 /** A request without a session: it has expired, or another person has ended it. */
 export const wasEnded = (): boolean => lasting;
 
+/** Whose answers are in the cache. */
+let owner: string | null = null;
+/** What one person has read, and the tenant that they chose, is not for the next one at this page. */
+const giveTo = (client: QueryClient, { id, missing }: Session): void => {
+  if (missing !== null) return;
+  if (owner !== null && owner !== id) {
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+    chooseTenant(null);
+  }
+  owner = id;
+};
+
 /** The session, or null without one. */
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }): Promise<Session | null> => {
+  queryFn: async ({ signal, client }): Promise<Session | null> => {
     try {
       const session = await send<Session>({ method: 'GET', path: '/api/session' }, { signal });
       lasting = true;
+      giveTo(client, session);
       return session;
     } catch (error) {
       if (error instanceof ApiProblem && error.status === 401) return null;

@@ -277,8 +277,11 @@ const Cover = ({ children }: { children: ReactNode }) => {
       ref={ref}
       aria-label="Sign in"
       onCancel={(event) => event.preventDefault()}
+      // The browser closes a dialog at the second Escape even when the first was refused.
+      onClose={({ currentTarget }) => {
+        if (!currentTarget.open) currentTarget.showModal();
+      }}
       onKeyDown={(event) => {
-        // The browser closes a dialog at the second Escape even when the first was refused.
         if (event.key === 'Escape') event.preventDefault();
       }}
       className="m-0 h-dvh max-h-none w-screen max-w-none overflow-y-auto bg-ground"
@@ -299,7 +302,11 @@ const Frame = ({ name, isCovered, onSearch }: { name: string; isCovered: boolean
     return () => clearTimeout(waiting);
   }, [router]);
   return (
-    <div inert={isCovered} className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+    // Paper has no layers: what is covered is not printed.
+    <div
+      inert={isCovered}
+      className={`min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] ${isCovered ? 'print:hidden' : ''}`}
+    >
       <a
         href="#main"
         className="sr-only rounded-md bg-accent px-3 py-2 text-on-accent focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50"
