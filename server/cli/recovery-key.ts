@@ -52,13 +52,18 @@ export const addRecoveryKey = (program: Command): void => {
       }),
     },
   );
-  noun.row(routes.list, 'list', 'Lists recovery keys, including removed ones.', {
-    columns: { ID: 'id', NAME: 'name', REGISTERED: 'createdAt', REMOVED: 'removedAt' },
-  });
+  noun.row(
+    routes.list,
+    'list',
+    'Lists recovery keys, including removed ones, and how many snapshots each of them opens.',
+    {
+      columns: { ID: 'id', NAME: 'name', REGISTERED: 'createdAt', REMOVED: 'removedAt', OPENS: 'snapshotCount' },
+    },
+  );
   noun.row(
     routes.remove,
     'remove <id>',
-    'Removes a recovery key: new snapshots are no longer sealed to it. Keep its file as long as you keep older snapshots.',
+    'Removes a recovery key: new snapshots are no longer sealed to it. The answer names the older snapshots that it still opens: keep its file as long as you keep them.',
     { options: { '--force': 'remove even the last one while a schedule creates snapshots' } },
   );
 };

@@ -54,6 +54,11 @@ export interface Snapshot {
   readonly integrity: Integrity;
 }
 
+/** With the ids of the snapshots that still open with it, also after it was removed. */
+export interface ListedRecoveryKey extends RecoveryKey {
+  readonly snapshots: readonly string[];
+}
+
 export interface RecoveryKey {
   /** 16 hexadecimal digits. */
   readonly id: string;

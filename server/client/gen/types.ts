@@ -922,6 +922,10 @@ export type RecoveryKey = {
   readonly removedAt: string | null;
   /** The stored row was changed from outside. No snapshots are created. */
   readonly tampered: boolean;
+  /** Snapshots that open with it, also after it was removed. Delete them if it must not open them. */
+  readonly snapshotCount: number;
+  /** Their ids, 100 at most. */
+  readonly snapshots: readonly string[];
 };
 
 export type NewRecoveryKey = { readonly name: string; readonly publicKey: string };

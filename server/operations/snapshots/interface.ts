@@ -3,7 +3,7 @@
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { KeyCopies, OutsideCopy } from '../../domain/copies.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
-import type { RecoveryKey, Snapshot } from '../../domain/snapshot.ts';
+import type { ListedRecoveryKey, Snapshot } from '../../domain/snapshot.ts';
 import type { SnapshotFilter } from '../../ports/snapshots.ts';
 import type { Opening } from './openings.ts';
 import type { RestoreOutcome } from './restore-rows.ts';
@@ -46,9 +46,9 @@ export interface SnapshotOperations {
 }
 
 export interface RecoveryKeyOperations {
-  list(actor: Actor): Promise<readonly RecoveryKey[]>;
+  list(actor: Actor): Promise<readonly ListedRecoveryKey[]>;
   /** `publicKey`: as dke recovery-key create prints it. */
-  register(actor: Actor, input: { readonly name: string; readonly publicKey: string }): Promise<RecoveryKey>;
+  register(actor: Actor, input: { readonly name: string; readonly publicKey: string }): Promise<ListedRecoveryKey>;
   /** 'conflict' for the last one while a schedule creates snapshots, unless forced. */
-  remove(actor: Actor, id: string, force: boolean): Promise<RecoveryKey>;
+  remove(actor: Actor, id: string, force: boolean): Promise<ListedRecoveryKey>;
 }

@@ -213,6 +213,12 @@ export const makeSnapshot =
             throw new ServiceError('conflict', 'another node abandoned this snapshot in the meantime', {
               hint: 'create another one',
             });
+          // A key that was removed meanwhile would open it, and its removal has not named it.
+          const live = new Set((await recipientsOf(tx)).map((each) => each.id));
+          if (!made.recoveryKeyIds.every((each) => live.has(each)))
+            throw new ServiceError('conflict', 'a recovery key was removed while the snapshot was created', {
+              hint: 'create another one',
+            });
           await tx.snapshots.update(held);
           await setMaker(tx, id, null);
           await recordEvent(tx, 'snapshot.created', actor, about('snapshot', { id, tenantId: tenant.id }), {

@@ -6,7 +6,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { parseRecoveryKey, type RecoveryPublicKey, recoveryKeyId } from '../../base/recovery-key.ts';
 import { type Actor, inTenant } from '../../domain/actor.ts';
-import type { RecoveryKey } from '../../domain/snapshot.ts';
+import type { ListedRecoveryKey, RecoveryKey } from '../../domain/snapshot.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { type Approvals, secondIfAny } from '../approvals/governed-operation.ts';
@@ -41,6 +41,20 @@ export const recipientsOf = async (from: Pick<Repositories, 'recoveryKeys'>): Pr
     return { id, publicKey: key };
   });
 };
+
+/** Which of these keys open which snapshots: those whose file was not purged. */
+const withSnapshots = async (
+  from: Repositories,
+  keys: readonly RecoveryKey[],
+): Promise<readonly ListedRecoveryKey[]> => {
+  const held = await listSnapshots(from, ['available', 'missing', 'deleted']);
+  return keys.map((key) => ({
+    ...key,
+    snapshots: held.filter(({ recoveryKeyIds }) => recoveryKeyIds.includes(key.id)).map(({ id }) => id),
+  }));
+};
+const oneWithSnapshots = async (from: Repositories, key: RecoveryKey): Promise<ListedRecoveryKey> =>
+  (await withSnapshots(from, [key]))[0] ?? { ...key, snapshots: [] };
 
 /**
  * The head of a snapshot, and of a backup of the service, has room for the content key sealed to so
@@ -105,18 +119,18 @@ export const recoveryKeys = (
     },
   });
   return {
-    list: (_actor: Actor): Promise<readonly RecoveryKey[]> => store.read.recoveryKeys.list(),
+    list: async (_actor: Actor) => withSnapshots(store.read, await store.read.recoveryKeys.list()),
     register: async (actor, { name, publicKey }) => {
       checkName(name);
       await check(store.read, { name, publicKey });
       // It is of the platform: those of one tenant do not approve it.
-      return governed.run(inTenant(actor, serviceTenantId), { name, publicKey });
+      return oneWithSnapshots(store.read, await governed.run(inTenant(actor, serviceTenantId), { name, publicKey }));
     },
     /**
-     * Snapshots that were sealed to it still open with it: the record of the removal names them.
+     * Snapshots that were sealed to it still open with it: the answer and the record name them.
      * `force`: also the last one, while snapshots are made by the clock.
      */
-    remove: (actor: Actor, id: string, force: boolean): Promise<RecoveryKey> =>
+    remove: (actor: Actor, id: string, force: boolean) =>
       store.write(async (tx) => {
         const before = await tx.recoveryKeys.get(id);
         if (before === undefined) throw new ServiceError('not-found', 'recovery key not found');
@@ -133,16 +147,13 @@ export const recoveryKeys = (
               hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: dke recovery-key remove ${id} --force`,
             },
           );
-        const after: RecoveryKey = { ...before, removedAt: clock.now(), integrity: 'ok' };
+        const after = await oneWithSnapshots(tx, { ...before, removedAt: clock.now(), integrity: 'ok' });
         await tx.recoveryKeys.update(after);
-        const opened = (await listSnapshots(tx, ['available', 'missing', 'deleted'])).filter(({ recoveryKeyIds }) =>
-          recoveryKeyIds.includes(id),
-        );
         await recordEvent(tx, 'recovery-key.removed', actor, about('recovery-key', { id, tenantId: null }), {
           name: before.name,
           recoveryKeyId: id,
-          snapshots: opened.slice(0, mostNamed).map((snapshot) => snapshot.id),
-          snapshotCount: opened.length,
+          snapshots: after.snapshots.slice(0, mostNamed),
+          snapshotCount: after.snapshots.length,
         });
         return after;
       }),

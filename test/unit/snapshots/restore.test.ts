@@ -55,11 +55,15 @@ describe('creating', () => {
     const second = await handOf(opened, other);
     expect(await codeOfWork(handOf(opened, other))).toBe('conflict');
     const id = await second.make(tenantId);
-    await opened.operations.recoveryKeys.remove(administrator, other.id, false);
+    const removal = await opened.operations.recoveryKeys.remove(administrator, other.id, false);
     const later = await hand.make(tenantId);
     expect((await opened.operations.snapshots.get(administrator, id)).recoveryKeyIds).toContain(other.id);
     expect((await opened.operations.snapshots.get(administrator, later)).recoveryKeyIds).not.toContain(other.id);
-    // The record of the removal names what it still opens.
+    // The answer, the list and the record of the removal name what it still opens.
+    expect(removal.snapshots).toEqual([id]);
+    const listed = await opened.operations.recoveryKeys.list(administrator);
+    expect(listed.find((key) => key.id === other.id)?.snapshots).toEqual([id]);
+    expect(listed.find((key) => key.id === hand.recovery.id)?.snapshots).toContain(later);
     const [removed] = (
       await opened.operations.audit.list(administrator, { kind: 'recovery-key.removed', subjectId: other.id })
     ).items;

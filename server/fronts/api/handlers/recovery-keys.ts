@@ -3,18 +3,20 @@
 import { parseBase64 } from '../../../base/bytes.ts';
 import { toRfc3339 } from '../../../base/clock.ts';
 import { formatRecoveryKey } from '../../../base/recovery-key.ts';
-import type { RecoveryKey as Held } from '../../../domain/snapshot.ts';
+import type { ListedRecoveryKey } from '../../../domain/snapshot.ts';
 import type { Operations } from '../../../operations/index.ts';
-import type { RecoveryKey } from '../../contract/api/recovery-keys.ts';
+import { mostSnapshotsNamed, type RecoveryKey } from '../../contract/api/recovery-keys.ts';
 import type { Handlers } from './handler.ts';
 
-const represent = (key: Held): RecoveryKey => ({
+const represent = (key: ListedRecoveryKey): RecoveryKey => ({
   id: key.id,
   name: key.name,
   publicKey: formatRecoveryKey(parseBase64(key.publicKey) ?? Buffer.alloc(0)),
   createdAt: toRfc3339(key.createdAt),
   removedAt: key.removedAt === null ? null : toRfc3339(key.removedAt),
   tampered: key.integrity !== 'ok',
+  snapshotCount: key.snapshots.length,
+  snapshots: key.snapshots.slice(0, mostSnapshotsNamed),
 });
 
 export const recoveryKeysHandlers = ({ recoveryKeys }: Operations): Handlers['recoveryKeys'] => ({

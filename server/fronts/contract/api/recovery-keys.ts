@@ -3,6 +3,9 @@
 import { z } from '@hono/zod-openapi';
 import { displayName, listOf, moment, queryFlag, type RouteGroup } from './row.ts';
 
+/** Of more snapshots that a key opens, the answer has the number only. */
+export const mostSnapshotsNamed = 100;
+
 export const recoveryKeySchema = z
   .strictObject({
     id: z.string().openapi({ example: '3f0c9a51d2b7e864' }),
@@ -13,6 +16,13 @@ export const recoveryKeySchema = z
     tampered: z
       .boolean()
       .openapi({ description: 'The stored row was changed from outside. No snapshots are created.' }),
+    snapshotCount: z.int().openapi({
+      description: 'Snapshots that open with it, also after it was removed. Delete them if it must not open them.',
+    }),
+    snapshots: z
+      .array(z.string())
+      .readonly()
+      .openapi({ description: `Their ids, ${mostSnapshotsNamed} at most.` }),
   })
   .openapi('RecoveryKey');
 export type RecoveryKey = z.output<typeof recoveryKeySchema>;
@@ -45,7 +55,7 @@ export const recoveryKeyRoutes = {
     tenancy: 'platform',
     summary: 'Remove a recovery key',
     description:
-      'Snapshots that were sealed to it still open with it, so keep its file as long as those snapshots. The last key can be removed only with `force` ' +
+      'Snapshots that were sealed to it still open with it; the answer names them. Keep its file as long as those snapshots. The last key can be removed only with `force` ' +
       'while snapshots are scheduled.',
     query: z.strictObject({
       force: queryFlag({

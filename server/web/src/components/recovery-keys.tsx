@@ -36,11 +36,14 @@ const State = ({ recoveryKey: { tampered, removedAt } }: { recoveryKey: Recovery
   );
 };
 
+const snapshotsOf = (count: number): string => (count === 1 ? '1 snapshot' : `${count} snapshots`);
+
 const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKey>[] => [
   { key: 'name', header: 'Name', names: true, cell: (key) => key.name },
   { key: 'id', header: 'Id', cell: ({ id }) => <code>{id}</code> },
   { key: 'state', header: 'State', cell: (key) => <State recoveryKey={key} /> },
   { key: 'created', header: 'Registered', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { key: 'snapshots', header: 'Opens', cell: ({ snapshotCount }) => snapshotsOf(snapshotCount) },
   {
     key: 'actions',
     header: 'Actions',
@@ -135,7 +138,12 @@ export const RecoveryKeys = () => {
           done="Recovery key removed"
           onClose={() => setRemoving(null)}
         >
-          <p>New snapshots are not sealed to it. It still opens older ones: keep its file as long as you keep them.</p>
+          <p>
+            New snapshots are not sealed to it. It still opens {snapshotsOf(removing.snapshotCount)}
+            {removing.snapshotCount > 0 &&
+              ', which the record of the removal names: keep its file as long as you keep them'}
+            .
+          </p>
         </ActionDialog>
       )}
     </Panel>
