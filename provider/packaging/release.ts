@@ -78,7 +78,7 @@ export const writeChecksums = (folder: string, names: readonly string[]): void =
 };
 
 /**
- * `files`: the names of what this build has made; what else lies in its folder is not vouched for.
+ * `files`: the names of what this build has made; nothing else in its folder is vouched for.
  * `key`: the file of an OpenPGP secret key without a passphrase.
  */
 export const writeRelease = (build: Build, files: readonly string[], key: string | undefined): void => {

@@ -539,7 +539,12 @@ const ways = {
     const process_ = await opened(on.config);
     expect((await process_.call('encrypt', { handle, iv: zeroIv, data })).rv).toBe('CKR_OK');
     expect((await working.call('destroy', { handle })).rv).toBe('CKR_OK');
-    return made(await process_.call('encrypt', { handle, iv: zeroIv, data }), on, wording('key-destroyed'), 'key.denied');
+    return made(
+      await process_.call('encrypt', { handle, iv: zeroIv, data }),
+      on,
+      wording('key-destroyed'),
+      'key.denied',
+    );
   },
   'key-missing': async () => {
     const handle = await key('ELSEWHERE');

@@ -105,7 +105,7 @@ describe.runIf(canMake)('the files of a release', () => {
     expect(sums(at('unsigned')).status).toBe(0);
   });
 
-  test('are those of the build alone: what else lies in its folder is not vouched for', () => {
+  test('are those of the build alone: nothing else in the folder is vouched for', () => {
     for (const name of ['SHA256SUMS', 'dke-1.0.0.provenance.json'])
       expect(readFileSync(at('unsigned', name), 'utf8')).not.toContain('foreign');
   });
