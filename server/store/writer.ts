@@ -77,6 +77,11 @@ class Unwanted extends Error {
 
 /** Keeps one commit short enough that a single unit never waits long behind a batch. */
 const largestBatch = 64;
+/**
+ * No unit of a batch begins later than this after the batch has the database, in milliseconds: of
+ * several nodes each waits for the batches of the others, and refuses what waits for too long.
+ */
+const longestBatchMs = 500;
 /** Batches of callers that go before a background unit that waits. */
 const batchesBeforeBackground = 4;
 
@@ -180,6 +185,13 @@ const createBatchRunner = (
       watch.moved();
     }
   };
+  const now = stalls?.now ?? (() => performance.now());
+  /** They go first in the next batch. */
+  const postpone = (units: readonly Unit[], settled: Set<Unit>): void => {
+    for (const unit of units) settled.add(unit);
+    underWay.units = underWay.units.filter((unit) => !settled.has(unit));
+    queues.callers.unshift(...units.filter(({ answered }) => answered === 'no'));
+  };
   const runBatch = async (units: readonly Unit[]): Promise<void> => {
     underWay.units = units;
     const done: { readonly unit: Unit; readonly value: unknown }[] = [];
@@ -187,8 +199,13 @@ const createBatchRunner = (
     try {
       await step(() => connection.begin(units.some(({ durable }) => durable)));
       const isOnly = units.length === 1;
-      for (const unit of units) {
+      const begunAt = now();
+      for (const [at, unit] of units.entries()) {
         if (unit.answered !== 'no') continue;
+        if (done.length > 0 && now() - begunAt > longestBatchMs) {
+          postpone(units.slice(at), settled);
+          break;
+        }
         if (isOnly) {
           const value = await unit.run();
           connection.endOnlyUnit();

@@ -215,6 +215,46 @@ describe('savepoints', () => {
   });
 });
 
+describe('several nodes', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  test('wait for a batch that takes long no longer than for a short one: what is left of it comes next', async () => {
+    const { writer, log, pass } = stallable();
+    const slow = async (): Promise<void> => {
+      pass(200);
+      log.push('work');
+    };
+    await Promise.all(
+      inOneBatch(
+        writer,
+        Array.from({ length: 5 }, () => slow),
+      ),
+    );
+    const unit = ['savepoint', 'work', 'release'];
+    const end = ['prepare', 'commit'];
+    expect(log).toEqual(['begin', ...unit, ...unit, ...unit, ...end, 'begin', ...unit, ...unit, ...end]);
+  });
+
+  test('a unit that was left for the next batch is refused once when nothing moves', async () => {
+    const { writer, hang, goOn, pass } = stallable();
+    const slow = async (): Promise<void> => pass(600);
+    const waiting = hang('commit');
+    const [first, second] = inOneBatch(writer, [slow, slow]).map((unit) =>
+      unit.then(
+        () => 'done',
+        (error: unknown) => String(error),
+      ),
+    );
+    await waiting;
+    pass(5_000);
+    expect(await first).toContain('unknown');
+    expect(await second).toContain('undone');
+    goOn('commit');
+    await vi.waitFor(() => writer.submit(nothing), { timeout: 300_000 });
+  });
+});
+
 describe('a database that gives no sign', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
