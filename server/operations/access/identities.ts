@@ -4,10 +4,9 @@
 // Which person an identity is stands in the row of a token, under its code: the user who made it,
 // also through other tokens, because that user has seen its value. A token that no user made is a
 // person of its own. Since when it acts follows from the audit log, too, which is signed and in an
-// order that no clock changes. A user
-// whose password was set later than a request was made may be another person than before: the
-// record says so, and the time in the row, which is under its code, where the record was taken
-// away.
+// order that no clock changes: from records that are under its root. A user whose password was set
+// later than a request was made may be another person than before: the record says so, and the time
+// in the row, which is under its code, where the record was taken away.
 
 import { ServiceError } from '../../base/errors.ts';
 import { type Grant, isAllowed, type Permission } from '../../domain/access.ts';
@@ -18,6 +17,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories, Store, StoredToken } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
+import { isUnderRoot } from '../shared/tree-of-log.ts';
 
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
@@ -31,15 +31,24 @@ export interface ActingIdentity extends Identity {
 type From = Pick<Repositories, 'tokens' | 'users' | 'audit'>;
 type Unnamed = Omit<ActingIdentity, 'personId'>;
 
-/** The newest record of this kind about an identity or a request. */
+const refuse = (what: string): never => {
+  throw new ServiceError('key-tampered', `${what} was changed from outside`, {
+    hint: 'compare the database with a backup; dke verify names every such row',
+  });
+};
+
+/** The newest record of this kind about an identity or a request. Throws 'key-tampered'. */
 const newestOf = async (
   { audit }: Pick<From, 'audit'>,
   subjectId: string,
   kind: AuditKind,
-): Promise<AuditEvent | undefined> =>
-  (await audit.list(everyTenant, { subjectId, kind, order: 'newest' }, { limit: 1 }))[0];
+): Promise<AuditEvent | undefined> => {
+  const [event] = await audit.list(everyTenant, { subjectId, kind, order: 'newest' }, { limit: 1 });
+  if (event !== undefined && !(await isUnderRoot(audit, event))) refuse(`audit record ${event.sequence}`);
+  return event;
+};
 
-/** As the audit log says: of tokens of earlier versions, and of those whose row is gone. */
+/** Who has made a token, by the audit log: for rows of earlier versions, and those that are gone. */
 const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<string> => {
   const seen = new Set<string>();
   for (let token = id; !seen.has(token); ) {
@@ -51,6 +60,11 @@ const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<st
   }
   return id;
 };
+/** The same of a token that is there: each has a record, so that one without it is not believed. */
+const makerOf = async (from: Pick<From, 'audit'>, { id, name }: StoredToken): Promise<string> => {
+  const made = await newestOf(from, id, 'token.created');
+  return made === undefined ? refuse(`the audit record of who made the token ${name}`) : recordedPerson(from, id);
+};
 
 /**
  * The person behind the id of a user or a token, also of one that has ended. A row that was changed
@@ -59,11 +73,8 @@ const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<st
 export const personOf = async (from: Pick<From, 'tokens' | 'audit'>, id: string): Promise<string> => {
   const token = await from.tokens.get(everyTenant, id);
   if (token === undefined) return recordedPerson(from, id);
-  if (token.integrity !== 'ok')
-    throw new ServiceError('key-tampered', `the stored token ${token.name} was changed from outside`, {
-      hint: 'compare the database with a backup; dke verify names every such row',
-    });
-  return token.personId ?? recordedPerson(from, id);
+  if (token.integrity !== 'ok') return refuse(`the stored token ${token.name}`);
+  return token.personId ?? makerOf(from, token);
 };
 
 /** The person behind a token that is made now. */
@@ -78,15 +89,21 @@ export const personBehind = async (
 };
 
 /**
- * Once, after the log was compared with what is known of it: rows of earlier versions say who is
- * behind the token, too.
+ * At the first start of this version, after the root of the log was compared: rows of earlier
+ * versions say who is behind the token, too. Where the log does not prove it, the row stays as it is, and
+ * nothing is decided by the token.
  */
 export const adoptPersons = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<void> => {
   for await (const { id, personId, integrity } of each((window) => read.tokens.list(everyTenant, window), byId))
     if (personId === null && integrity === 'ok')
       await write(async (tx) => {
         const token = await tx.tokens.get(everyTenant, id);
-        if (token?.integrity === 'ok') await tx.tokens.update({ ...token, personId: await recordedPerson(tx, id) });
+        if (token?.integrity !== 'ok') return;
+        const person = await makerOf(tx, token).catch((error: unknown) => {
+          if (error instanceof ServiceError && error.code === 'key-tampered') return null;
+          throw error;
+        });
+        if (person !== null) await tx.tokens.update({ ...token, personId: person });
       });
 };
 

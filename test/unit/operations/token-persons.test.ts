@@ -65,8 +65,9 @@ test('a changed record of who made a token makes no second approver of its maker
       each.id,
     );
     await put('service');
-    await expect(opened.operations.approvals.approve(each, request.id, null)).rejects.toEqual(code('conflict'));
+    await expect(opened.operations.approvals.approve(each, request.id, null)).rejects.toEqual(code('key-tampered'));
     await put(String(before));
+    await expect(opened.operations.approvals.approve(each, request.id, null)).rejects.toEqual(code('conflict'));
   }
   expect(await keyState()).toBe('active');
 });
