@@ -69,9 +69,12 @@ const createWriter = (path: string, log: Log, firstTurn: number) => {
       beganAt = performance.now();
       try {
         file ??= await open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
-        turn += 1;
-        if (newest !== undefined) await writeWhole(file, pack({ turn, position: newest }), (turn % 2) * slotBytes);
+        // One that fails is written again in its own slot: the other has the last whole one.
+        const next = turn + 1;
+        if (newest !== undefined)
+          await writeWhole(file, pack({ turn: next, position: newest }), (next % 2) * slotBytes);
         await file.datasync();
+        turn = next;
         if (failure !== undefined) log.info('the position of the database is written to the data directory again');
         failure = undefined;
       } catch (error) {

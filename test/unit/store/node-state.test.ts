@@ -1,7 +1,8 @@
 // What a node keeps on its own disk: the last position, whatever a crash leaves of a write, and the quarantine until it is cleared.
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { openNodeState, recordRootRestored } from '../../../server/store/node-state.ts';
 import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
@@ -88,4 +89,30 @@ test('a disk that refuses the position does not keep the node from ending', asyn
   state.note(positionOf(1));
   await state.close();
   expect(state.refusal()).toBeDefined();
+});
+
+test('a write that fails is done again in its own place: the last that is whole stays', async () => {
+  const state = open(folder);
+  for (const records of [11, 12]) {
+    state.note(positionOf(records));
+    await state.kept();
+  }
+  const path = join(folder, 'position');
+  const handle = await openFile(path, 'r');
+  const syncs = vi.spyOn(Object.getPrototypeOf(handle) as typeof handle, 'datasync');
+  syncs.mockRejectedValue(new Error('EIO'));
+  try {
+    for (const records of [13, 14, 15]) {
+      state.note(positionOf(records));
+      await expect(state.kept()).rejects.toMatchObject({ reason: 'unconfirmed' });
+      expect(readFileSync(path, 'latin1')).toContain('"h12"');
+    }
+  } finally {
+    syncs.mockRestore();
+    await handle.close();
+  }
+  state.note(positionOf(16));
+  await state.kept();
+  await state.close();
+  expect(open(folder).position).toEqual(positionOf(16));
 });
