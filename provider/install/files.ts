@@ -56,7 +56,7 @@ export const readRegular = (path: string, mostBytes: number): Buffer => {
   }
 };
 
-/** Of a program: Node is the largest. */
+/** The largest program is Node. */
 export const mostProgramBytes = 512 * 1024 * 1024;
 
 /** A new file; it must not exist. */
@@ -141,7 +141,8 @@ export const makeFolders = (path: string, mode: number, owner: Owner | undefined
   const upper = dirname(path);
   const made = lstatSync(upper, { throwIfNoEntry: false }) === undefined ? makeFolders(upper, 0o755, undefined) : [];
   mkdirSync(path, { mode: 0o700 });
-  // Through one descriptor: another user who can write above it may have put a link there meanwhile.
+  // Through one descriptor: another user who can write above it may have put a link there
+  // meanwhile.
   if (owner !== undefined && isRoot()) setOwner(path, owner, mode);
   else setMode(path, mode);
   syncFolder(upper);

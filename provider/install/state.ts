@@ -77,14 +77,21 @@ export const readState = (layout: Layout): State | undefined => {
 export const writeState = (layout: Layout, state: State): void =>
   replaceFile(statePath(layout), Buffer.from(`${JSON.stringify(state, null, 2)}\n`), 0o644);
 
-/** The manifest of a kept build. The folder is the database user's: it names files below <folder> only. */
+/**
+ * The manifest of a kept build. The folder is the database user's: it names files below <folder>
+ * only.
+ */
 export const readManifest = (layout: Layout, build: string): Manifest => {
   const path = join(buildFolder(layout, build), 'manifest.json');
-  const manifest = JSON.parse(readRegular(path, mostManifestBytes).toString('utf8')) as Manifest;
   const isBelow = (name: string): boolean => !isAbsolute(name) && name !== '' && !name.split('/').includes('..');
-  if (manifest.build !== build || !Object.keys(manifest.files).every(isBelow))
-    throw new InstallError('refused', `${path} was not written by the installer`, 'install the package again');
-  return manifest;
+  const text = readRegular(path, mostManifestBytes).toString('utf8');
+  try {
+    const manifest = JSON.parse(text) as Manifest;
+    if (manifest.build === build && Object.keys(manifest.files).every(isBelow)) return manifest;
+  } catch {
+    // Not JSON, or not an object with files.
+  }
+  throw new InstallError('refused', `${path} was not written by the installer`, 'install the package again');
 };
 
 /** Keeps what a switch to this build puts in place. */
@@ -126,7 +133,7 @@ export const removeOldBuilds = (layout: Layout, keep: readonly (string | null)[]
  */
 export const takeLock = (layout: Layout): (() => void) => {
   const path = join(layout.state, lockName);
-  // Of its owner alone: another user who can open it could lock it.
+  // For its owner alone: another user who can open it could lock it.
   closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
@@ -134,8 +141,9 @@ export const takeLock = (layout: Layout): (() => void) => {
   } catch (error) {
     database.close();
     const { errcode } = error as { readonly errcode?: number };
-    if (errcode !== sqliteBusy) throw error;
-    throw new InstallError('refused', 'another process is changing this installation', 'wait until it has ended');
+    throw errcode === sqliteBusy
+      ? new InstallError('refused', 'another process is changing this installation', 'wait until it has ended')
+      : new InstallError('refused', `${path} is not a lock of the installer`, 'remove it, and run the command again');
   }
   return () => database.close();
 };

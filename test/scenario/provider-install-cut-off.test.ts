@@ -207,6 +207,10 @@ describe('a place that is not as it was left', () => {
       writeFileSync(manifest, JSON.stringify({ ...text, files: { ...text.files, [name]: 'x' } }));
       expect(() => damagedFiles(layout, a.build)).toThrow('was not written by the installer');
     }
+    for (const content of ['null', '{}', '{"build":1}', 'no JSON']) {
+      writeFileSync(manifest, content);
+      expect(() => damagedFiles(layout, a.build)).toThrow('was not written by the installer');
+    }
   });
 
   test('one installer at a time; the lock of a process ends with it, however it ends', async () => {
@@ -222,8 +226,10 @@ describe('a place that is not as it was left', () => {
     expect(upgrade(options(), b).build).toBe(b.build);
     // Another user who could open it could lock it.
     expect(statSync(join(layout.state, 'installer.lock')).mode & 0o777).toBe(0o600);
-    // Of a run of an earlier version that was cut off.
+    // A run of an earlier version that was cut off has left it.
     mkdirSync(join(layout.state, 'lock'));
     expect(rollback(options()).build).toBe(a.build);
+    writeFileSync(join(layout.state, 'installer.lock'), 'what another program has put there'.repeat(100));
+    expect(() => upgrade(options(), b)).toThrow('is not a lock of the installer');
   });
 });
