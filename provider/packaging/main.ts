@@ -1,6 +1,8 @@
-// npm run package [-- --kind deb|rpm|oci] [--architecture x86_64|aarch64] [--only NAME] [--out FOLDER] [--fast]: makes the packages of the built
-// project and the container image, of all kinds unless one is named, for this machine unless another is named; --fast leaves them uncompressed. With DKE_SIGNING_KEY_FILE, what is made is signed.
-// The same commit gives the same bytes: times are those of the commit, or of SOURCE_DATE_EPOCH.
+// npm run package [-- --kind deb|rpm|oci] [--architecture x86_64|aarch64] [--only NAME] [--out
+// FOLDER] [--fast]: makes the packages of the built project and the container image, of all kinds
+// unless one is named, for this machine unless another is named; --fast leaves them uncompressed.
+// With DKE_SIGNING_KEY_FILE, what is made is signed. The same commit gives the same bytes: times
+// are those of the commit, or of SOURCE_DATE_EPOCH.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';

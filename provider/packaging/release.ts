@@ -1,11 +1,12 @@
 // What makes the files of a build verifiable where they arrive: where they come from (an in-toto
-// statement with SLSA's provenance), their checksums, and with a key also a signature and a repository
-// that apt accepts. Times are those of the commit, so that the same commit and key give the same bytes.
+// statement with SLSA's provenance), their checksums, and with a key also a signature and a
+// repository that apt accepts. Times are those of the commit, so that the same commit and key give
+// the same bytes.
 //
-// 1. Who can choose a file: anyone who has the folder on its way. 2. What proves it: SHA256SUMS, which
-// names every file, and its signature; InRelease, which names Packages. 3. They are the publisher's.
-// 4. Nothing is read but what this build has written. 5. A build that is cut off has no SHA256SUMS.
-// 6. The key is in a folder of its own, which ends with the build.
+// 1. Who can choose a file: anyone who has the folder on its way. 2. What proves it: SHA256SUMS,
+// which names every file, and its signature; InRelease, which names Packages. 3. They are the
+// publisher's. 4. Nothing is read but what this build has written. 5. A build that is cut off has
+// no SHA256SUMS. 6. The key is in a folder of its own, which ends with the build.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -55,7 +55,10 @@ interface Lock {
 }
 const readLock = ({ root }: Build): Lock => JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
 
-/** Where Node finds a package that another one imports: in its own folder first, then in those above it. */
+/**
+ * Where Node finds a package that another one imports: in its own folder first, then in those above
+ * it.
+ */
 const placeOf = (from: string, name: string, inside: ReadonlySet<string>): string | undefined => {
   const folders = from
     .split('/node_modules/')

@@ -95,7 +95,10 @@ export const madeOf = ({
   ...{ state: 'made', records, rootEpoch: Math.max(...rootEpochs), oldestRootEpoch: Math.min(...rootEpochs) },
 });
 
-/** Whether the draft is there, has its name and no other, and is not what has the name of the backup. */
+/**
+ * Whether the draft is there, has its name and no other, and is not what has the name of the
+ * backup.
+ */
 const isOnlyDraft = (draft: string, id: string | undefined): boolean => {
   const [found, published] = [draft, id === undefined ? '' : draft.slice(0, -`.${id}.part`.length)].map((path) =>
     statSync(path, { throwIfNoEntry: false }),
@@ -118,8 +121,9 @@ const endFailed = (dataDirectory: string): void => {
 
 /**
  * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
- * failed for sure where its file has the draft's name and no other, or where it has none (`isNone`):
- * otherwise, as where another program has moved it, its receipt says that it has begun, and it counts.
+ * failed for sure where its file has the draft's name and no other, or where it has none
+ * (`isNone`): otherwise, as where another program has moved it, its receipt says that it has begun,
+ * and it counts.
  */
 const clearCutOff = (dataDirectory: string, isNone = false): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });

@@ -319,7 +319,8 @@ export const startChecks: readonly Check<CheckedHost>[] = [
 
 /**
  * The list as a start runs it. Throws the StartError of the first check that fails. The lock of the
- * data directory is taken before its database is read: one that another service writes looks damaged.
+ * data directory is taken before its database is read: one that another service writes looks
+ * damaged.
  */
 export const requireStart = (config: Config, log: Pick<Log, 'warn'>, lock: () => void): void => {
   for (const { id, run } of beforeOpening) {

@@ -61,10 +61,10 @@ export const putInPlaceSoon = async (draft: string, path: string): Promise<void>
 const withoutLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Where a file has no second name: an empty file takes this one first, which fails with EEXIST where
- * there is one, and the draft takes the place of that file. A program that replaces files without
- * asking can still come between the last look and the rename. After a crash there may be an empty
- * file beside the draft.
+ * Where a file has no second name: an empty file takes this one first, which fails with EEXIST
+ * where there is one, and the draft takes the place of that file. A program that replaces files
+ * without asking can still come between the last look and the rename. After a crash there may be an
+ * empty file beside the draft.
  */
 const publishWithoutLinks = async (draft: string, path: string): Promise<void> => {
   const own = await open(path, 'wx', 0o600);

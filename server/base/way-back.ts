@@ -1,7 +1,7 @@
-// What brings a key back, by what was done to it: the one declaration. The console, the command, the
-// descriptions of the API and the table in docs/snapshots.md say it in these words, so that no text
-// says that a key is lost where something brings it back, or the opposite. For dialogs before an action,
-// the row is the one of the state that follows.
+// What brings a key back, by what was done to it: the one declaration. The console, the command,
+// the descriptions of the API and the table in docs/snapshots.md say it in these words, so that no
+// text says that a key is lost where something brings it back, or the opposite. For dialogs before
+// an action, the row is the one of the state that follows.
 
 interface Row {
   /** For the page: what happened. */

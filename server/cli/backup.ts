@@ -77,9 +77,12 @@ const placeFlags = {
   '--keep <count>': 'with --folder: afterwards, remove the oldest files with such names, so that this many are left',
 } as const;
 
-/** Of one length, so that their order is that of time. */
+/** Names of one length: their order is that of time. */
 const datedName = /^dke-\d{8}T\d{6}Z\.dkebackup$/;
-/** The dated files to remove, so that `keep` are left. The new one stays, also where a clock that was set back makes it the oldest. */
+/**
+ * The dated files to remove, so that `keep` are left. The new one stays, also where a clock that
+ * was set back makes it the oldest.
+ */
 export const outdated = (names: readonly string[], made: string, keep: number): readonly string[] => {
   const others = names.filter((name) => datedName.test(name) && name !== made).sort();
   return others.slice(0, Math.max(0, others.length - (keep - 1)));

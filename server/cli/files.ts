@@ -23,7 +23,10 @@ import { forbiddenModeOf } from '../base/secret-mode.ts';
 import { CommandError } from './exit-codes.ts';
 import { withoutProgress } from './progress.ts';
 
-/** A user who may not read a file is told how to get it: commands of the service's host run as its user. */
+/**
+ * A user who may not read a file is told how to get it: commands of the service's host run as its
+ * user.
+ */
 const unreadable = (path: string, error: unknown, hint?: string): CommandError => {
   const { code } = error as NodeJS.ErrnoException;
   const forUser = `this command runs as user ${process.getuid?.() ?? 0}: copy the file for this user (install -o USER -m 600)`;

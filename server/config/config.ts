@@ -94,8 +94,8 @@ const listSettings = (parsed: Given, given: unknown): readonly Setting[] =>
 export const defaultConfig = (folder: string): Config => parseConfig('', null, folder);
 
 /**
- * The file of a command that names none: in the working directory, else that of the package. A folder
- * that the user may not search has none, such as root's for `sudo -u dke`.
+ * The file of a command that names none: in the working directory, else that of the package. A
+ * folder that the user may not search has none, such as root's for `sudo -u dke`.
  */
 export const findConfig = (workingDirectory: string): string | undefined =>
   [resolve(workingDirectory, 'dke.toml'), '/etc/dke/dke.toml'].find((file) => existsSync(file));
@@ -118,8 +118,8 @@ export const loadConfig = (path: string | undefined, workingDirectory: string): 
 };
 
 /**
- * For a command that reads or writes the service's own files. Those that root made would be closed to
- * the service, and the files of the service do not become root's.
+ * For a command that reads or writes the service's own files. Those that root made would be closed
+ * to the service, and the files of the service do not become root's.
  */
 export const loadHostConfig = (path: string | undefined, workingDirectory: string): Config => {
   const config = loadConfig(path, workingDirectory);

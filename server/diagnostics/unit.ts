@@ -46,8 +46,9 @@ const words = (text: string): readonly string[] =>
 
 const known = new Map<string, Unit | undefined>();
 /**
- * Undefined: systemd knows no unit that runs a service with this configuration. Asked once: root, who
- * becomes the user of the service afterwards, hears it also where there is no bus for other users.
+ * Undefined: systemd knows no unit that runs a service with this configuration. Asked once: root,
+ * who becomes the user of the service afterwards, hears it also where there is no bus for other
+ * users.
  */
 export const readUnit = (config: string): Unit | undefined => {
   const path = resolve(config);

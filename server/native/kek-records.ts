@@ -12,7 +12,7 @@ import type { StoredKek } from '../ports/store.ts';
 export interface OpenKek {
   readonly epoch: number;
   readonly key: KekRef;
-  /** As it is stored. */
+  /** The sealed record, as the store has it. */
   readonly record: Buffer;
 }
 

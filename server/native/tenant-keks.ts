@@ -44,7 +44,7 @@ export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
     if (found === undefined) throw new ServiceError('internal', 'the tenant has no key encryption key');
     return found;
   };
-  /** Of an epoch that comes a second time, the former KEK is of a unit of work that was undone. */
+  /** Where an epoch comes a second time, the former KEK is of a unit of work that was undone. */
   const keep = (tenantId: string, kek: OpenKek): void => {
     const list = keks.get(tenantId) ?? [];
     const isSame = (each: { readonly epoch: number }): boolean => each.epoch === kek.epoch;

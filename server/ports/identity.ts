@@ -47,7 +47,8 @@ export interface OpenIdPerson {
   readonly email: string | null;
   /**
    * The roles that their claim gives them; null: the provider gives none. `not-told`: the claim is
-   * absent or no list, as with the many groups that some providers leave out. It takes nothing away.
+   * absent or no list, as with the many groups that some providers leave out. It takes nothing
+   * away.
    */
   readonly roles: readonly Role[] | null | 'not-told';
   /** Whether the provider has asked for a second factor, as far as it is believed. */

@@ -21,9 +21,15 @@ export interface NodeState {
   positionPlace(): string;
   /** The newest position: written and synced behind the call, several in one write. */
   note(position: StorePosition): void;
-  /** Resolves when everything that was noted is on the disk. Throws `unconfirmed` when the disk refuses it. */
+  /**
+   * Resolves when everything that was noted is on the disk. Throws `unconfirmed` when the disk
+   * refuses it.
+   */
   kept(): Promise<void>;
-  /** Why this node may make no change now: the disk refuses the position. Tried again until it is written. */
+  /**
+   * Why this node may make no change now: the disk refuses the position. Tried again until it is
+   * written.
+   */
   refusal(): ServiceError | undefined;
   /** As it was found at the start. Throws StartError when it cannot be read. */
   readonly quarantine: RecordedQuarantine | undefined;

@@ -288,7 +288,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
-    /** Of all tenants, in no order. */
+    /** Vaults of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
     /** Of any tenant: those whose dual control may name this user. */
     listNaming(userId: string): Promise<readonly Vault[]>;
@@ -484,8 +484,8 @@ export interface Store {
   /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
   /**
-   * Does work on a copy of what a restore reads and writes. Only the work sees it, nothing of it stays,
-   * and others write in the meantime. What it opens and seals has to be a ring of its own
+   * Does work on a copy of what a restore reads and writes. Only the work sees it, nothing of it
+   * stays, and others write in the meantime. What it opens and seals has to be a ring of its own
    * (KeyRing.aside).
    */
   tryOut<T>(work: (tx: Repositories) => Promise<T>): Promise<T>;

@@ -31,7 +31,7 @@ export interface SyslogSinkOptions extends SinkTls {
 /** Log audit, and for requests local use 0 (RFC 5424 section 6.2.1). */
 const facilities = { audit: 13, requests: 16 } as const;
 const severities: Readonly<Record<AuditSeverity, number>> = { critical: 2, high: 3, medium: 4, low: 5, info: 6 };
-/** From the look-up of the name to the end of the handshake. */
+/** The look-up of the name, the connection and the handshake, in milliseconds. */
 const openMs = 10_000;
 /**
  * How long a collector may take for what is sent: the first moment, and then at the lowest rate. A

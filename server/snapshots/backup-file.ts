@@ -115,7 +115,7 @@ export const writeBackup = async (
   recoveryKeys: readonly RecoveryPublicKey[],
   parts: readonly BackupPart[],
   { sign }: Pick<BackupAuthority, 'sign'>,
-  /** Of a backup that fails when its draft has been made. */
+  /** Ends the draft of a backup that fails. */
   discard: (draft: string) => Promise<void> = (draft) => rm(draft, { force: true }),
 ): Promise<{ readonly bytes: number; readonly digest: string; readonly signer: string }> => {
   const draft = draftOf(path, named.backupId);

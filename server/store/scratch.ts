@@ -2,12 +2,12 @@
 // real tables: an embedded database of its own, of whichever kind the store is, which is gone when
 // the work is done. Rows go as they are, with their codes, and key records as they are sealed.
 //
-// Who can choose what is in it: the writer of the database, as in the real tables, and the file that
-// is restored. What proves it: the same codes, compared by the same repositories. Whose: of the one
-// work; nothing else has its connection. How large: as the tables of tenants; a part beyond the
-// cache is in a temporary file without a name. Older, or cut off: it is the state of one moment, and
-// nothing of it outlives the process. So what is found in it says what would happen, and concludes
-// nothing. What others see: nothing.
+// Who can choose what is in it: the writer of the database, as in the real tables, and the file
+// that is restored. What proves it: the same codes, compared by the same repositories. Whose: of
+// the one work; nothing else has its connection. How large: as the tables of tenants; a part beyond
+// the cache is in a temporary file without a name. Older, or cut off: it is the state of one
+// moment, and nothing of it outlives the process. So what is found in it says what would happen,
+// and concludes nothing. What others see: nothing.
 
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';

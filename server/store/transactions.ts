@@ -44,8 +44,8 @@ export interface TransactionOptions {
   readonly clock: Clock;
   readonly errors: StoreErrors;
   /**
-   * Memory may have other KEKs than the database: another process has changed them, or a unit of work
-   * that made some was undone. Called in a unit of work, before it writes.
+   * Memory may have other KEKs than the database: another process has changed them, or a unit of
+   * work that made some was undone. Called in a unit of work, before it writes.
    */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** In a unit of work that changes what other nodes must know: what it throws undoes the unit. */

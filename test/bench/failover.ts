@@ -1,7 +1,8 @@
-// What a failover of the database costs: two nodes on a primary with a synchronous standby, steady uses of keys and changes at both. The primary ends
-// without notice, the standby is promoted at once, and the nodes reach it at the same address, as behind a virtual address.
+// What a failover of the database costs: two nodes on a primary with a synchronous standby, steady
+// uses of keys and changes at both. The primary ends without notice, the standby is promoted at
+// once, and the nodes reach it at the same address, as behind a virtual address.
 //
-//   node test/bench/failover.ts [rounds] [uses a second at each node] [changes a second at each node]
+//   node test/bench/failover.ts [rounds] [uses a second] [changes a second], at each node
 
 import { Agent } from 'node:https';
 import { setTimeout } from 'node:timers/promises';
@@ -18,7 +19,10 @@ interface FailoverFigure {
   readonly usesFailed: number;
   /** How many seconds had one of them. */
   readonly secondsWithFailedUses: number;
-  /** From the end of the primary: until the standby takes over, and until each node has confirmed a new change. */
+  /**
+   * Since the end of the primary: until the standby takes over, and until each node has confirmed a
+   * new change.
+   */
   readonly promotedAfterMs: number;
   readonly acceptedAfterMs: number;
   readonly changes: number;

@@ -1,5 +1,6 @@
-// The rules of the standard, checked on our library and on SoftHSM2 with the same calls, which graphene-pk11 makes where it can
-// express them: test/conformance/reference has the rules, and differences.ts each difference of a token, with its reason.
+// The rules of the standard, checked on our library and on SoftHSM2 with the same calls, which
+// graphene-pk11 makes where it can express them: test/conformance/reference has the rules, and
+// differences.ts each difference of a token, with its reason.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { grapheneFunctions } from '../support/graphene-calls.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';

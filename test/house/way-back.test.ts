@@ -1,5 +1,5 @@
-// What brings a key back is said in one set of words (server/base/way-back.ts): the page has all of them, each state of a key has
-// one, and no other text of the programs says something of its own.
+// What brings a key back is said in one set of words (server/base/way-back.ts): the page has all of
+// them, each state of a key has one, and no other text of the programs says something of its own.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type Happened, wayBack, waysBack } from '../../server/base/way-back.ts';
@@ -42,7 +42,9 @@ describe('every state of a key', () => {
   });
 });
 
-/** Texts about a way back that are not about a key, or stand beside the words of the declaration. */
+/**
+ * Texts about a way back that are not about a key, or stand beside the words of the declaration.
+ */
 const others: Readonly<Record<string, RegExp>> = {
   'server/cli/copy.ts': /Confirms that you destroyed the file/,
   'server/cli/user.ts': /Deletes a user/,

@@ -1,19 +1,27 @@
-// The change protocol of several nodes on one database as a model for test/support/explore.ts. The nodes' decisions are those of
-// server/domain/change-protocol.ts; the database and the order of events are here.
+// The change protocol of several nodes on one database as a model for test/support/explore.ts. The
+// nodes' decisions are those of server/domain/change-protocol.ts; the database and the order of
+// events are here.
 //
-// What can happen, in any order: a node makes a change (it disables a key), or repeats one that is made; it hears of it, tells the others, asks them, and
-// answers, with the names of nodes that may still act on the old state. Each node beats: the database answers at one moment, the node gets the answer
-// at a later one, or never. The database forgets rows of changes. A standby copies the database at some moment, and takes over: what came later is lost.
-// An operator removes a node, confirms a loss, or stops and starts a node; a node crashes. Time passes in ticks, for all alike.
+// What can happen, in any order: a node makes a change (it disables a key), or repeats one that is
+// made; it hears of it, tells the others, asks them, and answers, with the names of nodes that may
+// still act on the old state. Each node beats: the database answers at one moment, the node gets
+// the answer at a later one, or never. The database forgets rows of changes. A standby copies the
+// database at some moment, and takes over: what came later is lost. An operator removes a node,
+// confirms a loss, or stops and starts a node; a node crashes. Time passes in ticks, for all alike.
 //
-// A crash and a stop leave what is on the node's own disk: the last position that it has written, and that it is in quarantine. A start compares the
-// position with the database, as operations/nodes/compare-position.ts does. A position is written at any moment, and before an acknowledgement leaves.
+// A crash and a stop leave what is on the node's own disk: the last position that it has written,
+// and that it is in quarantine. A start compares the position with the database, as
+// operations/nodes/compare-position.ts does. A position is written at any moment, and before an
+// acknowledgement leaves.
 //
-// A node that is stopped by a signal, paused, or cut off is one that takes no step for a while. Every key is disabled once: key n by change n.
+// A node that is stopped by a signal, paused, or cut off is one that takes no step for a while.
+// Every key is disabled once: key n by change n.
 //
-// Left out: the check of a request and the use of a key are one moment; clocks that run at different rates or jump (the observer's silence of a node is its
-// true silence; heard-nodes.ts never measures more, except a node that starts after a failover and has only the database's clock); an old primary that
-// still answers; `contact_seconds = 0`; the audit log, by which a node finds a loss whose change was pruned since; a disk of a node that is lost; enabling.
+// Left out: the check of a request and the use of a key are one moment; clocks that run at
+// different rates or jump (the observer's silence of a node is its true silence; heard-nodes.ts
+// never measures more, except a node that starts after a failover and has only the database's
+// clock); an old primary that still answers; `contact_seconds = 0`; the audit log, by which a node
+// finds a loss whose change was pruned since; a disk of a node that is lost; enabling.
 
 import type * as protocol from '../../server/domain/change-protocol.ts';
 import type { NodeState } from '../../server/domain/node.ts';
@@ -99,7 +107,9 @@ interface Node {
   /** On its disk: the last position that it has written, and that it is in quarantine. */
   readonly kept: number;
   readonly quarantined: boolean;
-  /** Keys whose disabling it has acknowledged since it last took a database as it is, one bit each. */
+  /**
+   * Keys whose disabling it has acknowledged since it last took a database as it is, one bit each.
+   */
   readonly acknowledged: number;
 }
 

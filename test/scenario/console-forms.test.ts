@@ -1,6 +1,6 @@
-// What a person types into the console is not lost, and what a page shows is not taken for the present: in a real browser, by
-// keyboard. A form that was changed asks before it is left; a session that ends leaves it below the sign-in; a service that is
-// gone is named on every page.
+// What a person types into the console is not lost, and what a page shows is not taken for the
+// present: in a real browser, by keyboard. A form that was changed asks before it is left; a
+// session that ends leaves it below the sign-in; a service that is gone is named on every page.
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
@@ -155,7 +155,8 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await hands.press('Enter');
     await page.getByRole('heading', { name: 'Sign in to the console' }).waitFor();
     const cover = page.getByRole('dialog', { name: 'Sign in' });
-    // A click gives the browser's close requests back; with the focus on nothing, no field hears Escape.
+    // A click gives the browser's close requests back; with the focus on nothing, no field hears
+    // Escape.
     await page.mouse.click(5, 5);
     await hands.press('Escape', 'Escape', 'Escape');
     await expect.poll(() => cover.evaluate((element) => element.matches(':modal'))).toBe(true);

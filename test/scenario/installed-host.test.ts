@@ -1,6 +1,7 @@
-// The life of a host from its installation to its removal, under systemd itself: the unit, its user, folders and modes are those of the
-// package, and every command is typed as the pages print it, also those that people at a trusted machine type, which is here the same one.
-// Debian's package lives through all of it. RPM's is installed in the same system, upgraded and removed.
+// The life of a host from its installation to its removal, under systemd itself: the unit, its
+// user, folders and modes are those of the package, and every command is typed as the pages print
+// it, also those that people at a trusted machine type, which is here the same one. Debian's
+// package lives through all of it. RPM's is installed in the same system, upgraded and removed.
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// A node whose disk refuses the position of the database: it confirms nothing, makes no change, and says why. Keys are
-// used as before, and the other node is not disturbed.
+// A node whose disk refuses the position of the database: it confirms nothing, makes no change, and
+// says why. Keys are used as before, and the other node is not disturbed.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// What an OpenID provider can answer, from a provider of the test that says exactly that: claims that it leaves out, tokens that others
-// have signed, how a client authenticates, errors that come back with the browser, other names of the issuer, and its certificate.
+// What an OpenID provider can answer, from a provider of the test that says exactly that: claims
+// that it leaves out, tokens that others have signed, how a client authenticates, errors that come
+// back with the browser, other names of the issuer, and its certificate.
 import { createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';

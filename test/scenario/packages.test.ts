@@ -277,7 +277,8 @@ test.runIf(canRun)('are the same bytes from another path, with another umask, ti
         env: { ...process.env, ...environment, SOURCE_DATE_EPOCH: '1700000000' },
       },
     );
-    // A folder without a repository does not know its commit, which the statement of provenance names.
+    // A folder without a repository does not know its commit, which the statement of provenance
+    // names.
     const sums = readFileSync(join(out, 'SHA256SUMS'), 'utf8');
     return sums.replace(/^.*[.]provenance[.]json\n/m, '');
   };

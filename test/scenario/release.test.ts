@@ -1,5 +1,5 @@
-// What is published can be verified where it arrives: checksums, their signature, where the files come from, and a repository that apt
-// takes. The key is one of the test.
+// What is published can be verified where it arrives: checksums, their signature, where the files
+// come from, and a repository that apt takes. The key is one of the test.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

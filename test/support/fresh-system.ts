@@ -1,9 +1,12 @@
-// A host that has a minimal Debian and nothing of the project: a root file system made by debootstrap from the archive that this system
-// itself is installed from, kept in build/, and unpacked for each host. A host of databases has their packages of Debian in addition. Hosts run in namespaces of their own, so that port 443, users and
-// processes are theirs, and all of it ends with them; hosts that are made from each other share a network.
+// A host that has a minimal Debian and nothing of the project: a root file system made by
+// debootstrap from the archive that this system itself is installed from, kept in build/, and
+// unpacked for each host. A host of databases has their packages of Debian in addition. Hosts run
+// in namespaces of their own, so that port 443, users and processes are theirs, and all of it ends
+// with them; hosts that are made from each other share a network.
 //
-// A started host has no init: `systemctl` is a script that runs what the unit says (ExecStart as User, with its state directory and its
-// ambient capabilities) and supports only installed units. A booted host has systemd itself, in systemd-nspawn.
+// A started host has no init: `systemctl` is a script that runs what the unit says (ExecStart as
+// User, with its state directory and its ambient capabilities) and supports only installed units. A
+// booted host has systemd itself, in systemd-nspawn.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -1,6 +1,7 @@
-// The functions of a PKCS#11 library as graphene-pk11 calls them, under the names that pkcs11js has: the cases of test/conformance
-// are written once, and run through graphene's modules, slots, sessions, objects, templates, mechanisms and operations. A call
-// that graphene cannot express is made by pkcs11js: `pkcs11jsOnly` has the functions, and a row gives way, with its reason, before
+// The functions of a PKCS#11 library as graphene-pk11 calls them, under the names that pkcs11js
+// has: the cases of test/conformance are written once, and run through graphene's modules, slots,
+// sessions, objects, templates, mechanisms and operations. A call that graphene cannot express is
+// made by pkcs11js: `pkcs11jsOnly` has the functions, and a row gives way, with its reason, before
 // it has called the library. `ways` counts both. What crosses: values of the tests alone.
 import * as graphene from 'graphene-pk11';
 import pkcs11js from 'pkcs11js';
@@ -120,7 +121,8 @@ const parametersOf = (parameter: unknown): unknown => {
         given.publicData ?? null,
       );
     default:
-      // Its classes for GCM and CCM compute what the tests of parameters set: the structure itself passes.
+      // Its classes for GCM and CCM compute what the tests of parameters set: the structure itself
+      // passes.
       return parameter;
   }
 };

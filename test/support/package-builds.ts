@@ -1,4 +1,5 @@
-// Packages of the built project, as tests install them: uncompressed, and also of another version with the same programs.
+// Packages of the built project, as tests install them: uncompressed, and also of another version
+// with the same programs.
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -115,7 +115,9 @@ export const copyStored = async (from: string, to: string): Promise<void> => {
   });
 };
 
-/** Everything that is committed, as statements. Nothing else of this process runs in the meantime. */
+/**
+ * Everything that is committed, as statements. Nothing else of this process runs in the meantime.
+ */
 export const dumpStored = (folder: string): string => {
   const { host, user, database } = placeOf(folder);
   const dump = execFileSync(join(postgresqlPrograms, 'pg_dump'), ['-h', host, '-U', user, database], {

@@ -14,8 +14,8 @@ export const entityTag = (representation: unknown): string => {
 
 /**
  * Whether an If-Match header admits the tag. A proxy that compresses answers marks their tags as
- * weak (W/). The tag is a hash of the representation, whatever its coding, so it is compared without
- * that mark.
+ * weak (W/). The tag is a hash of the representation, whatever its coding, so it is compared
+ * without that mark.
  */
 export const matches = (ifMatch: string, tag: string): boolean =>
   ifMatch.trim() === '*' || ifMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === tag);

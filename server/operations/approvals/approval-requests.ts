@@ -95,8 +95,8 @@ export const createApprovalRequests = (
   };
 
   /**
-   * What approvers see: the marks of now, and what was done since. `changed`: the present impact, where
-   * it is another one; empty where it is no longer possible.
+   * What approvers see: the marks of now, and what was done since. `changed`: the present impact,
+   * where it is another one; empty where it is no longer possible.
    */
   const seenNow = async (
     from: Repositories,

@@ -7,9 +7,10 @@
 //
 // - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
 // - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
-// - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When one of them is another one at an approval, the
-//   request is 'outdated' and nothing is done. Times of use and copies that remain are `marks`: approvers see those of now, and only fewer
-//   of what stays usable (`least`) outdate the request.
+// - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When
+//   one of them is another one at an approval, the request is 'outdated' and nothing is done. Times
+//   of use and copies that remain are `marks`: approvers see those of now, and only fewer of what
+//   stays usable (`least`) outdate the request.
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
 //   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
 //
@@ -48,7 +49,7 @@ export interface Plan {
    * nothing.
    */
   readonly marks?: Approval['impact'];
-  /** Of these numbers: fewer than were shown make the effect wider, and outdate the request. */
+  /** Names of marks: a number below the shown one makes the effect wider, and outdates the request. */
   readonly least?: readonly string[];
   /** What else the decision rests on. */
   readonly state: AuditValue;

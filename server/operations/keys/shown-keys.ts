@@ -1,4 +1,5 @@
-// Keys as people see them: a key of a vault that is disabled or deleted is not shown as one that works.
+// Keys as people see them: a key of a vault that is disabled or deleted is not shown as one that
+// works.
 
 import type { Key, ShownKey } from '../../domain/key.ts';
 import { effectiveState } from '../../domain/lifecycle.ts';

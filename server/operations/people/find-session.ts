@@ -41,7 +41,9 @@ export const createFindSession = (
 ) => {
   const isOver = (session: StoredSession, now: number): boolean =>
     now >= session.expiresAt || now >= session.usedAt + people.sessionIdleMs;
-  /** `isUse`: a person has asked; a page that asks on its own does not make a session last longer. */
+  /**
+   * `isUse`: a person has asked; a page that asks on its own does not make a session last longer.
+   */
   return async (hash: string, isUse = true): Promise<FoundSession> => {
     const session = await store.read.sessions.findByHash(hash);
     const now = clock.now();

@@ -35,7 +35,9 @@ export interface Walk {
    * files of its tenant may have that key.
    */
   readonly mayHaveAny: boolean;
-  /** By the ids of originals: ids of the keys that have their values, as rows with right codes say. */
+  /**
+   * By the ids of originals: ids of the keys that have their values, as rows with right codes say.
+   */
   readonly families: ReadonlyMap<string, readonly string[]>;
   /** Tenants with keys that are not unrecoverable yet. */
   readonly waiting: ReadonlySet<string>;

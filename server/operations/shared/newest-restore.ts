@@ -1,5 +1,6 @@
-// Which restore was the newest: only a restore makes copies of keys. It is a decision, whose row has
-// a code, because records of the log are only found by SQL, which the writer of the database steers.
+// Which restore was the newest: only a restore makes copies of keys. It is a decision, whose row
+// has a code, because records of the log are only found by SQL, which the writer of the database
+// steers.
 
 import { newId } from '../../base/ids.ts';
 import type { Repositories } from '../../ports/store.ts';

@@ -1,5 +1,5 @@
-// Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of it in a copy of the
-// tables, while others change the real ones: what it says is what would happen.
+// Restores a snapshot: one unit of work, so that half of it is never visible. A dry run does all of
+// it in a copy of the tables, while others change the real ones: what it says is what would happen.
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';

@@ -1,6 +1,6 @@
 // Checks whether a snapshot is what was signed; with its key, whether every key in it is the one
 // that went in, and whether it can be restored: the whole restore is done into a tenant of its own,
-// and taken back. So "valid" means restorable. The result is stored with the snapshot.
+// in a copy of the tables. So "valid" means restorable. The result is stored with the snapshot.
 
 import { parseVerifierKey, publicKeyOf } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -106,8 +106,8 @@ export const openAll = async (
 const mostNamed = 5;
 
 /**
- * Restores it into a new tenant, by the rules of a restore, in a copy of the tables that is not kept.
- * Answers why it fails, or null.
+ * Restores it into a new tenant, by the rules of a restore, in a copy of the tables that is not
+ * kept. Answers why it fails, or null.
  */
 const tryOut = async (
   ports: VerifyPorts,

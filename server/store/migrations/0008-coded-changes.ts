@@ -1,7 +1,7 @@
-// What nodes tell one another has a code, the row of a token names the person behind it, and that of
-// a purged tenant says when nothing of it was left. Changes from before have none: a node that meets
-// one reads everything again. Tokens get theirs at the first start, and purged tenants are cleared
-// again.
+// What nodes tell one another has a code, the row of a token names the person behind it, and that
+// of a purged tenant says when nothing of it was left. Changes from before have none: a node that
+// meets one reads everything again. Tokens get theirs at the first start, and purged tenants are
+// cleared again.
 
 import type { SchemaMigration } from './migration.ts';
 

@@ -55,7 +55,10 @@ export interface Pair {
 
 export interface Bench {
   readonly token: Token;
-  /** Driven by graphene-pk11 where it can express the call, unless the bench was opened for pkcs11js. */
+  /**
+   * Driven by graphene-pk11 where it can express the call, unless the bench was opened for
+   * pkcs11js.
+   */
   readonly pkcs11: pkcs11js.PKCS11;
   readonly ways: Ways;
   readonly slot: Buffer;

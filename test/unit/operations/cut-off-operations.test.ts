@@ -1,9 +1,9 @@
 // A power failure at each write of an operation of a running service: the destruction of a key with
 // its erasure run, the purge of a tenant, a rotation of the root key, the creation and the restore
 // of a snapshot, the change and the destruction of a data object. On PostgreSQL, which keeps what
-// it has committed, the end of the process at each write and each commit. The next start brings each to one of two ends: as if it had not
-// begun, or complete. What the operation does not concern is as before, and the check of everything
-// finds nothing.
+// it has committed, the end of the process at each write and each commit. The next start brings
+// each to one of two ends: as if it had not begun, or complete. What the operation does not concern
+// is as before, and the check of everything finds nothing.
 import { readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

@@ -14,7 +14,7 @@ const keyOf = (id: string, more: Partial<Key> = {}): Key =>
     ...{ createdAt: 1, destroyedAt: 5, unrecoverableAt: null, applicationId: null, integrity: 'ok' },
     ...more,
   }) as Key;
-/** Of the copy's tenant, from the time when the copy was there. */
+/** A snapshot of the copy's tenant, from the time when the copy was there. */
 const exported = newOutsideCopy({
   ...{ id: 'export', kind: 'exported-snapshot', at: 3, stateFrom: 3, stateUntil: 3, tenantId: 'tenant of copy' },
 });

@@ -1,4 +1,5 @@
-// Forwarded audit records are events of OCSF 1.3: each kind has the class that the schema has for it, with what that class requires.
+// Forwarded audit records are events of OCSF 1.3: each kind has the class that the schema has for
+// it, with what that class requires.
 import { expect, test } from 'vitest';
 import { type AuditKind, auditKinds } from '../../../server/domain/audit-event.ts';
 import { toOcsf } from '../../../server/sinks/ocsf.ts';
@@ -35,7 +36,9 @@ const eventOf = (kind: AuditKind): Event =>
     '1.0.0',
   ) as Event;
 
-/** Required attributes and activities of the classes (schema.ocsf.io, 1.3.0); `base` of every one. */
+/**
+ * Required attributes and activities of the classes (schema.ocsf.io, 1.3.0); `base` of every one.
+ */
 const base = ['activity_id', 'category_uid', 'class_uid', 'metadata', 'severity_id', 'time', 'type_uid'];
 const classes: Readonly<
   Record<

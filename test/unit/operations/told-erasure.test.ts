@@ -1,4 +1,5 @@
-// The state of the erasure run on a node without the duty: a run that waits is never said to be idle.
+// The state of the erasure run on a node without the duty: a run that waits is never said to be
+// idle.
 import { expect, test } from 'vitest';
 import { rotationSetting } from '../../../server/domain/changes.ts';
 import { createErasureScheduler } from '../../../server/operations/root/schedule-erasure.ts';

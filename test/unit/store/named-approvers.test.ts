@@ -1,5 +1,5 @@
-// The vaults whose rules name a user, as a password reset asks for them in its unit of work: the database selects them, and
-// the others are neither read nor checked.
+// The vaults whose rules name a user, as a password reset asks for them in its unit of work: the
+// database selects them, and the others are neither read nor checked.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';

@@ -1,7 +1,7 @@
 // SigV4: recent signatures were accepted. A failure after the last success is a fault of now where
 // the request names a credential of this endpoint, live or removed. Any other may be a request that
-// is not the cloud's: its signature does not show who sent it. One to a path that no endpoint has is
-// evidence by the same rule.
+// is not the cloud's: its signature does not show who sent it. One to a path that no endpoint has
+// is evidence by the same rule.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import { command } from '../../../base/command-line.ts';

@@ -3,7 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import { displayName, listOf, moment, queryFlag, type RouteGroup } from './row.ts';
 
-/** Of more snapshots that a key opens, the answer has the number only. */
+/** An answer names so many snapshots that a key opens, at most, and says how many there are. */
 export const mostSnapshotsNamed = 100;
 
 export const recoveryKeySchema = z

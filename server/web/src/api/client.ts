@@ -128,7 +128,9 @@ const unreachable = (detail: string): ApiProblem =>
     detail,
     hint: 'Check the network and that the service is running, then try again.',
   });
-/** A proxy speaks where the service does not: with a page of its own, never with a problem document. */
+/**
+ * A proxy speaks where the service does not: with a page of its own, never with a problem document.
+ */
 const isOfProxy = ({ status, headers }: Response): boolean =>
   status >= 502 && status <= 504 && !(headers.get('content-type') ?? '').includes('json');
 const isAbort = (cause: unknown): boolean => cause instanceof DOMException && cause.name === 'AbortError';
@@ -243,7 +245,9 @@ const readAnswer = async <T>(response: Response): Promise<Answer<T>> => {
 export const send = async <T>(call: ApiCall, options: SendOptions = {}): Promise<T> =>
   (await sendForAnswer<T>(call, options)).data;
 
-/** How long a sign of life may take, in milliseconds: a network that swallows packets fails no call. */
+/**
+ * How long a sign of life may take, in milliseconds: a network that swallows packets fails no call.
+ */
 const patienceMs = 5_000;
 
 /** Asks for a sign of life alone: needs no session, and renews none. */

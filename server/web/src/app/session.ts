@@ -12,7 +12,9 @@ export const wasEnded = (): boolean => lasting;
 
 /** Whose answers are in the cache. */
 let owner: string | null = null;
-/** What one person has read, and the tenant that they chose, is not for the next one at this page. */
+/**
+ * What one person has read, and the tenant that they chose, is not for the next one at this page.
+ */
 const giveTo = (client: QueryClient, { id, missing }: Session): void => {
   if (missing !== null) return;
   if (owner !== null && owner !== id) {

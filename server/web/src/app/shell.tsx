@@ -258,7 +258,10 @@ const useFocusOnNavigation = (): void => {
   );
 };
 
-/** Covers a page whose session is over, so that nothing of it is seen, and nothing typed in it is lost. */
+/**
+ * Covers a page whose session is over, so that nothing of it is seen, and nothing typed in it is
+ * lost.
+ */
 const Cover = ({ children }: { children: ReactNode }) => {
   const ref = useRef<HTMLDialogElement>(null);
   const [before] = useState(() => ({ title: document.title, focus: document.activeElement }));

@@ -15,7 +15,7 @@ import { useUnsaved } from './unsaved.tsx';
 /** What the fields of a form get. */
 export interface Fields<Resource, Body> {
   readonly resource: Resource;
-  /** As it was read: the fields begin with it. */
+  /** What was read: the fields begin with it. */
   readonly first: Body;
   /** What would be sent now. */
   readonly body: Body;
@@ -61,7 +61,7 @@ export const readTagged = async <Resource,>(path: string, signal?: AbortSignal):
   return { data, etag };
 };
 
-/** As it is, for a person. */
+/** A value of a field, for a person. */
 const textOf = (value: unknown): string => {
   if (value === null || value === undefined || value === '') return '–';
   if (Array.isArray(value) && value.length === 0) return '–';
@@ -145,14 +145,14 @@ const EditForm = <Resource, Body extends object>({
 }) => {
   const unsaved = useUnsaved();
   const first = bodyOf(resource);
-  const [body, setBody] = useState<Body | undefined>(() => begin(first));
-  const [sent, setSent] = useState<Body>(() => begin(first));
+  const [body, setBody] = useState<Body>(() => begin(first));
+  const [isValid, setValid] = useState(true);
   const [isReady, setReady] = useState(true);
   /** What a conflict has shown, and the person replaces knowingly. */
   const [seen, setSeen] = useState<string | null>(null);
   const change = (next: Body | undefined): void => {
-    setBody(next);
-    if (next !== undefined) setSent(next);
+    setValid(next !== undefined);
+    if (next !== undefined) setBody(next);
   };
   const refused = (error: unknown): ReactNode => {
     if (!(error instanceof ApiProblem) || error.status !== 412) return undefined;
@@ -166,7 +166,7 @@ const EditForm = <Resource, Body extends object>({
               names={names}
               read={first}
               newest={bodyOf(newest.data)}
-              own={sent}
+              own={body}
               onTake={() => {
                 unsaved?.forget();
                 onTake();
@@ -181,19 +181,19 @@ const EditForm = <Resource, Body extends object>({
   return (
     <TaggedForm<Resource>
       {...form}
-      call={callOf(sent)}
+      call={callOf(body)}
       ifMatch={seen ?? etag}
-      submitLabel={typeof submitLabel === 'string' ? submitLabel : submitLabel(sent)}
-      submitDisabled={body === undefined || !isReady}
+      submitLabel={typeof submitLabel === 'string' ? submitLabel : submitLabel(body)}
+      submitDisabled={!isValid || !isReady}
       onCancel={onClose}
       refused={refused}
     >
-      {(fault) => children({ resource, first, body: sent, onBody: change, onReady: setReady, fault })}
+      {(fault) => children({ resource, first, body, onBody: change, onReady: setReady, fault })}
     </TaggedForm>
   );
 };
 
-/** As it is stored after a refusal. */
+/** The resource as it is stored after a refusal. */
 const Newest = <Resource,>({ path, children }: { path: string; children: (newest: Tagged<Resource>) => ReactNode }) => {
   const query = useQuery({
     queryKey: [path, 'newest'],

@@ -1,5 +1,5 @@
-// Moments as a person enters them, and as the address of a page has them: RFC 3339 with its zone, so
-// that a link means the same period everywhere.
+// Moments as a person enters them, and as the address of a page has them: RFC 3339 with its zone,
+// so that a link means the same period everywhere.
 
 export type Zone = 'local' | 'utc';
 
