@@ -1,6 +1,7 @@
 // The client of the API (server/client) as the command uses it: one connection a call, because the command makes few. Failures of every kind
 // become a CommandError.
 
+import { command } from '../base/command-line.ts';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ServiceErrorCode } from '../base/errors.ts';
@@ -127,7 +128,7 @@ const commandError = (error: unknown): unknown => {
   return new CommandError(
     'waiting',
     `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
-    { hint: `dke approval show ${id} (${state}); approvers run dke approval approve ${id}` },
+    { hint: `${command`dke approval show ${id}`} (${state}); approvers run ${command`dke approval approve ${id}`}` },
   );
 };
 
