@@ -144,34 +144,7 @@ export const PickField = ({
           onKeyDown={press}
           className={control}
         />
-        {isOpen && (
-          <div
-            id={`${id}-list`}
-            role="listbox"
-            aria-label={label}
-            className="absolute z-10 mt-1 max-h-60 w-full overflow-y-auto rounded-md border border-line-strong bg-raised shadow-float"
-          >
-            {shown.map((choice, index) => (
-              <div
-                key={choice.value}
-                id={`${id}-${index}`}
-                role="option"
-                tabIndex={-1}
-                aria-selected={index === here}
-                aria-disabled={choice.disabled}
-                ref={index === here ? intoView : undefined}
-                // Before the field loses the focus.
-                onMouseDown={(event) => {
-                  event.preventDefault();
-                  choose(choice);
-                }}
-                className={`cursor-pointer px-3 py-2 wrap-anywhere aria-disabled:text-muted ${index === here ? 'bg-accent-soft' : 'hover:bg-hover'}`}
-              >
-                <LongName>{choice.text}</LongName>
-              </div>
-            ))}
-          </div>
-        )}
+        {isOpen && <Options id={id} label={label} shown={shown} here={here} onChoose={choose} />}
         <p role="status" className={isOpen ? 'mt-1 text-xs text-muted' : 'sr-only'}>
           {isOpen &&
             (fitting.length > mostShown ? `The first ${mostShown}. Type more of the name.` : countOf(fitting.length))}
@@ -180,6 +153,44 @@ export const PickField = ({
     </Frame>
   );
 };
+
+interface OptionsProps {
+  readonly id: string;
+  readonly label: string;
+  readonly shown: readonly Choice[];
+  /** The position of the one that Enter chooses. */
+  readonly here: number;
+  readonly onChoose: (choice: Choice) => void;
+}
+
+const Options = ({ id, label, shown, here, onChoose }: OptionsProps) => (
+  <div
+    id={`${id}-list`}
+    role="listbox"
+    aria-label={label}
+    className="absolute z-10 mt-1 max-h-60 w-full overflow-y-auto rounded-md border border-line-strong bg-raised shadow-float"
+  >
+    {shown.map((choice, index) => (
+      <div
+        key={choice.value}
+        id={`${id}-${index}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={index === here}
+        aria-disabled={choice.disabled}
+        ref={index === here ? intoView : undefined}
+        // Before the field loses the focus.
+        onMouseDown={(event) => {
+          event.preventDefault();
+          onChoose(choice);
+        }}
+        className={`cursor-pointer px-3 py-2 wrap-anywhere aria-disabled:text-muted ${index === here ? 'bg-accent-soft' : 'hover:bg-hover'}`}
+      >
+        <LongName>{choice.text}</LongName>
+      </div>
+    ))}
+  </div>
+);
 
 const countOf = (number: number): string =>
   number === 0 ? 'No match. Type the start of a word in the name.' : `${number} to choose from`;
