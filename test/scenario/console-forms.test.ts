@@ -392,6 +392,29 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await other.close();
   });
 
+  test('a printed page has all rows that were loaded, and says what they are', async () => {
+    for (let at = 1; at <= 130; at += 1) await site.api.call('POST', '/api/vaults', { name: `printed ${at}` });
+    await page.goto('/audit?kind=vault.created');
+    const rows = page.getByRole('table').getByRole('row');
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('more available').waitFor({ state: 'detached' });
+    const loaded = Number(/(\d+) shown/.exec((await page.getByText(/\d+ shown/).textContent()) ?? '')?.[1]);
+    expect(loaded).toBeGreaterThanOrEqual(130);
+    expect(await rows.count()).toBeLessThan(loaded);
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate('window.dispatchEvent(new Event("beforeprint"))');
+    await page.getByText('kind = vault.created').waitFor();
+    await page.getByText(/all times in/).waitFor();
+    expect(await rows.count()).toBe(loaded + 1);
+    expect(await page.getByRole('navigation').filter({ visible: true }).count()).toBe(0);
+    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
+    await page.evaluate('window.dispatchEvent(new Event("afterprint"))');
+    await page.emulateMedia({ media: 'screen' });
+    const pages = (await page.pdf()).toString('latin1').match(/\/Type\s*\/Page\b/g) ?? [];
+    expect(pages.length).toBeGreaterThan(4);
+    await page.emulateMedia({ media: null });
+  });
+
   const beyond = 'beyond the first hundred';
   test('finds one of more than a hundred, by keyboard', async () => {
     const make = <T>(path: string, body: object) => site.api.call<T>('POST', path, body);
