@@ -1,9 +1,9 @@
 // The client of the API (server/client) as the command uses it: one connection a call, because the command makes few. Failures of every kind
 // become a CommandError.
 
-import { command } from '../base/command-line.ts';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { command } from '../base/command-line.ts';
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { openCalls } from '../client/client.ts';

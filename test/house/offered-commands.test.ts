@@ -1,8 +1,17 @@
 // Every command that DKE offers is one of the program: its words, options, values and number of operands.
 // Where it is offered for copying, nothing is missing. test/scenario/offered-commands.test.ts runs them.
+import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../server/cli/program.ts';
-import { allTexts, isGroup, type OfferedCommand, offeredIn, pageTexts, textsOf } from '../support/offered-commands.ts';
+import {
+  allTexts,
+  hole,
+  isGroup,
+  type OfferedCommand,
+  offeredIn,
+  pageTexts,
+  textsOf,
+} from '../support/offered-commands.ts';
 
 const program = await makeProgram('1.0.0');
 const isPlace = (value: string | true): boolean => /^<.*>$/.test(String(value));
@@ -46,6 +55,65 @@ test('every command of every text is one of the program', () => {
   // A reader that finds nothing would find no fault.
   for (const where of ['server/web', 'server/domain', 'server/content', 'docs/monitoring', 'provider/schema', 'docs'])
     expect(offered.filter(({ file }) => file.startsWith(where)).length, where).toBeGreaterThan(1);
+});
+
+describe('the program itself', () => {
+  /** What a reader puts in place of a word of the text. */
+  const samples: Readonly<Record<string, string>> = { '--approvals': '1', '--time': '2026-03-01T09:30:00Z' };
+  const leaves = (command: Command): readonly Command[] => [command, ...command.commands.flatMap(leaves)];
+  const open = async (): Promise<Command> => {
+    const own = await makeProgram('1.0.0');
+    for (const each of leaves(own)) {
+      each.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
+      if (!isGroup(each)) each.action(() => undefined);
+    }
+    return own;
+  };
+  const typed = ({ path, command, options, operands }: OfferedCommand): readonly string[] => {
+    const missing = command.options.filter(
+      (each) => each.mandatory && !options.some(([given]) => given.long === each.long),
+    );
+    const words = [...options, ...missing.map((each) => [each, true] as const)].flatMap(([option, value]) => {
+      const name = option.long ?? option.short ?? '';
+      if (!option.required && !option.optional) return [name];
+      const isOpen = value === true || /^[A-Z]+$|[<{…]/.test(value) || value.includes(hole);
+      return [name, isOpen ? (samples[name] ?? option.argChoices?.[0] ?? 'x') : value.replaceAll(/^["']|["']$/g, '')];
+    });
+    const more = command.registeredArguments.slice(operands.length).filter((each) => each.required);
+    const all = [...operands, ...more.map((each) => each.argChoices?.[0] ?? 'NAME')];
+    return [...path.split(' ').slice(1), ...words, '--', ...all];
+  };
+
+  test('reads each of them: options, their values, and operands', async () => {
+    const own = await open();
+    const offered = offeredIn(program, allTexts()).filter(({ command }) => !isGroup(command));
+    const commands = new Map(offered.map((each) => [typed(each).join(' '), each]));
+    const refused: string[] = [];
+    for (const [line, each] of commands)
+      await own.parseAsync([...typed(each)], { from: 'user' }).catch((error: Error) => {
+        refused.push(`${each.file}:${each.line}: dke ${line}: ${error.message}`);
+      });
+    console.info(`${offered.length} places offer ${commands.size} commands; the program reads all of them`);
+    expect(refused).toEqual([]);
+    // It would refuse others.
+    await expect(own.parseAsync(['key', 'rotate', '--now', 'x'], { from: 'user' })).rejects.toThrow(/unknown option/);
+    await expect(own.parseAsync(['key', 'rotate', 'x', 'y'], { from: 'user' })).rejects.toThrow(/too many arguments/);
+  });
+});
+
+/** Units of the packages, where a text has the system start or stop one. */
+test('every systemctl names a unit of the packages', () => {
+  const units = /^(?:dke-(?:server|backup|agent)(?:\.(?:service|timer|socket))?|--|name$|\$|…|\.\.\.)/;
+  const wrong = allTexts().flatMap(({ file, line, text }) =>
+    [
+      ...text.matchAll(
+        /systemctl (?:stop|start|restart|reload|try-restart|enable|disable|edit)((?: --\w+)*) ([\w.$-]+)/g,
+      ),
+    ]
+      .filter(([, , unit = '']) => /dke/.test(unit) && !units.test(unit))
+      .map(([command]) => `${file}:${line}: ${command}`),
+  );
+  expect(wrong).toEqual([]);
 });
 
 describe('the reader notices, in a program', () => {

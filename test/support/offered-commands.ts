@@ -46,7 +46,7 @@ interface Node {
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value;
 
 /** Stands for a value of the program. */
-const hole = '\u0001';
+export const hole = '\u0001';
 
 const textOf = (node: Node): string | undefined => {
   if ((node.type === 'Literal' && typeof node.value === 'string') || node.type === 'JSXText')
@@ -64,7 +64,7 @@ export const textsOf = (file: string, source: string): readonly Text[] => {
     if (!isNode(node)) return;
     const text = textOf(node);
     const quoted = tag === 'command';
-    if (text?.includes('dke ') === true)
+    if (text?.includes('dke') === true)
       found.push({
         ...{ file, line: source.slice(0, node.start).split('\n').length, text, quoted, exact: quoted },
         kind: quoted ? 'typed' : 'program',
