@@ -125,7 +125,8 @@ export const createKeyRing = (core: Core): KeyRing => {
         return records.seal(own.ownerOf(record.class), record.version, record.class, own.key(record.class));
       return records.reseal(record);
     },
-    authenticateRow: (text) => mac(core, own.key('row-authentication'), text),
+    authenticateRow: (text, job) =>
+      mac(core, job === 'earlier' ? own.key('row-authentication') : own.derived(job), text),
     authenticateAttempt: (text) => mac(core, own.derived('dke sign-in attempts 1'), text),
     selfTest: () => roundTrip(core, own.key('self-test')),
   };

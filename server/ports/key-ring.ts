@@ -2,6 +2,7 @@
 // Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring has references to opened KEKs, never their bytes.
 
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { KeyRef, SealedPart, UnwrappedKind } from './crypto-core.ts';
 import type { OwnedRecord, RecordClass, RecordOwner, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
@@ -98,8 +99,8 @@ export interface KeyRing {
    * (see `refresh`): an erasure run has ended it.
    */
   messageSeal(owner: MessageOwner, state: Uint8Array): MessageSeal | null;
-  /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
-  authenticateRow(text: string): string;
+  /** 64 hexadecimal digits over a text, under the key of this job. */
+  readonly authenticateRow: RowAuthenticator;
   /**
    * 64 hexadecimal digits, after the version of the key for an API token; look-ups go by this value, so that no comparison sees the token.
    * Text where HTTP has made it text already; bytes are the caller's to wipe.

@@ -12,12 +12,12 @@
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Repositories } from '../ports/store.ts';
 import { tenantTables } from '../ports/tenant-rows.ts';
 import { copyTables } from './copy.ts';
 import { createTables } from './create-tables.ts';
 import { createRepositories } from './repositories.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { isConstraint, sqliteColumns, temporaryDatabase } from './sqlite/dialect.ts';
