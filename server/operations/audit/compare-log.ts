@@ -162,7 +162,7 @@ const compare = async ({ store, root, ring, clock }: ComparePorts): Promise<Audi
   const [copies, erasures] = [await lacks(adoptedSetting), await lacks(adoptedErasures)];
   if (copies || erasures)
     await store.write(async (tx) => {
-      if (copies) await adoptCopies(tx);
+      if (copies) await adoptCopies(tx, clock.now());
       if (erasures) await adoptErasures(tx);
     });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
