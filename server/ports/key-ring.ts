@@ -128,7 +128,9 @@ export interface KeyRing {
   /** Overwrites the records of all former keys of API tokens. Returns how many. `refreshHashKey` follows the commit. */
   wipeFormerTokenKeys(tx: Repositories): Promise<number>;
   /** Takes the keys that the store has now, and wipes those from memory that it no longer has. Returns whether any changed. */
-  refreshHashKey(repositories: Repositories, name: HashKey): Promise<boolean>;
+  refreshHashKey(store: Pick<Store, 'read'>, name: HashKey): Promise<boolean>;
+  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  followHashKey(tx: Repositories, name: HashKey): Promise<boolean>;
   /** Since when the present key hashes (null: since the service began), and how many former ones are still accepted. */
   hashKey(name: HashKey): { readonly since: number | null; readonly former: number };
   /** Takes over a key that hashes tokens, unless it is known. The caller keeps the reference. `retainStored` undoes what was not committed. */
@@ -144,7 +146,9 @@ export interface KeyRing {
   /** A new key for the audit log, which signs nothing yet. */
   makeAuditKey(): NextAuditKey;
   /** Takes the key that the store has by now, and wipes the former one from memory: after a rotation, by this node or another one. */
-  refreshAuditKey(repositories: Repositories): Promise<void>;
+  refreshAuditKey(store: Pick<Store, 'read'>): Promise<void>;
+  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  followAuditKey(tx: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
 
