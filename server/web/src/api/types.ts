@@ -1,6 +1,7 @@
 // The types of the API's answers, taken from the contract that the server validates against. Types only: no schema
 // reaches the pages' script.
 
+export type { Permission } from '../../../domain/access.ts';
 export type { Approval } from '../../../fronts/contract/api/approvals.ts';
 export type {
   AuditCheckpoint,

@@ -106,7 +106,7 @@ export const ExternalKeyStoresPage = () => {
   const [probing, setProbing] = useState<ExternalKeyStore | null>(null);
   const [removing, setRemoving] = useState<ExternalKeyStore | null>(null);
   const register = (
-    <Button tone="primary" icon="plus" onClick={() => setRegistering(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setRegistering(true)}>
       Register key store
     </Button>
   );
@@ -163,8 +163,19 @@ export const ExternalKeyStoresPage = () => {
                 <ActionMenu
                   label={`Actions on external key store ${store.name}`}
                   actions={[
-                    { text: 'Check now…', icon: 'refresh', onSelect: () => setProbing(store) },
-                    { text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(store) },
+                    {
+                      text: 'Check now…',
+                      needs: 'diagnostics:run',
+                      icon: 'refresh',
+                      onSelect: () => setProbing(store),
+                    },
+                    {
+                      text: 'Remove…',
+                      needs: 'endpoints:manage',
+                      icon: 'trash',
+                      danger: true,
+                      onSelect: () => setRemoving(store),
+                    },
                   ]}
                 />
               ),

@@ -4,7 +4,8 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { send } from '../api/client.ts';
-import type { Application, AuditRecord, Instance, Node, Status } from '../api/types.ts';
+import type { Application, AuditRecord, Instance, Node, Permission, Status } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { usePlatformRight } from '../app/session.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
@@ -263,27 +264,34 @@ const Nodes = () => {
 
 export const OverviewPage = () => {
   const mayReadNodes = usePlatformRight('nodes:read');
+  const ask = useMay();
+  const may = (permission: Permission): boolean => ask(permission, { scoped: false });
   const status = useQuery({
     queryKey: ['/api/status'],
     queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
     refetchInterval: refreshEvery,
+    enabled: may('status:read'),
   });
   return (
     <Page
       title="Overview"
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
-      <SetupPanel />
-      <TodayPanel />
-      <LatencyPanel />
+      {may('status:read') && <SetupPanel />}
+      {may('notifications:read') && <TodayPanel />}
+      {may('endpoints:read') && <LatencyPanel />}
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">
-        <Count path={vaultsPath} to="/vaults" text="Vaults" icon="vault" />
-        <Count path={keysPath} to="/keys" text="Keys" icon="key" />
-        <Count path={applicationsPath} to="/tde/applications" text="TDE applications" icon="application" />
-        <Count path={endpointsPath} to="/endpoints" text="Key store endpoints" icon="endpoint" />
+        {may('vaults:read') && <Count path={vaultsPath} to="/vaults" text="Vaults" icon="vault" />}
+        {may('keys:read') && <Count path={keysPath} to="/keys" text="Keys" icon="key" />}
+        {may('applications:read') && (
+          <Count path={applicationsPath} to="/tde/applications" text="TDE applications" icon="application" />
+        )}
+        {may('endpoints:read') && (
+          <Count path={endpointsPath} to="/endpoints" text="Key store endpoints" icon="endpoint" />
+        )}
       </ul>
-      <Applications />
-      <Changes />
+      {may('applications:read') && <Applications />}
+      {may('audit:read') && <Changes />}
       {mayReadNodes === true && <Nodes />}
     </Page>
   );
