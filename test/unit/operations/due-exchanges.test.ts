@@ -1,4 +1,4 @@
-// What is exchanged after a time is told in time, by a whole service: credentials of endpoints,
+// What is exchanged after a time is reported in time, by a whole service: credentials of endpoints,
 // access_guids and the master keys of applications.
 import { afterEach, expect, test, vi } from 'vitest';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
@@ -8,7 +8,7 @@ const opened = freshService();
 afterEach(() => void vi.useRealTimers());
 const day = 86_400_000;
 
-/** What is told when so many days have passed, with its severity. */
+/** What is reported when so many days have passed, with its severity. */
 const toldAfter = async (begin: number, days: number): Promise<Readonly<Record<string, string>>> => {
   vi.setSystemTime(begin + days * day);
   await opened.service.checkNotifications();
