@@ -6,18 +6,17 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import { OwnedRecord, type RecordAddress, type RecordClass, RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
-import { type Schema, tables } from './schema.ts';
+import { declared, type Schema } from './schema.ts';
 import { recordMembers, serviceRecordClasses, toRecord } from './tables/keys.ts';
-import type { TableDeclaration } from './tables/table.ts';
 
 /** Rows of one statement: databases limit its parameters. */
 const atOnce = 200;
 
 /** The classes of records that rows of this table own. */
-export const recordClassesOf = (table: RecordTable | keyof typeof tables): readonly RecordClass[] => {
+const recordClassesOf = (table: RecordTable): readonly RecordClass[] => {
   if (table === 'service') return serviceRecordClasses;
-  const declared: TableDeclaration = tables[table];
-  return declared.records?.classes ?? [];
+  const { records = 'none' } = declared.get(table) ?? {};
+  return records === 'none' ? [] : records.classes;
 };
 
 /** Throws where a class is not one of the owner's table: that is a fault of this program. */

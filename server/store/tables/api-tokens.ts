@@ -32,6 +32,19 @@ export const apiTokensTables = {
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',
+    search: {
+      kind: 'token',
+      terms: { name: 'name' },
+      state: ({ revoked_at: at }) => (at === null ? 'active' : 'revoked'),
+      everywhere: true,
+    },
+    statistics: {
+      counted: 'tokens',
+      where: (now) => `"revoked_at" is null and ("expires_at" is null or "expires_at" > ${now})`,
+    },
+    records: 'none',
+    pruned: { never: 'tells who has acted' },
+    copied: 'with the store',
   }),
 };
 

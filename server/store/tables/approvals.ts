@@ -1,6 +1,6 @@
 // Requests that wait for approval.
 
-import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { day, long, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const approvalsTables = {
   approvals: policyTable({
@@ -25,9 +25,14 @@ export const approvalsTables = {
       { name: 'approvals_by_subject', columns: ['subject_id', 'id'] },
       { name: 'approvals_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    statistics: { approvals_by_scope: "coalesce(tenant_id, '')" },
+    plans: { approvals_by_scope: "coalesce(tenant_id, '')" },
     beside: {},
     snapshots: { without: 'requests of their day' },
     purge: { kept: 'evidence, as the audit log is' },
+    search: { not: 'by their ids alone: each is read' },
+    statistics: { none: 'of their day' },
+    records: 'none',
+    pruned: { past: { ended_at: 400 * day }, idsFrom: 'an earlier time', most: 100 },
+    copied: 'with the store',
   }),
 };

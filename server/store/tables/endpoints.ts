@@ -12,7 +12,20 @@ import { recordAttributes } from '../../ports/records.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { readDocument } from '../documents.ts';
 import { membersOf } from './members.ts';
-import { integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { noted, whenEnabled } from './reactivates.ts';
+import {
+  besideThings,
+  day,
+  integer,
+  long,
+  plainTable,
+  policyTable,
+  type RowOf,
+  rowMac,
+  rowVersion,
+  stateOf,
+  text,
+} from './table.ts';
 
 export const endpointsTables = {
   endpoints: policyTable({
@@ -36,8 +49,19 @@ export const endpointsTables = {
       { name: 'endpoints_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'] },
+    snapshots: {
+      marks: ['last_used_at'],
+      fixed: [],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: whenEnabled('endpoint', ['settings', 'vault_id', 'key_id']),
+    },
     purge: 'by a step',
+    search: { kind: 'endpoint', terms: { name: 'name', prefix: 'prefix' }, state: stateOf, deleted: 'deleted' },
+    statistics: { counted: 'endpoints', where: () => `"state" = 'enabled'` },
+    records: 'none',
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
   }),
   endpoint_credentials: policyTable({
     columns: {
@@ -51,15 +75,26 @@ export const endpointsTables = {
     },
     indexes: [{ name: 'endpoint_credentials_by_endpoint', columns: ['endpoint_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'], fixed: ['access_key_id', 'endpoint_id', 'created_at'] },
+    snapshots: {
+      marks: ['last_used_at'],
+      fixed: ['access_key_id', 'endpoint_id', 'created_at'],
+      beside: { not: 'names one place in the world' },
+      existing: 'replaced',
+      reactivates: (row, before) => [{ ...noted('credential', row, before), name: String(row.access_key_id) }],
+    },
     records: {
       classes: ['endpoint-secret'],
       each: { tenant: 'endpoint_id' },
       attributes: ({ access_key_id: id }) => recordAttributes.credential(String(id)),
     },
     purge: 'by a step',
+    search: { as: 'endpoint_id', by: 'access_key_id', field: 'access-key-id' },
+    statistics: { none: 'its endpoint is counted' },
+    pruned: { by: 'who replaces it' },
+    copied: 'for trials, too',
   }),
   diagnoses: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       endpoint_id: text({ of: 'endpoints' }),
@@ -71,9 +106,11 @@ export const endpointsTables = {
     unauthenticated: 'results for people',
     snapshots: { without: 'results of their day' },
     purge: { removed: 'endpoint_id', of: 'endpoints' },
+    pruned: { past: { at: 90 * day } },
   }),
   /** Figures by the minute. */
   xks_latency: plainTable({
+    ...besideThings,
     columns: {
       minute: integer(),
       endpoint_id: text(),
@@ -85,6 +122,7 @@ export const endpointsTables = {
     unauthenticated: 'figures',
     snapshots: { without: 'figures of their day' },
     purge: { removed: 'endpoint_id', of: 'endpoints' },
+    pruned: { past: { minute: 8 * day }, unitMs: 60_000 },
   }),
 };
 

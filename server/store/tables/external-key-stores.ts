@@ -27,8 +27,23 @@ export const externalKeyStoresTables = {
       { name: 'external_key_stores_by_look', expression: '(coalesce(looked_at, 0)), id' },
     ],
     beside: { connection: 'what was seen of the cloud', looked_at: 'when the cloud was checked' },
-    snapshots: { marks: ['connection', 'looked_at'] },
+    snapshots: {
+      marks: ['connection', 'looked_at'],
+      fixed: [],
+      beside: { not: 'names one place in the world' },
+      existing: 'replaced',
+      reactivates: { nothing: 'names an endpoint' },
+    },
     purge: 'by a step',
+    search: {
+      kind: 'external-key-store',
+      terms: { name: 'name', custom_key_store_id: 'custom-key-store-id' },
+      state: null,
+    },
+    statistics: { none: 'its endpoint is counted' },
+    records: 'none',
+    pruned: { by: 'people' },
+    copied: 'for trials, too',
   }),
 };
 

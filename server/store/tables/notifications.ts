@@ -1,9 +1,10 @@
 // Notifications, and what is sent on from them.
 
-import { integer, long, plainTable, sequence, text } from './table.ts';
+import { besideThings, day, integer, long, plainTable, sequence, text } from './table.ts';
 
 export const notificationsTables = {
   notifications: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       tenant_id: text(),
@@ -39,8 +40,10 @@ export const notificationsTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
     purge: { kept: 'resolved by the clock, and removed with their age' },
+    pruned: { past: { resolved_at: 90 * day } },
   }),
   notification_events: plainTable({
+    ...besideThings,
     columns: {
       sequence: sequence(),
       event: text(),
@@ -52,5 +55,6 @@ export const notificationsTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
     purge: { kept: 'removed with their age' },
+    pruned: { past: { at: 90 * day } },
   }),
 };

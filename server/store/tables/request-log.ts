@@ -1,7 +1,7 @@
 // The log of XKS requests.
 
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
-import { double, integer, long, plainTable, type RowOf, sequence, text } from './table.ts';
+import { double, integer, long, ofNoTenant, plainTable, type RowOf, sequence, text } from './table.ts';
 
 export const requestLogTables = {
   request_log: plainTable({
@@ -39,17 +39,22 @@ export const requestLogTables = {
     unauthenticated: 'figures, for people',
     snapshots: { without: 'figures of their day' },
     purge: { kept: 'the audit log has their hashes; removed with their age' },
+    search: { not: 'its own indexes find them' },
+    statistics: { none: 'figures' },
+    records: 'none',
+    pruned: { by: 'their age, and the space that a tenant has' },
+    copied: 'with the store',
   }),
   /** Requests without a record, by the minute, until the audit log has them. */
   request_log_dropped: plainTable({
+    ...ofNoTenant,
     columns: {
       minute: long({ key: true }),
       signed: long(),
       unsigned: long(),
     },
     unauthenticated: 'figures, for people',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { by: 'the record of the audit log that has them' },
   }),
 };
 

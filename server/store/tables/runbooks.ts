@@ -1,10 +1,11 @@
 // Runs of runbooks and their steps.
 
-import { long, plainTable, text } from './table.ts';
+import { besideThings, long, plainTable, text } from './table.ts';
 
 export const runbooksTables = {
   /** Evidence, which outlives the application. */
   runbook_runs: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       tenant_id: text(),
@@ -22,8 +23,10 @@ export const runbooksTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
     purge: { kept: 'evidence, as the audit log is' },
+    pruned: { never: 'evidence' },
   }),
   runbook_ticks: plainTable({
+    ...besideThings,
     columns: {
       run_id: text({ of: 'runbook_runs' }),
       step: text(),
@@ -37,5 +40,6 @@ export const runbooksTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
     purge: { kept: 'evidence, as the audit log is' },
+    pruned: { never: 'evidence' },
   }),
 };

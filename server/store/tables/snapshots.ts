@@ -1,9 +1,10 @@
 // Snapshots, the recovery keys that they are sealed to, their exports and openings.
 
-import { integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, integer, long, ofNoTenant, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const snapshotsTables = {
   recovery_keys: policyTable({
+    ...ofNoTenant,
     columns: {
       id: text({ key: true }),
       name: text(),
@@ -14,8 +15,7 @@ export const snapshotsTables = {
       row_version: rowVersion,
     },
     beside: {},
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'a removed one opens snapshots still' },
   }),
   /** Without a reference to the tenant: a record of an export outlives the tenant. */
   snapshots: policyTable({
@@ -69,9 +69,15 @@ export const snapshotsTables = {
     },
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'the erasure run takes the keys out of their files' },
+    search: { not: 'by their ids alone: each is read' },
+    statistics: { none: 'counted as copies' },
+    records: 'none',
+    pruned: { never: 'outlive their files' },
+    copied: 'for trials, too',
   }),
   /** As earlier versions kept exports: the first start moves them to outside_copies. */
   snapshot_exports: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
@@ -83,12 +89,14 @@ export const snapshotsTables = {
     unauthenticated: 'empty since they have authentication codes elsewhere',
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'empty' },
+    pruned: { by: 'the first start, which moves them' },
   }),
   /**
    * Files that left the service (domain/copies.ts). Without references: they outlive snapshot and
    * tenant.
    */
   outside_copies: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       kind: text(),
@@ -117,8 +125,10 @@ export const snapshotsTables = {
     beside: {},
     snapshots: { without: 'about files elsewhere' },
     purge: { kept: 'names the copies that are elsewhere' },
+    pruned: { never: 'names the copies that are elsewhere' },
   }),
   snapshot_openings: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
@@ -129,5 +139,6 @@ export const snapshotsTables = {
     records: { classes: ['snapshot-opening'], each: { tenant: 'the service' } },
     snapshots: { without: 'of their ten minutes' },
     purge: { kept: 'for ten minutes' },
+    pruned: { past: { expires_at: 0 } },
   }),
 };

@@ -1,6 +1,6 @@
 // Tenants, and the keys under which their records are sealed.
 
-import { bytes, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, bytes, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const tenantsTables = {
   tenants: policyTable({
@@ -26,8 +26,14 @@ export const tenantsTables = {
     beside: {},
     snapshots: { without: 'restored into one that is there, or made for it' },
     purge: { kept: 'its own tombstone' },
+    search: { not: 'few: each is read' },
+    statistics: { none: 'itself' },
+    records: 'none',
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
   }),
   tenant_keks: plainTable({
+    ...besideThings,
     columns: {
       tenant_id: text(),
       epoch: integer(),
@@ -38,5 +44,7 @@ export const tenantsTables = {
     unauthenticated: 'records authenticate themselves',
     snapshots: { without: 'a tenant that is restored gets a fresh one' },
     purge: 'by a step',
+    pruned: { by: 'what makes newer ones' },
+    copied: 'for trials, too',
   }),
 };
