@@ -59,6 +59,8 @@ export interface CarriedTable {
   readonly identity: readonly [string, ...string[]];
   /** The table with whose rows its own come, where they have no id. */
   readonly comesWith: TenantTable | undefined;
+  /** Whether its rows own keys and stay behind, with a time, when these are destroyed. */
+  readonly leavesTombstones: boolean;
   /** Classes of the records that its rows own. */
   readonly recordClasses: readonly RecordClass[];
   /** Whether a copy of a tenant next to it has the rows. */

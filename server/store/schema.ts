@@ -58,6 +58,10 @@ export type Schema = { [T in TableName]: TableOf<Tables[T]> };
 export type Declaration = TableDeclaration & { readonly code?: readonly string[] };
 export const declared: ReadonlyMap<string, Declaration> = new Map(Object.entries<Declaration>(tables));
 
+/** Whether rows own keys and stay behind when these are destroyed: they have the time of that. */
+export const leavesTombstones = ({ columns, records }: Declaration): boolean =>
+  records !== 'none' && columns.destroyed_at !== undefined;
+
 /**
  * The condition that a row of the table is of this tenant: it says so, or refers to a row that does.
  */

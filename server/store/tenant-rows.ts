@@ -9,7 +9,7 @@ import type { CarriedTable, TenantRow, TenantRows, TenantTable } from '../ports/
 import { recordsOf } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
 import type { PolicyRows } from './row-set.ts';
-import { type Declaration, declared, ownedBy, type PolicyTable, type Schema } from './schema.ts';
+import { type Declaration, declared, leavesTombstones, ownedBy, type PolicyTable, type Schema } from './schema.ts';
 import type { Terms } from './search.ts';
 
 /** A table whose rows snapshots carry, and what it declares of that. */
@@ -48,6 +48,7 @@ const carriedTable = ([name, table, snapshots]: Carried): CarriedTable => {
     references,
     identity: [first, ...rest],
     comesWith: references.get(first),
+    leavesTombstones: leavesTombstones(table),
     recordClasses: records === 'none' ? [] : records.classes,
     isCopied: beside === 'copied',
     isReplaced: existing === 'replaced',
@@ -205,7 +206,7 @@ export const createTenantRows = (
   };
   const destroyed = async (where: RawBuilder<unknown>): Promise<ReadonlySet<string>> => {
     const found = new Set<string>();
-    for (const table of ['keys', 'tde_objects'] as const) {
+    for (const table of [...carried.values()].filter((each) => each.leavesTombstones).map(({ name }) => name)) {
       const { rows } = await sql<Loose>`select ${selection(table)} from ${sql.table(table)} where ${where}`.execute(db);
       for (const row of rows) if (load(table, row).integrity === 'ok') found.add(String(row.id));
     }

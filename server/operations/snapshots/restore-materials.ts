@@ -218,7 +218,8 @@ const isWithout = (row: SnapshotRow): boolean => row.state === 'soft-deleted' ||
 export const wipeLeftovers = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
   const { tx, gone, target } = restore;
   const carried = new Set(materials.map(({ unitId }) => unitId));
-  for (const table of ['keys', 'tde_objects'] as const) {
+  for (const table of tx.tenantRows.tables()) {
+    if (!tx.tenantRows.of(table).leavesTombstones) continue;
     const without = (rows.get(table) ?? []).filter(
       ({ row }) => isWithout(row) && !carried.has(String(row.id)) && !gone.has(String(row.id)),
     );

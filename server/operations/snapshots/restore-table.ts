@@ -59,7 +59,8 @@ export const findGone = async (restore: RunningRestore, { rows, materials }: Res
   const { gone, newIds, tx, endsAt } = restore;
   for (const { unitId, key, erasedAt } of materials)
     if (key === null) gone.set(unitId, Math.min(erasedAt ?? 0, endsAt));
-  for (const table of ['keys', 'tde_objects'] as const) {
+  for (const table of tx.tenantRows.tables()) {
+    if (!tx.tenantRows.of(table).leavesTombstones) continue;
     const ids = (rows.get(table) ?? []).map(({ row }) => String(row.id));
     if (ids.length === 0) continue;
     const here = (id: string): string => idHere(restore, id);
