@@ -90,6 +90,8 @@ declare module '../ports/tables.ts' {
     readonly owning: Declared<{ readonly records: { readonly classes: readonly string[] } }>;
     /** A purge changes or ends their rows in a step of its own. */
     readonly stepped: Declared<{ readonly purge: 'by a step' }>;
+    /** Other nodes hear of changes of their rows. */
+    readonly told: Declared<{ readonly changes: 'told' }>;
     /** Kinds of things that search finds by their terms. */
     readonly searched: Tables[SearchedTable]['search']['kind'];
     /** As what a tenant contains their rows. */

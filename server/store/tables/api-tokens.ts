@@ -45,6 +45,7 @@ export const apiTokensTables = {
     records: 'none',
     pruned: { never: 'tells who has acted' },
     copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
 };
 

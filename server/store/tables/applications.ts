@@ -44,6 +44,7 @@ export const applicationsTables = {
     records: 'none',
     pruned: { never: 'its keys are of it' },
     copied: 'for trials, too',
+    changes: { not: 'read at each use' },
   }),
   tde_applications: policyTable({
     columns: {
@@ -82,6 +83,7 @@ export const applicationsTables = {
     records: 'none',
     pruned: { never: 'its keys are of it' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   access_guids: policyTable({
     ...besideThings,
@@ -110,6 +112,7 @@ export const applicationsTables = {
     purge: 'by a step',
     pruned: { never: 'says until when it was used' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   instances: plainTable({
     ...besideThings,

@@ -34,5 +34,6 @@ export const approvalsTables = {
     records: 'none',
     pruned: { past: { ended_at: 400 * day }, idsFrom: 'an earlier time', most: 100 },
     copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
 };

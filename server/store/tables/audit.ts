@@ -39,6 +39,7 @@ export const auditTables = {
     records: 'none',
     pruned: { never: 'evidence' },
     copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   /** One row: how many records there are. A writer locks it until its transaction ends. */
   audit_head: plainTable({

@@ -62,6 +62,7 @@ export const endpointsTables = {
     records: 'none',
     pruned: { never: 'tombstones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   endpoint_credentials: policyTable({
     columns: {
@@ -92,6 +93,7 @@ export const endpointsTables = {
     statistics: { none: 'its endpoint is counted' },
     pruned: { by: 'who replaces it' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   diagnoses: plainTable({
     ...besideThings,

@@ -44,6 +44,7 @@ export const externalKeyStoresTables = {
     records: 'none',
     pruned: { by: 'people' },
     copied: 'for trials, too',
+    changes: { not: 'read at each use' },
   }),
 };
 

@@ -101,6 +101,7 @@ export const keysTables = {
     statistics: { counted: 'keys', where: () => `"state" != 'destroyed'` },
     pruned: { never: 'tombstones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   key_records: plainTable({
     ...besideThings,

@@ -51,6 +51,7 @@ export const peopleTables = {
     records: 'none',
     pruned: { by: 'the jobs of every minute: a deleted one keeps no name' },
     copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   user_factors: policyTable({
     ...besideThings,

@@ -44,6 +44,7 @@ export const requestLogTables = {
     records: 'none',
     pruned: { by: 'their age, and the space that a tenant has' },
     copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   /** Requests without a record, by the minute, until the audit log has them. */
   request_log_dropped: plainTable({

@@ -25,5 +25,6 @@ export const settingsTables = {
     beside: {},
     pruned: { never: 'one row for each name' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
 };

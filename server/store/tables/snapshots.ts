@@ -74,6 +74,7 @@ export const snapshotsTables = {
     records: 'none',
     pruned: { never: 'outlive their files' },
     copied: 'for trials, too',
+    changes: { not: 'read at each use' },
   }),
   /** As earlier versions kept exports: the first start moves them to outside_copies. */
   snapshot_exports: plainTable({
@@ -126,6 +127,7 @@ export const snapshotsTables = {
     snapshots: { without: 'about files elsewhere' },
     purge: { kept: 'names the copies that are elsewhere' },
     pruned: { never: 'names the copies that are elsewhere' },
+    changes: 'told',
   }),
   snapshot_openings: plainTable({
     ...besideThings,

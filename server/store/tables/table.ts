@@ -138,6 +138,12 @@ type Records<C extends Columns> =
     }
   | 'none';
 
+/**
+ * Whether other nodes hear of changes of the rows (changes.ts): they keep them in memory, or an
+ * erasure run is due.
+ */
+type Changes = 'told' | { readonly not: string };
+
 /** What is declared of every table. Functions keep the literal types, from which lists of names follow. */
 interface Fates<
   P extends Purge<Columns>,
@@ -145,12 +151,14 @@ interface Fates<
   F extends Search<Columns>,
   N extends Statistics,
   R extends Records<Columns>,
+  H extends Changes,
 > {
   readonly purge: P;
   readonly snapshots: S;
   readonly search: F;
   readonly statistics: N;
   readonly records: R;
+  readonly changes: H;
 }
 
 interface Common<C extends Columns> {
@@ -183,6 +191,7 @@ export const ofNoTenant = {
   statistics: { none: 'of no tenant' },
   records: 'none',
   copied: 'with the store',
+  changes: { not: 'read at each use' },
 } as const;
 /** Rows that are no things for people: notes, figures, links, and what was made of the rows of things. */
 export const besideThings = {
@@ -190,6 +199,7 @@ export const besideThings = {
   statistics: { none: 'not a thing that a tenant contains' },
   records: 'none',
   copied: 'with the store',
+  changes: { not: 'read at each use' },
 } as const;
 
 /**
@@ -203,9 +213,10 @@ export const policyTable = <
   const F extends Search<C>,
   const N extends Statistics,
   const R extends Records<C>,
+  const H extends Changes,
 >(
   table: Common<C> &
-    Fates<P, S, F, N, R> & {
+    Fates<P, S, F, N, R, H> & {
       /** Where the bytes have another order than the columns. */
       readonly code?: readonly ColumnOf<C>[];
       /**
@@ -240,13 +251,14 @@ export const plainTable = <
   const F extends Search<C>,
   const N extends Statistics,
   const R extends Records<C>,
+  const H extends Changes,
 >(
-  table: Common<C> & Fates<P, S, F, N, R> & { readonly unauthenticated: string },
+  table: Common<C> & Fates<P, S, F, N, R, H> & { readonly unauthenticated: string },
 ): typeof table => table;
 
 /** What is known of a table without its columns' names. */
 export type TableDeclaration = Common<Columns> &
-  Fates<Purge<Columns>, Snapshots<Columns>, Search<Columns>, Statistics, Records<Columns>>;
+  Fates<Purge<Columns>, Snapshots<Columns>, Search<Columns>, Statistics, Records<Columns>, Changes>;
 
 /** A row as Kysely sees it. */
 export type TableOf<T extends { readonly columns: Columns }> = {

@@ -31,6 +31,7 @@ export const tenantsTables = {
     records: 'none',
     pruned: { never: 'tombstones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   tenant_keks: plainTable({
     ...besideThings,
@@ -46,5 +47,6 @@ export const tenantsTables = {
     purge: 'by a step',
     pruned: { by: 'what makes newer ones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
 };

@@ -96,6 +96,7 @@ export const tokenObjectsTables = {
     statistics: { none: 'its key is counted' },
     pruned: { never: 'tombstones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: policyTable({

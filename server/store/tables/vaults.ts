@@ -46,6 +46,7 @@ export const vaultsTables = {
     records: 'none',
     pruned: { never: 'tombstones' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
 };
 

@@ -22,6 +22,7 @@ const sample = {
   records: 'none',
   pruned: { never: 'for a test' },
   copied: 'with the store',
+  changes: { not: 'for a test' },
 } as const;
 const beside = {};
 
@@ -53,6 +54,9 @@ test('without any of its properties a table does not compile', () => {
   const { copied: _copied, ...withoutCopied } = sample;
   // @ts-expect-error: it does not say where copies of the store have the rows
   policyTable({ columns, beside, ...withoutCopied });
+  const { changes: _changes, ...withoutChanges } = sample;
+  // @ts-expect-error: it does not say whether other nodes hear of changes
+  policyTable({ columns, beside, ...withoutChanges });
   const figures = { columns, unauthenticated: 'for a test', ...besideThings, snapshots: sample.snapshots } as const;
   // @ts-expect-error: the same of a table without authentication codes
   plainTable({ ...figures, pruned: sample.pruned });
