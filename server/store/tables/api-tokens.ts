@@ -22,10 +22,10 @@ export const apiTokensTables = {
       last_used_at: long({ null: true }),
       row_mac: rowMac,
       /** The user whose token it is; null: the service's. */
-      owner_id: text({ null: true }),
+      owner_id: text({ null: true, to: 'a person' }),
       row_version: rowVersion,
       /** Who acts by it: the user who made it, or the token itself. Null: of an earlier version. */
-      person_id: text({ null: true }),
+      person_id: text({ null: true, to: 'who acts by it' }),
     },
     codeSinceLayout: { person_id: 3 },
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],

@@ -6,10 +6,10 @@ export const approvalsTables = {
   approvals: policyTable({
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       kind: text(),
       subject_kind: text(),
-      subject_id: text(),
+      subject_id: text({ to: 'a thing of any kind' }),
       state: text(),
       requested_by: text(),
       requested_at: long(),

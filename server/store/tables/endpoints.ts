@@ -68,7 +68,7 @@ export const endpointsTables = {
     columns: {
       id: text({ key: true }),
       endpoint_id: text({ of: 'endpoints' }),
-      access_key_id: text({ unique: true }),
+      access_key_id: text({ unique: true, to: 'its own name' }),
       created_at: long(),
       last_used_at: long({ null: true }),
       row_mac: rowMac,
@@ -115,7 +115,7 @@ export const endpointsTables = {
     ...besideThings,
     columns: {
       minute: integer(),
-      endpoint_id: text(),
+      endpoint_id: text({ to: 'an endpoint that may be gone' }),
       node: text(),
       counts: text(),
       errors: integer(),

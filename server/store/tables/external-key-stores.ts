@@ -11,7 +11,7 @@ export const externalKeyStoresTables = {
       id: text({ key: true }),
       tenant_id: text({ of: 'tenants' }),
       name: text(),
-      custom_key_store_id: text(),
+      custom_key_store_id: text({ to: 'its name in the cloud' }),
       region: text(),
       endpoint_id: text({ of: 'endpoints' }),
       created_at: long(),

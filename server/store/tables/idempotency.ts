@@ -9,7 +9,7 @@ export const idempotencyTables = {
       /** Digest of the caller and of the key: the key itself is not stored. */
       id: text({ key: true }),
       fingerprint: text(),
-      request_id: text(),
+      request_id: text({ to: 'a request' }),
       run: text(),
       created_at: long(),
       location: text({ null: true }),

@@ -106,10 +106,10 @@ export const keysTables = {
   key_records: plainTable({
     ...besideThings,
     columns: {
-      object_id: text(),
+      object_id: text({ to: 'the row that owns it' }),
       version: integer(),
       class: text(),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       epoch: integer(),
       attributes: text(),
       /** Null after it was wiped. */
@@ -155,9 +155,9 @@ export const keysTables = {
   key_tags: plainTable({
     ...besideThings,
     columns: {
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       tag: bytewise(),
-      key_id: text(),
+      key_id: text({ to: 'its key' }),
     },
     primaryKey: { name: 'key_tags_pk', columns: ['tenant_id', 'tag', 'key_id'] },
     indexes: [{ name: 'key_tags_by_key', columns: ['key_id'] }],

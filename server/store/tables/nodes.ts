@@ -64,7 +64,7 @@ export const nodesTables = {
     columns: {
       duty: text({ key: true }),
       /** Null: it was given up. */
-      node_id: text({ null: true }),
+      node_id: text({ null: true, to: 'a node that may be gone' }),
       fence: long(),
       renewals: long(),
     },
@@ -78,7 +78,7 @@ export const nodesTables = {
     columns: {
       id: integer({ key: true }),
       epoch: integer(),
-      node_id: text(),
+      node_id: text({ to: 'a node that may be gone' }),
       phase: text(),
     },
     unauthenticated: 'nodes prove what they have by records',
@@ -88,7 +88,7 @@ export const nodesTables = {
   root_parcels: plainTable({
     ...ofNoTenant,
     columns: {
-      node_id: text({ key: true }),
+      node_id: text({ key: true, to: 'a node that may be gone' }),
       epoch: integer(),
       public_key: bytes(),
       sealed: bytes(),

@@ -84,7 +84,7 @@ export const peopleTables = {
       tenant_id: text({ of: 'tenants', null: true }),
       hash: text({ unique: true }),
       holder_kind: text(),
-      holder_id: text(),
+      holder_id: text({ to: 'a person or a token' }),
       method: text(),
       proved: integer(),
       created_at: long(),
@@ -113,7 +113,7 @@ export const peopleTables = {
     columns: {
       hash: text({ key: true }),
       kind: text(),
-      user_id: text({ null: true }),
+      user_id: text({ null: true, to: 'a person' }),
       data: text(),
       expires_at: long(),
     },

@@ -8,8 +8,8 @@ export const runbooksTables = {
     ...besideThings,
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
-      application_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
+      application_id: text({ to: 'an application that may be gone' }),
       runbook: text(),
       /** JSON: what was shown. */
       content: text(),
@@ -32,7 +32,7 @@ export const runbooksTables = {
       step: text(),
       outcome: text(),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
       note: text({ null: true }),
     },

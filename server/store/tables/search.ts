@@ -10,7 +10,7 @@ export const searchTables = {
       scope: text(),
       kind: text(),
       term: bytewise(),
-      subject_id: text(),
+      subject_id: text({ to: 'a thing of any kind' }),
       field: text(),
     },
     primaryKey: { name: 'search_terms_pk', columns: ['scope', 'kind', 'term', 'subject_id'] },

@@ -21,7 +21,7 @@ export const snapshotsTables = {
   snapshots: policyTable({
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       origin: text(),
       state: text(),
       created_at: long(),
@@ -83,7 +83,7 @@ export const snapshotsTables = {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
     },
     indexes: [{ name: 'snapshot_exports_by_snapshot', columns: ['snapshot_id', 'id'] }],
@@ -101,10 +101,10 @@ export const snapshotsTables = {
     columns: {
       id: text({ key: true }),
       kind: text(),
-      tenant_id: text({ null: true }),
-      snapshot_id: text({ null: true }),
+      tenant_id: text({ null: true, to: 'a tenant that may be gone' }),
+      snapshot_id: text({ null: true, to: 'a snapshot that may be gone' }),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
       state_from: long(),
       state_until: long(),
@@ -134,7 +134,7 @@ export const snapshotsTables = {
     columns: {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       expires_at: long(),
     },
     unauthenticated: 'bound into the record of its key',

@@ -19,6 +19,8 @@ interface Options {
   readonly unique?: true;
   /** The table to whose `id` it refers. */
   readonly of?: string;
+  /** What it names, where no row of one table has to be there. */
+  readonly to?: string;
   readonly default?: string | number;
 }
 
@@ -32,10 +34,10 @@ type ColumnOf<C> = keyof C & string;
 
 const column =
   <Value>(kind: ColumnKind) =>
-  <const O extends Options>(options?: O): Column<O extends { readonly null: true } ? Value | null : Value> => ({
-    kind,
-    ...options,
-  });
+  <const O extends Options = Record<never, never>>(
+    options?: O,
+  ): Column<O extends { readonly null: true } ? Value | null : Value> & Pick<O, keyof O & ('of' | 'to')> =>
+    ({ kind, ...options }) as never;
 
 export const text = column<string>('text');
 export const bytewise = column<string>('bytewise');
@@ -49,6 +51,13 @@ export const sequence = column<Generated<number>>('sequence');
 export const rowMac = text();
 export const rowVersion = long({ default: 0 });
 type CodeColumns = { readonly row_mac: typeof rowMac; readonly row_version: typeof rowVersion };
+
+/** Each column with the id of something says of which table, or what it names: a restore maps the former. */
+type References<C extends Columns> = {
+  readonly [Name in ColumnOf<C> as Name extends `${string}_id` ? Name : never]:
+    | { readonly of: string }
+    | { readonly to: string };
+};
 
 interface Constraint<Name> {
   readonly name: string;
@@ -217,6 +226,7 @@ export const policyTable = <
 >(
   table: Common<C> &
     Fates<P, S, F, N, R, H> & {
+      readonly columns: References<C>;
       /** Where the bytes have another order than the columns. */
       readonly code?: readonly ColumnOf<C>[];
       /**
@@ -253,7 +263,7 @@ export const plainTable = <
   const R extends Records<C>,
   const H extends Changes,
 >(
-  table: Common<C> & Fates<P, S, F, N, R, H> & { readonly unauthenticated: string },
+  table: Common<C> & Fates<P, S, F, N, R, H> & { readonly columns: References<C>; readonly unauthenticated: string },
 ): typeof table => table;
 
 /** What is known of a table without its columns' names. */

@@ -36,7 +36,7 @@ export const tenantsTables = {
   tenant_keks: plainTable({
     ...besideThings,
     columns: {
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       epoch: integer(),
       root_epoch: integer(),
       record: bytes(),

@@ -88,6 +88,14 @@ test('what snapshots carry says what a restore does with it', () => {
   expect(policyTable({ columns, beside, ...sample, snapshots: carried }).snapshots).toEqual(carried);
 });
 
+test('a column with an id says of which table, or what it names', () => {
+  const silent = { ...columns, owner_id: text() };
+  // @ts-expect-error: it does not say whose id it has
+  policyTable({ columns: silent, beside, ...sample });
+  const named = { ...columns, owner_id: text({ to: 'a person' }), vault_id: text({ of: 'vaults', null: true }) };
+  expect(policyTable({ columns: named, beside, ...sample }).code).toContain('owner_id');
+});
+
 test('a column that does not exist does not compile', () => {
   // @ts-expect-error: there is no column of this name
   policyTable({ columns, ...sample, beside: { used: 'a mark of use' } });
