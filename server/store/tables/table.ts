@@ -202,7 +202,7 @@ export const ofNoTenant = {
   copied: 'with the store',
   changes: { not: 'read at each use' },
 } as const;
-/** Rows that are no things for people: notes, figures, links, and what was made of the rows of things. */
+/** Notes, figures and links beside things, and what was made of their rows. */
 export const besideThings = {
   search: { not: 'not a thing that people look for' },
   statistics: { none: 'not a thing that a tenant contains' },
