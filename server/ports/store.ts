@@ -266,6 +266,11 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     replace(records: readonly StoredRecord[]): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(address: RecordAddress): Promise<boolean>;
+    /**
+     * Wipes all of these, or changes nothing and answers why: the unit of work continues. A unit that
+     * catches an error of the database itself cannot, because PostgreSQL then refuses the rest of it.
+     */
+    tryWipe(addresses: readonly RecordAddress[]): Promise<{ readonly failure: unknown } | undefined>;
     /** Which records there are of these objects of a tenant. */
     copies(tenantId: string, objectIds: readonly string[]): Promise<readonly RecordAddress[]>;
     /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
