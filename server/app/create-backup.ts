@@ -160,7 +160,7 @@ export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): stri
 
 /**
  * Whether a file is a backup of the service that made another one: both name one audit log, which
- * no other service has. What is no backup, or cannot be read, is not.
+ * no other service has. A file that is not a backup, or cannot be read, is not.
  */
 export const isOfOneService = async (path: string, made: string): Promise<boolean> => {
   const logOf = async (file: string): Promise<string> => (await readBackupHead(file)).preface.log;

@@ -22,10 +22,12 @@ const writers = {
       remove: () => ({ keks: true }),
     },
   },
-  // The service's own keys are in memory, too.
-  records: {
-    put: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
-    wipe: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
+  key_records: {
+    // The service's own keys are in memory, too.
+    records: {
+      put: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
+      wipe: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
+    },
   },
   tenants: {
     tenants: {

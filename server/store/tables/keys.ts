@@ -129,6 +129,7 @@ export const keysTables = {
     purge: 'by a step',
     pruned: { by: 'the end of its owner, which wipes it' },
     copied: 'for trials, too',
+    changes: 'told',
   }),
   key_versions: plainTable({
     ...besideThings,

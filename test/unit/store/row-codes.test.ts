@@ -98,7 +98,7 @@ test('a code is under the key of rows, and one of an earlier layout under the ro
     authenticationCode((_, job) => job, 'recovery_keys', row, layout),
   );
   expect(jobs).toEqual(['earlier', 'earlier', 'earlier', 'dke row codes 1']);
-  // The text of the newest layout under the row key is no code.
+  // The text of the newest layout under the row key is not a code.
   const under = (job: RowJob) => (text: string, asked: RowJob) => (asked === job ? text : 'none');
   const code = authenticationCode(under('dke row codes 1'), 'recovery_keys', row);
   expect(rowIntegrity(under('dke row codes 1'), 'recovery_keys', { ...row, row_mac: code })).toBe('ok');
