@@ -11,7 +11,7 @@
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
-import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { AuditDetails, AuditEvent, AuditKind, AuditSeverity, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { DecisionName } from '../domain/decisions.ts';
 import type { Difference } from '../domain/difference.ts';
@@ -354,6 +354,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       tenant: TenantScope,
       filter: {
         readonly kind?: AuditKind | undefined;
+        /** Those of kinds that matter at least so much. */
+        readonly severity?: AuditSeverity | undefined;
         readonly actorId?: string | undefined;
         readonly subjectId?: string | undefined;
         readonly requestId?: string | undefined;
