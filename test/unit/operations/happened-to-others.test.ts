@@ -66,7 +66,7 @@ test.each(spellings)('a person is one person under every spelling of the name: %
   expect(await errorOf(signIn.byPassword(spelling, bytesOf(goodPassword), originOf()))).toBe('rate-limited');
 });
 
-test('a name with something around it or unseen in it is no other spelling: no sign-in, and no account beside', async () => {
+test('a name with spaces or unseen letters is another one: it signs no one in, and no user can have it', async () => {
   const { signIn, users } = opened.operations;
   await makeUser(opened.operations, 'ada');
   const grants = [{ role: 'auditor' as const, scope: null, tenantId: null }];
@@ -75,7 +75,7 @@ test('a name with something around it or unseen in it is no other spelling: no s
   for (const each of [...unseen, ...around].flatMap((mark) => [`${mark}ada`, `ada${mark}`, `a${mark}da`])) {
     const refused = await errorOf(signIn.byPassword(each, bytesOf(goodPassword), originOf()));
     expect([each, ['unauthenticated', 'validation'].includes(refused)]).toEqual([each, true]);
-    // A dot within a name is a letter of it.
+    // A dot counts as a letter of a name.
     if (each === 'a.da' || each === 'ada.') continue;
     expect([each, await errorOf(users.create(administrator, everything, { name: each, grants }))]).toEqual([
       each,
