@@ -17,7 +17,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { lookupWithin } from '../base/name-lookup.ts';
-import { callOutside } from '../base/outside.ts';
+import { callOutside, endedBy } from '../base/outside.ts';
 import type { Distribution, MetricFamily } from '../domain/metrics.ts';
 import type { Log } from '../ports/log.ts';
 import type { RequestObserver, TelemetryState } from '../ports/telemetry.ts';
@@ -82,11 +82,11 @@ const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log
     /** Resolves in any case; `count` is what is lost when it fails. */
     send: async (count: number, send: Send): Promise<void> => {
       const error = await callOutside({ place: connections.host, totalMs: connections.totalMs }, (ended) => {
-        // The library knows a time of silence only.
-        ended.addEventListener('abort', connections.end);
-        return new Promise<void>((resolve, reject) => {
+        const sent = new Promise<void>((resolve, reject) => {
           send(({ code, error: reason }) => (code === 0 ? resolve() : reject(reason ?? new Error('not accepted'))));
-        }).finally(() => ended.removeEventListener('abort', connections.end));
+        });
+        // The library knows a time of silence only.
+        return endedBy(ended, connections.end, sent);
       }).then(
         () => undefined,
         (reason: Error) => reason,
