@@ -75,6 +75,7 @@ export const tellRefused = ({ origin, code, reason, message, handle }: Refused):
     case 'sign-in-incomplete':
     case 'conflict':
     case 'precondition-failed':
+    case 'precondition-required':
       return tell('not-allowed', { error });
     case 'not-found':
     case 'key-not-found':

@@ -111,6 +111,7 @@ const serviceRows = {
   // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a label names one key.
   'label-exists': CKR.TEMPLATE_INCONSISTENT,
   'precondition-failed': CKR.ACTION_PROHIBITED,
+  'precondition-required': CKR.ACTION_PROHIBITED,
   'invalid-ciphertext': doesNotAuthenticate,
   'data-length': wrongLength,
   unsupported: { create: CKR.KEY_SIZE_RANGE, otherwise: CKR.MECHANISM_INVALID },

@@ -15,6 +15,7 @@ export const serviceErrorCodes = [
   'conflict', // the state does not allow it
   'label-exists', // a key object with this label exists in the group
   'precondition-failed', // If-Match did not match
+  'precondition-required', // what replaces a resource came without If-Match
   'invalid-ciphertext', // does not authenticate or does not decrypt
   'data-length', // input length does not fit the algorithm
   'unsupported', // an algorithm or size beyond what is supported

@@ -32,6 +32,7 @@ export const classOfProblem = {
   conflict: 'refused',
   'label-exists': 'refused',
   'precondition-failed': 'refused',
+  'precondition-required': 'config',
   'invalid-ciphertext': 'config',
   'data-length': 'config',
   unsupported: 'config',

@@ -13,6 +13,11 @@ type ItemOf<O> = O extends { readonly items: readonly (infer T)[] } ? T : never;
 type Given<I> = Record<never, never> extends I ? [input?: I, options?: CallOptions] : [input: I, options?: CallOptions];
 
 type Call<I, O> = (...given: Given<I>) => Promise<Answer<O>>;
+/** Which state is replaced is part of the call. */
+type ReplacingCall<I, O> = (
+  input: I,
+  options: CallOptions & { readonly ifMatch: string | undefined },
+) => Promise<Answer<O>>;
 interface PagedCall<I, O> extends Call<I, O> {
   /** Page by page, each read when it is asked for. */
   pages(...given: Given<I>): AsyncIterable<Answer<O>>;
@@ -21,7 +26,9 @@ interface PagedCall<I, O> extends Call<I, O> {
 }
 type Method<E extends Operation> = E extends { readonly paged: true }
   ? PagedCall<InputOf<E>, AnswerOf<E>>
-  : Call<InputOf<E>, AnswerOf<E>>;
+  : E extends { readonly replaces: true }
+    ? ReplacingCall<InputOf<E>, AnswerOf<E>>
+    : Call<InputOf<E>, AnswerOf<E>>;
 type Methods = {
   readonly [G in keyof Operations]: { readonly [N in keyof Operations[G]]: Method<Operations[G][N] & Operation> };
 };

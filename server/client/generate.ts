@@ -154,6 +154,8 @@ const entryOf = (
   const inQuery = parameters.filter((parameter) => parameter.in === 'query');
   const hasHeader = (header: string): boolean =>
     parameters.some((each) => each.in === 'header' && each.name === header);
+  const requires = (header: string): boolean =>
+    parameters.some((each) => each.in === 'header' && each.name === header && each.required === true);
   const [takes, sent] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const [, answer] = Object.entries(operation.responses).find(([status]) => ['200', '201'].includes(status)) ?? [];
   const content = answer?.content ?? {};
@@ -213,7 +215,8 @@ const entryOf = (
     ...(isFile ? [`takes: ${quote(takes)}`] : []),
     ...(streams.length === 0 ? [] : [`streams: [${streams.map(quote).join(', ')}]`]),
   ];
-  const declares = `${indent}${name}: ${isPaged ? 'pagedOperation' : 'operation'}<${input}, ${output}>`;
+  const kind = isPaged ? 'pagedOperation' : requires('If-Match') ? 'replacingOperation' : 'operation';
+  const declares = `${indent}${name}: ${kind}<${input}, ${output}>`;
   const line = `${declares}({ ${value.join(', ')} }),\n`;
   const lines = `${declares}({\n${indent}  ${value.join(', ')},\n${indent}}),\n`;
   return { group, row: `${comment(operation.summary, indent)}${line.length > 121 ? lines : line}` };
@@ -228,7 +231,7 @@ const operationsFile = ({ components: { schemas }, paths }: Document): string =>
   );
   return [
     head,
-    "import { type FileAnswer, type FileBody, type InTenant, type Operation, operation, type Paging, pagedOperation } from '../operation.ts';",
+    "import { type FileAnswer, type FileBody, type InTenant, type Operation, operation, type Paging, pagedOperation, replacingOperation } from '../operation.ts';",
     "import type * as t from './types.ts';\n",
     `export const operations = {\n${groups.join('')}} satisfies Readonly<Record<string, Readonly<Record<string, Operation>>>>;\n`,
     'export type Operations = typeof operations;\n',

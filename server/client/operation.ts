@@ -30,6 +30,8 @@ export interface Operation<I extends Input = Input, O = unknown> {
   readonly body?: Words;
   /** Acts in the tenant that the query parameter `tenant` names. */
   readonly inTenant?: true;
+  /** Replaces what was read: If-Match is required. */
+  readonly replaces?: true;
   /** Creates something: takes an Idempotency-Key. */
   readonly creates?: true;
   /** Takes If-Match. */
@@ -46,12 +48,17 @@ export interface Operation<I extends Input = Input, O = unknown> {
   readonly types?: { readonly input: I; readonly answer: O };
 }
 
-type Row = Omit<Operation, 'paged' | 'types'>;
+type Row = Omit<Operation, 'paged' | 'replaces' | 'types'>;
 /** An entry of gen/operations.ts. */
 export const operation = <I extends Input, O>(row: Row): Operation<I, O> => row;
 export const pagedOperation = <I extends Input, O>(row: Row): Operation<I, O> & { readonly paged: true } => ({
   ...row,
   paged: true,
+});
+
+export const replacingOperation = <I extends Input, O>(row: Row): Operation<I, O> & { readonly replaces: true } => ({
+  ...row,
+  replaces: true,
 });
 
 export type InputOf<O extends Operation> = NonNullable<O['types']>['input'];

@@ -7,6 +7,7 @@ import { governedKinds } from '../../server/domain/approval.ts';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../server/fronts/contract/api/row.ts';
 import { type ForeignFile, makeAdversaries, type Prepared, prepareFiles } from '../support/adversaries.ts';
+import { replacing } from '../support/console-api.ts';
 import { sharedFolder } from '../support/folders.ts';
 import { differencesOf, effectsOf, readFacts } from '../support/insider-facts.ts';
 import { type Effect, effectOf, effects, gives, most, ofPlatform, reachOf } from '../support/insider-model.ts';
@@ -46,7 +47,11 @@ const send = async (token: string, method: string, path: string, { body, file }:
   const content = file ?? (body === undefined ? undefined : JSON.stringify(body));
   const response = await fetch(`${api.base}${path}`, {
     method: method.toUpperCase(),
-    headers: { authorization: `Bearer ${token}`, ...(content === undefined ? {} : { 'content-type': type }) },
+    headers: {
+      ...replacing(method),
+      authorization: `Bearer ${token}`,
+      ...(content === undefined ? {} : { 'content-type': type }),
+    },
     ...(content === undefined ? {} : { body: content }),
   });
   return { status: response.status, text: await response.text() };

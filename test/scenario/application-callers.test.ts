@@ -118,7 +118,9 @@ describe('allowed networks', () => {
   ])('%s is refused with what to send instead', async (_what, callers, message) => {
     const issued = await registerApplication(site.api, `bad ${message} ${_what}`, groupId);
     const body = { networks: [], certificates: [], ...callers };
-    const answer = await site.api.send('PUT', `/api/tde/applications/${issued.application.id}/callers`, body);
+    const answer = await site.api.send('PUT', `/api/tde/applications/${issued.application.id}/callers`, body, {
+      'if-match': '*',
+    });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain(message);
   });

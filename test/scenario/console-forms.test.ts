@@ -9,7 +9,8 @@ import type { OpenSession } from '../../server/fronts/contract/api/sessions.ts';
 import type { Application } from '../../server/fronts/contract/api/tde-applications.ts';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, choose, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { until } from '../support/host.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint } from '../support/xks-call.ts';
@@ -389,6 +390,81 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await idle.clock.fastForward(10_000);
     await used;
     await other.close();
+  });
+
+  test('a printed page has all rows that were loaded, and says what they are', async () => {
+    for (let at = 1; at <= 130; at += 1) await site.api.call('POST', '/api/vaults', { name: `printed ${at}` });
+    await page.goto('/audit?kind=vault.created');
+    const rows = page.getByRole('table').getByRole('row');
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('more available').waitFor({ state: 'detached' });
+    const loaded = Number(/(\d+) shown/.exec((await page.getByText(/\d+ shown/).textContent()) ?? '')?.[1]);
+    expect(loaded).toBeGreaterThanOrEqual(130);
+    expect(await rows.count()).toBeLessThan(loaded);
+    await page.emulateMedia({ media: 'print' });
+    await page.evaluate('window.dispatchEvent(new Event("beforeprint"))');
+    await page.getByText('kind = vault.created').waitFor();
+    await page.getByText(/all times in/).waitFor();
+    expect(await rows.count()).toBe(loaded + 1);
+    expect(await page.getByRole('navigation').filter({ visible: true }).count()).toBe(0);
+    expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
+    await page.evaluate('window.dispatchEvent(new Event("afterprint"))');
+    await page.emulateMedia({ media: 'screen' });
+    const pages = (await page.pdf()).toString('latin1').match(/\/Type\s*\/Page\b/g) ?? [];
+    expect(pages.length).toBeGreaterThan(4);
+    await page.emulateMedia({ media: null });
+  });
+
+  const beyond = 'beyond the first hundred';
+  test('finds one of more than a hundred, by keyboard', async () => {
+    const make = <T>(path: string, body: object) => site.api.call<T>('POST', path, body);
+    const oldest = await make<Vault>('/api/vaults', { name: beyond });
+    const key = await make<Key>('/api/keys', { name: `key ${beyond}`, vaultId: oldest.id });
+    for (let at = 1; at <= 105; at += 1) {
+      await make('/api/vaults', { name: `many ${at}` });
+      await make('/api/keys', { name: `later ${at}`, vaultId: oldest.id });
+    }
+    await page.goto('/endpoints');
+    await hands.pressOn('Create endpoint');
+    const form = dialog('Create a key store endpoint');
+    await form.waitFor();
+    await hands.to('Vault');
+    await hands.type('the first hundred');
+    const option = (name: string) => form.getByRole('option', { name, exact: true });
+    await option(beyond).waitFor();
+    // Escape closes the list, and not the dialog; what was typed is not a choice.
+    await hands.press('Escape');
+    await option(beyond).waitFor({ state: 'detached' });
+    const vault = form.getByRole('combobox', { name: 'Vault', exact: true });
+    expect(await vault.inputValue()).toBe('');
+    await hands.type('the first hundred');
+    await option(beyond).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await hands.press('Enter');
+    expect(await vault.inputValue()).toBe(beyond);
+    await hands.to('Key');
+    await hands.type('key bey');
+    await option(key.name).waitFor();
+    await hands.press('ArrowDown', 'ArrowUp', 'Enter');
+    expect(await form.getByRole('combobox', { name: 'Key', exact: true }).inputValue()).toBe(key.name);
+    await hands.to('Name');
+    await hands.type('picked');
+    await hands.press('Enter');
+    await form.waitFor({ state: 'detached' });
+    const { items } = await site.api.call<{ items: Endpoint[] }>('GET', '/api/endpoints');
+    expect(items.find(({ name }) => name === 'picked')).toMatchObject({ vaultId: oldest.id, keyId: key.id });
+  });
+
+  test('takes the vault of a key that was found by its name', async () => {
+    await page.goto('/endpoints');
+    await hands.pressOn('Create endpoint');
+    const form = dialog('Create a key store endpoint');
+    await choose(form, 'Key', `key ${beyond}`);
+    const vault = form.getByRole('combobox', { name: 'Vault', exact: true });
+    await until('the vault of the key', async () => ((await vault.inputValue()) === beyond ? true : undefined));
+    await page.keyboard.press('Escape');
+    await hands.pressOn('Discard');
+    await form.waitFor({ state: 'detached' });
   });
 
   test('a service that is gone is named on every page, and what is shown is grey until it is back', async () => {

@@ -14,7 +14,7 @@ import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, choose, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { instance } from '../support/open-service.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
@@ -74,7 +74,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await go('Keys');
     await page.getByRole('button', { name: 'Create key' }).first().click();
     await page.getByLabel('Name').fill('orders-2026');
-    await dialog('Create a key').getByLabel('Vault').selectOption({ label: 'Payments' });
+    await choose(dialog('Create a key'), 'Vault', 'Payments');
     await shoot('key-create');
     await dialog('Create a key').getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('heading', { level: 1, name: 'orders-2026' }).waitFor();
@@ -94,7 +94,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await go('Applications');
     await page.getByRole('button', { name: 'Register application' }).first().click();
     await page.getByLabel('Name').fill('erp');
-    await dialog('Register an application').getByLabel('Group').selectOption({ label: 'Finance' });
+    await choose(dialog('Register an application'), 'Group', 'Finance');
     await shoot('application-register');
     await dialog('Register an application').getByRole('button', { name: 'Register application' }).click();
     const shown = dialog(/Credential of/);
@@ -215,7 +215,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.reload();
     await page.getByRole('button', { name: 'Move to another group' }).click();
     const move = dialog(/Move .erp. to another group/);
-    await move.getByLabel('New group').selectOption({ label: 'closed books' });
+    await choose(move, 'New group', 'closed books');
     await move.getByText(neighbour.application.name).waitFor();
     await move.getByText('2 keys and 0 other objects of its own move with it').waitFor();
     const button = move.getByRole('button', { name: 'Move application' });
@@ -272,8 +272,8 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.getByRole('button', { name: 'Create endpoint' }).first().click();
     const create = dialog('Create a key store endpoint');
     await create.getByLabel('Name').fill('aws-eu-central-1');
-    await create.getByLabel('Vault').selectOption({ label: 'Payments' });
-    await create.getByLabel('Key', { exact: true }).selectOption({ label: 'orders-2026' });
+    await choose(create, 'Vault', 'Payments');
+    await choose(create, 'Key', 'orders-2026');
     await shoot('endpoint-create');
     await create.getByRole('button', { name: 'Create endpoint' }).click();
     await page.getByRole('heading', { level: 1, name: 'aws-eu-central-1' }).waitFor();
@@ -309,7 +309,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await register.getByLabel('Name').fill('orders in the cloud');
     await register.getByLabel('Custom key store id').fill('cks-1234567890abcdef0');
     await register.getByLabel('Region').fill('eu-central-1');
-    await register.getByLabel('Endpoint').selectOption({ label: 'aws-eu-central-1' });
+    await choose(register, 'Endpoint', 'aws-eu-central-1');
     await register.getByRole('button', { name: 'Register key store' }).click();
     await register.waitFor({ state: 'detached' });
     // The certificate is the server's own: nothing outside trusts it.

@@ -19,6 +19,7 @@ import {
 } from '../../server/fronts/contract/tde.ts';
 import { mostHeld, mostValues, packHandles, packHeld } from '../../server/fronts/contract/tde-held.ts';
 import type { Opening } from '../../server/operations/snapshots/openings.ts';
+import { replacing } from '../support/console-api.ts';
 import { grants, hardSubject, ids, type Largest, long, many, rows, world } from '../support/largest-inputs.ts';
 import type { LoopPlace, LoopQuestion } from '../support/loop-child.ts';
 import { masterKey, toLabel } from '../support/open-service.ts';
@@ -58,6 +59,7 @@ const send = async (
   const response = await fetch(`${place.base}${path}`, {
     method: method.toUpperCase(),
     headers: {
+      ...replacing(method),
       authorization: `Bearer ${place.token}`,
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,

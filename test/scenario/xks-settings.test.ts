@@ -106,7 +106,9 @@ describe('mutual TLS', () => {
     ['a damaged certificate', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----', 'cannot be read'],
   ])('%s is not a CA bundle', async (_what, authorities, message) => {
     const body = { operatorProbes: true, rate: null, rules: [], clientCertificate: { authorities, commonName } };
-    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body);
+    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body, {
+      'if-match': '*',
+    });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain(message);
   });
@@ -119,7 +121,9 @@ describe('mutual TLS', () => {
       rules: [],
       clientCertificate: { authorities: readFileSync(certificate, 'utf8'), commonName },
     };
-    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body);
+    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body, {
+      'if-match': '*',
+    });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain('is not a CA certificate');
   });
@@ -180,7 +184,9 @@ describe('rules', () => {
     ['a subject without patterns', [{ name: 'a', effect: 'deny', when: { vpc: [] } }]],
   ])('%s: refused, and the old rules stay', async (_what, rules) => {
     const body = { operatorProbes: true, rate: null, clientCertificate: null, rules };
-    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body);
+    const answer = await site.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body, {
+      'if-match': '*',
+    });
     expect(answer.status).toBe(400);
     const { settings } = await site.api.call<Endpoint>('GET', `/api/endpoints/${place.endpoint.id}`);
     expect(settings.rules).toHaveLength(4);
@@ -255,7 +261,9 @@ test('a service that asks for no certificates refuses mutual TLS, and says what 
       rules: [],
       clientCertificate: { authorities: authority.pem, commonName: 'x' },
     };
-    const answer = await plain.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body);
+    const answer = await plain.api.send('PUT', `/api/endpoints/${place.endpoint.id}/settings`, body, {
+      'if-match': '*',
+    });
     expect(answer.status).toBe(409);
     expect(answer.text).toContain('tls.client_certificates = true');
   } finally {

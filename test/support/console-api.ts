@@ -27,6 +27,10 @@ interface Page<T> {
   readonly items: readonly T[];
 }
 
+/** For a test that replaces a resource, whatever its state. */
+export const replacing = (method: string): Readonly<Record<string, string>> =>
+  method.toUpperCase() === 'PUT' ? { 'if-match': '*' } : {};
+
 export const openConsoleApi = (
   server: { readonly url: string; readonly caFile: string },
   token: string,
@@ -65,7 +69,7 @@ export const openConsoleApi = (
       sent.end(body === undefined || typeof body === 'string' ? body : JSON.stringify(body));
     });
   const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
-    const { status, text } = await send(method, path, body);
+    const { status, text } = await send(method, path, body, replacing(method));
     if (status < 200 || status > 299) throw new Error(`${method} ${path} was answered with ${status}: ${text}`);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   };

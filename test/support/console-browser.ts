@@ -10,6 +10,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Locator,
   type Page,
   type Request,
 } from 'playwright-core';
@@ -30,6 +31,12 @@ export const chromiumPath: string | null = (() => {
     return null;
   }
 })();
+
+/** Chooses in a field that finds resources by their names. */
+export const choose = async (within: Page | Locator, label: string, text: string): Promise<void> => {
+  await within.getByRole('combobox', { name: label, exact: true }).fill(text);
+  await within.getByRole('option', { name: text, exact: true }).click();
+};
 
 const ofTour = new Set(tourPictures());
 

@@ -3,6 +3,7 @@
 
 import type { Grant, Role } from '../../server/domain/access.ts';
 import type { DualControlRule } from '../../server/domain/dual-control.ts';
+import { replacing } from './console-api.ts';
 import { type Difference, differencesOf, effectsOf, type Facts, readFacts } from './insider-facts.ts';
 import { canGive, type Effect, most, reachOf } from './insider-model.ts';
 import { type Asked, pickBy, requestOf, type Scene, thingsOf } from './insider-steps.ts';
@@ -243,7 +244,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
     const target = `/api${path}${person.within || path.startsWith('/tenants') ? '' : `?tenant=${tenantId}`}`;
     const response = await fetch(`${base}${target}`, {
       method,
-      headers: { ...headers, 'content-type': 'application/json' },
+      headers: { ...replacing(method), ...headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();

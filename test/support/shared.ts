@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { replacing } from './console-api.ts';
 import { type OpenedService, openTestService } from './open-service.ts';
 
 type Options = Parameters<typeof openTestService>[0];
@@ -41,7 +42,11 @@ export const sendTo = async (
 ): Promise<Answer> => {
   const response = await fetch(`${base}${path}`, {
     method: method.toUpperCase(),
-    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
+    headers: {
+      ...replacing(method),
+      authorization: `Bearer ${token}`,
+      ...(body && { 'content-type': 'application/json' }),
+    },
     ...(body && { body: JSON.stringify(body) }),
   });
   return { status: response.status, text: await response.text() };

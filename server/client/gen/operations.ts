@@ -1,6 +1,6 @@
 // Generated from the OpenAPI document (npm run generate). Do not edit.
 
-import { type FileAnswer, type FileBody, type InTenant, type Operation, operation, type Paging, pagedOperation } from '../operation.ts';
+import { type FileAnswer, type FileBody, type InTenant, type Operation, operation, type Paging, pagedOperation, replacingOperation } from '../operation.ts';
 import type * as t from './types.ts';
 
 export const operations = {
@@ -16,7 +16,7 @@ export const operations = {
     /** Get a tenant */
     get: operation<{ path: { id: string } }, t.Tenant>({ method: 'get', path: '/api/tenants/{id}' }),
     /** Rename a tenant */
-    rename: operation<{ path: { id: string }; body: t.RenameTenant }, t.TenantAfterChange>({
+    rename: replacingOperation<{ path: { id: string }; body: t.RenameTenant }, t.TenantAfterChange>({
       method: 'put', path: '/api/tenants/{id}', body: { name: null }, changes: true,
     }),
     /** Delete a tenant */
@@ -78,7 +78,7 @@ export const operations = {
       method: 'post', path: '/api/vaults/{id}/disable', inTenant: true, changes: true,
     }),
     /** Set the rotation profile of a vault */
-    setProfile: operation<{ path: { id: string }; query?: InTenant; body: t.NewVaultProfile }, t.VaultAfterChange>({
+    setProfile: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewVaultProfile }, t.VaultAfterChange>({
       method: 'put', path: '/api/vaults/{id}/profile', body: { profile: ['standard', 'high-security'] }, inTenant: true, changes: true,
     }),
     /** Get the dual control of a vault */
@@ -86,7 +86,7 @@ export const operations = {
       method: 'get', path: '/api/vaults/{id}/dual-control', inTenant: true,
     }),
     /** Set the dual control of a vault */
-    setDualControl: operation<{ path: { id: string }; query?: {
+    setDualControl: replacingOperation<{ path: { id: string }; query?: {
       /** true: shows what would be done and who must approve, and changes nothing. */
       readonly dryRun?: boolean | undefined;
     } & InTenant; body: t.NewDualControlRule }, t.VaultDualControlAfterChange>({
@@ -145,7 +145,7 @@ export const operations = {
       method: 'get', path: '/api/keys/{id}', inTenant: true,
     }),
     /** Change a key */
-    change: operation<{ path: { id: string }; query?: InTenant; body: t.KeyChange }, t.KeyAfterChange>({
+    change: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.KeyChange }, t.KeyAfterChange>({
       method: 'put', path: '/api/keys/{id}', body: { name: null, tags: null }, inTenant: true, changes: true,
     }),
     /** Soft-delete a key */
@@ -212,11 +212,11 @@ export const operations = {
       method: 'post', path: '/api/tde/applications/{id}/disable', inTenant: true, changes: true,
     }),
     /** Set the compatibility switches of a TDE application */
-    setCompatibility: operation<{ path: { id: string }; query?: InTenant; body: t.TdeApplicationCompatibility }, t.TdeApplicationAfterChange>({
+    setCompatibility: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.TdeApplicationCompatibility }, t.TdeApplicationAfterChange>({
       method: 'put', path: '/api/tde/applications/{id}/compatibility', body: { switches: null }, inTenant: true, changes: true,
     }),
     /** Set the allowed callers of a TDE application */
-    setCallers: operation<{ path: { id: string }; query?: InTenant; body: t.TdeApplicationCallers }, t.TdeApplicationAfterChange>({
+    setCallers: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.TdeApplicationCallers }, t.TdeApplicationAfterChange>({
       method: 'put', path: '/api/tde/applications/{id}/callers', body: { networks: null, certificates: null }, inTenant: true, changes: true,
     }),
     /** Move a TDE application to another group */
@@ -304,7 +304,7 @@ export const operations = {
       method: 'post', path: '/api/endpoints/{id}/disable', inTenant: true, changes: true,
     }),
     /** Replace the settings of a key store endpoint */
-    changeSettings: operation<{ path: { id: string }; query?: InTenant; body: t.EndpointSettings }, t.EndpointAfterChange>({
+    changeSettings: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.EndpointSettings }, t.EndpointAfterChange>({
       method: 'put', path: '/api/endpoints/{id}/settings', body: { operatorProbes: null, rate: null, clientCertificate: null, rules: null }, inTenant: true, changes: true,
     }),
     /** Test requests against the rules of a key store endpoint */
@@ -753,7 +753,7 @@ export const operations = {
       method: 'get', path: '/api/users/{id}', inTenant: true,
     }),
     /** Change a user */
-    update: operation<{ path: { id: string }; query?: InTenant; body: t.UserChange }, t.UserAfterChange>({
+    update: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.UserChange }, t.UserAfterChange>({
       method: 'put', path: '/api/users/{id}', body: { displayName: null, email: null, grants: null, subject: null, mustChangePassword: null }, inTenant: true, changes: true,
     }),
     /** Delete a user */

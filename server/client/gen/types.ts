@@ -23,7 +23,7 @@ export type Problem = {
   readonly status: number;
   readonly detail: string;
   /** Stable; see docs/api.md. */
-  readonly code: 'validation' | 'unauthenticated' | 'forbidden' | 'sign-in-incomplete' | 'not-found' | 'key-not-found' | 'key-disabled' | 'key-destroyed' | 'key-usage' | 'key-tampered' | 'conflict' | 'label-exists' | 'precondition-failed' | 'invalid-ciphertext' | 'data-length' | 'unsupported' | 'payload-too-large' | 'rate-limited' | 'dependency-timeout' | 'unavailable' | 'internal';
+  readonly code: 'validation' | 'unauthenticated' | 'forbidden' | 'sign-in-incomplete' | 'not-found' | 'key-not-found' | 'key-disabled' | 'key-destroyed' | 'key-usage' | 'key-tampered' | 'conflict' | 'label-exists' | 'precondition-failed' | 'precondition-required' | 'invalid-ciphertext' | 'data-length' | 'unsupported' | 'payload-too-large' | 'rate-limited' | 'dependency-timeout' | 'unavailable' | 'internal';
   readonly requestId: string;
   /** unconfirmed: the change was made but not confirmed by every node, or it may still be made. Repeat the call with the same Idempotency-Key, or read the resource. */
   readonly reason?: 'unconfirmed' | undefined;
@@ -1681,4 +1681,4 @@ export type PendingMembers = {
 };
 
 /** Stable codes of failures. */
-export type ProblemCode = 'validation' | 'unauthenticated' | 'forbidden' | 'sign-in-incomplete' | 'not-found' | 'key-not-found' | 'key-disabled' | 'key-destroyed' | 'key-usage' | 'key-tampered' | 'conflict' | 'label-exists' | 'precondition-failed' | 'invalid-ciphertext' | 'data-length' | 'unsupported' | 'payload-too-large' | 'rate-limited' | 'dependency-timeout' | 'unavailable' | 'internal';
+export type ProblemCode = 'validation' | 'unauthenticated' | 'forbidden' | 'sign-in-incomplete' | 'not-found' | 'key-not-found' | 'key-disabled' | 'key-destroyed' | 'key-usage' | 'key-tampered' | 'conflict' | 'label-exists' | 'precondition-failed' | 'precondition-required' | 'invalid-ciphertext' | 'data-length' | 'unsupported' | 'payload-too-large' | 'rate-limited' | 'dependency-timeout' | 'unavailable' | 'internal';

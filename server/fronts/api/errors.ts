@@ -22,6 +22,7 @@ export const problemRows = {
   conflict: { status: 409, title: 'The current state does not allow this' },
   'label-exists': { status: 409, title: 'The label is already in use' },
   'precondition-failed': { status: 412, title: 'The resource has changed' },
+  'precondition-required': { status: 428, title: 'If-Match is required' },
   'invalid-ciphertext': { status: 400, title: 'The data cannot be decrypted' },
   'data-length': { status: 400, title: 'The length is not valid' },
   unsupported: { status: 400, title: 'Not supported' },

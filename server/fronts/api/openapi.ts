@@ -3,7 +3,14 @@
 import { OpenAPIHono, z } from '@hono/zod-openapi';
 import { approvalSchema } from '../contract/api/approvals.ts';
 import { type ApiRoutes, apiRoutes } from '../contract/api/index.ts';
-import { pendingMembers, problemSchema, type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import {
+  pendingMembers,
+  problemSchema,
+  type RouteGroup,
+  type RouteRow,
+  replaces,
+  tenantParameter,
+} from '../contract/api/row.ts';
 import { pendingNodesHeader, pendingUntilHeader } from '../contract/pending-nodes.ts';
 import { problemType } from '../shared/problem.ts';
 import { sessionCookie } from './authenticate.ts';
@@ -50,6 +57,8 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
 const pathParameters = (path: string): z.ZodObject =>
   z.object(Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, z.string()])));
 
+const text = z.string();
+const ofIfMatch = 'The ETag of the resource when you read it.';
 const requestHeaders = (row: RouteRow): z.ZodObject =>
   z.object({
     'X-Request-Id': z.string().optional().openapi({ description: "Shown in the audit log and in the server's log." }),
@@ -63,10 +72,9 @@ const requestHeaders = (row: RouteRow): z.ZodObject =>
       : {}),
     ...(row.changes === undefined
       ? {}
-      : { 'If-Match': z.string().optional().openapi({ description: 'The ETag of the resource when you read it.' }) }),
+      : { 'If-Match': (replaces(row) ? text : text.optional()).openapi({ description: ofIfMatch }) }),
   });
 
-const text = z.string();
 const headers = (all: Readonly<Record<string, string>>): z.ZodObject =>
   z.object(
     Object.fromEntries(
@@ -136,6 +144,7 @@ const failures = (row: RouteRow) => {
   const hasBody = row.body !== undefined || row.takes !== undefined;
   const isPossible = (status: number): boolean => {
     if (status === 412) return row.changes !== undefined;
+    if (status === 428) return replaces(row);
     if (status === 413 || status === 415) return hasBody;
     return true;
   };

@@ -16,7 +16,7 @@ import type { Operations } from '../../operations/index.ts';
 import type { SignInOrigin } from '../../operations/people/interface.ts';
 import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';
-import { type RouteRow, tenantParameter } from '../contract/api/row.ts';
+import { type RouteRow, replaces, tenantParameter } from '../contract/api/row.ts';
 import { type Admission, admitCaller, admitStranger } from '../shared/admission.ts';
 import { answerInPieces } from '../shared/outbox.ts';
 import { piecesOf, readBody } from '../shared/read-body.ts';
@@ -308,6 +308,16 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   return operations.preconditions.under(check, () => carryOut(served, context, call, bytes));
 };
 
+/** A dry run replaces nothing. */
+const requireTag = (row: RouteRow, context: ApiContext, query: Readonly<Record<string, unknown>>): void => {
+  if (!replaces(row) || query.dryRun === true || context.req.header('if-match') !== undefined) return;
+  throw new ServiceError(
+    'precondition-required',
+    'what replaces a resource must say which state of it is replaced (If-Match is missing)',
+    { hint: 'read the resource and send its ETag as If-Match: then a change in between is not undone' },
+  );
+};
+
 export const serveRow =
   (served: Served) =>
   async (context: ApiContext): Promise<Response> => {
@@ -326,6 +336,7 @@ export const serveRow =
     }
     const actor = admit(served, context, caller, path);
     const query = readQuery(row.query, context.req.url);
+    requireTag(row, context, query);
     const { bytes, file } = await takeBody(served, context.env.incoming, admitted);
     const release = takePlace(served, actor);
     let secrets: Record<string, Buffer> = {};

@@ -16,6 +16,7 @@ const statuses = {
   conflict: 409,
   'label-exists': 409,
   'precondition-failed': 412,
+  'precondition-required': 428,
   'invalid-ciphertext': 422,
   'data-length': 422,
   unsupported: 501,

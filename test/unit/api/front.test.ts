@@ -1,6 +1,9 @@
 // The console API's front alone: authentication, refusals, and the headers of every answer.
 import { describe, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
+import { type Client, openClient } from '../../../server/client/client.ts';
+import { operations } from '../../../server/client/gen/operations.ts';
+import type { Operation } from '../../../server/client/operation.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
 import { adminToken, logged, openFront, otherToken, post, withToken } from './operations.ts';
@@ -248,9 +251,30 @@ describe('If-Match', () => {
     expect(calls.get('vaults.disable')).toBe(1);
   });
 
-  test('is not needed', async () => {
+  test('is not needed for a change that replaces nothing', async () => {
     const { request } = openFront();
     expect((await request(disable, withToken({ method: 'POST' }))).status).toBe(200);
+  });
+
+  const replacing = rows.filter(({ row }) => row.method === 'put' && row.changes !== undefined);
+
+  test('is part of the type of every call that replaces', () => {
+    const client: Client = openClient({ url: 'https://dke.example', ca: '', token: () => 'none' });
+    // @ts-expect-error: which state is replaced is missing
+    const change = () => client.keys.change({ path: { id: 'k' }, body: { name: 'n', tags: [] } });
+    expect(change).toBeTypeOf('function');
+    client.close();
+    const known = Object.values(operations).flatMap((group) => Object.values(group));
+    expect(known.filter((each: Operation) => each.replaces === true).length).toBe(replacing.length);
+  });
+
+  test.each(replacing)('$name needs it', async ({ row }) => {
+    const { request, calls } = openFront();
+    const response = await request(target(row), withToken({ ...post({}), method: 'PUT' }));
+    expect(response.status).toBe(428);
+    const problem = await problemOf(response);
+    expect([problem.code, problem.hint]).toEqual(['precondition-required', expect.stringContaining('ETag')]);
+    expect(calls.size).toBe(0);
   });
 });
 

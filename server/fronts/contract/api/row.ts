@@ -58,6 +58,12 @@ export interface RouteRow {
   readonly changes?: string;
 }
 
+/**
+ * Whether a call of the row replaces what was read: it must say which state it replaces (If-Match), or
+ * the change of another person in between would be undone without a word.
+ */
+export const replaces = (row: RouteRow): boolean => row.method === 'put' && row.changes !== undefined;
+
 /** The query parameter of every route that names the tenant to act in, by its id or name. Absent: the caller's own, or the default one. */
 export const tenantParameter = 'tenant';
 

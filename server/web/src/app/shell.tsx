@@ -10,6 +10,7 @@ import { IconButton } from '../components/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
 import { PendingNodes } from '../components/pending-nodes.tsx';
+import { PrintedHead } from '../components/printed-head.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { ThemeToggle } from '../components/theme-toggle.tsx';
 import { needsToday, waitingQuery } from '../components/today.ts';
@@ -308,7 +309,7 @@ const Frame = ({ name, isCovered, onSearch }: { name: string; isCovered: boolean
     // Paper has no layers: what is covered is not printed.
     <div
       inert={isCovered}
-      className={`min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] ${isCovered ? 'print:hidden' : ''}`}
+      className={`min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] print:block ${isCovered ? 'print:hidden' : ''}`}
     >
       <a
         href="#main"
@@ -316,25 +317,29 @@ const Frame = ({ name, isCovered, onSearch }: { name: string; isCovered: boolean
       >
         Skip to content
       </a>
-      <aside className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
+      <aside data-screen className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
         <div className="px-5 pt-5 pb-1">
           <Brand />
         </div>
         <Navigation />
         <Account name={name} />
       </aside>
-      <header className="sticky top-0 z-30 flex items-center gap-1 border-b border-line bg-surface px-2 py-1.5 lg:hidden">
+      <header
+        data-screen
+        className="sticky top-0 z-30 flex items-center gap-1 border-b border-line bg-surface px-2 py-1.5 lg:hidden"
+      >
         <Drawer name={name} />
         <Mark className="size-7" />
         <TopBar onSearch={onSearch} />
       </header>
       <div className="min-w-0">
-        <header className="sticky top-0 z-20 hidden border-b border-line bg-ground/95 px-8 py-1.5 lg:flex">
+        <header data-screen className="sticky top-0 z-20 hidden border-b border-line bg-ground/95 px-8 py-1.5 lg:flex">
           <TopBar onSearch={onSearch} />
         </header>
         <PendingNodes />
         <InContact>
           <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+            <PrintedHead />
             <Outlet />
           </main>
         </InContact>

@@ -7,11 +7,12 @@ import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 
 /** The call as a curl command; the bearer token is read from a file, so that it does not reach the process list. */
-const formatCurl = (call: ApiCall): string => {
+const formatCurl = (call: ApiCall, ifMatch?: string): string => {
   const lines = [
     `curl --request ${call.method} '${location.origin}${formatTarget(call)}'`,
     '--header @authorization.txt',
   ];
+  if (ifMatch !== undefined) lines.push(`--header 'if-match: ${ifMatch}'`);
   if (call.body !== undefined) {
     const body = JSON.stringify(call.body).replaceAll("'", "'\\''");
     lines.push("--header 'content-type: application/json'", `--data '${body}'`);
@@ -19,7 +20,14 @@ const formatCurl = (call: ApiCall): string => {
   return lines.join(' \\\n  ');
 };
 
-export const ApiCallView = ({ call, secretBody = false }: { call: ApiCall; secretBody?: boolean }) => {
+interface ApiCallViewProps {
+  readonly call: ApiCall;
+  /** The entity tag of what the call replaces. */
+  readonly ifMatch?: string | undefined;
+  readonly secretBody?: boolean;
+}
+
+export const ApiCallView = ({ call, ifMatch, secretBody = false }: ApiCallViewProps) => {
   const id = useId();
   const target = formatTarget(call);
   const command = formatCommand(call);
@@ -45,7 +53,7 @@ export const ApiCallView = ({ call, secretBody = false }: { call: ApiCall; secre
           {body !== null && <pre className="wrap-anywhere whitespace-pre-wrap">{body}</pre>}
           {!secretBody && (
             <div className="-ml-1.5 flex items-center">
-              <CopyButton value={formatCurl(call)} label="as curl command" />
+              <CopyButton value={formatCurl(call, ifMatch)} label="as curl command" />
               <span className="text-muted">as a curl command</span>
             </div>
           )}

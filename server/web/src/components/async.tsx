@@ -3,6 +3,17 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ProblemView } from './problem-view.tsx';
+import { Time } from './time.tsx';
+
+/** What is shown is from before, because it could not be read again. */
+const Outdated = ({ query }: { query: UseQueryResult }) => (
+  <div className="p-2">
+    <p className="mb-1 text-xs text-muted">
+      From <Time value={new Date(query.dataUpdatedAt).toISOString()} seconds />. It could not be read again:
+    </p>
+    <ProblemView error={query.error} onRetry={() => void query.refetch()} compact />
+  </div>
+);
 
 export const Async = <Data,>({
   query,
@@ -20,7 +31,13 @@ export const Async = <Data,>({
   inset?: boolean;
   children: (data: Data) => ReactNode;
 }) => {
-  if (query.data !== undefined) return children(query.data);
+  if (query.data !== undefined)
+    return (
+      <>
+        {query.error !== null && <Outdated query={query} />}
+        {children(query.data)}
+      </>
+    );
   if (query.error !== null) {
     const problem = <ProblemView error={query.error} onRetry={() => void query.refetch()} />;
     return inset ? <div className="p-4">{problem}</div> : problem;

@@ -9,6 +9,7 @@ import type { FoundItem, SearchResult } from '../api/types.ts';
 import { Dialog } from './dialog.tsx';
 import { Icon, type IconName } from './icon.tsx';
 import { LongName } from './long-name.tsx';
+import { useSettled } from './settled.ts';
 
 export interface Found {
   readonly kind: string;
@@ -50,18 +51,7 @@ const places: Partial<Record<FoundItem['foundIn'], string>> = {
   'kms-request-id': 'KMS request id',
 };
 
-/** The search starts when typing pauses for this long. */
-const pauseMs = 150;
 const perKind = 6;
-
-const useSettled = (text: string): string => {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), pauseMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-};
 
 interface Search {
   readonly found: readonly Found[];

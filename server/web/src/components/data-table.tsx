@@ -8,6 +8,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Icon } from './icon.tsx';
+import { usePrintedAt } from './printing.ts';
 
 export interface Column<Row> {
   readonly key: string;
@@ -68,7 +69,8 @@ const useShownRows = <Row,>({
 }: Pick<DataTableProps<Row>, 'rows' | 'rowKey' | 'onNearEnd'>) => {
   const frame = useRef<HTMLDivElement>(null);
   const [scrollMargin, setScrollMargin] = useState(0);
-  const whole = rows.length <= mostWhole;
+  const isPrinted = usePrintedAt() !== null;
+  const whole = rows.length <= mostWhole || isPrinted;
   useLayoutEffect(() => {
     const top = Math.round((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
     if (!whole && top !== scrollMargin) setScrollMargin(top);
@@ -193,7 +195,7 @@ export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNear
     setOpen(next);
   };
   return (
-    <div ref={frame} className="relative overflow-x-auto">
+    <div ref={frame} className="relative overflow-x-auto print:overflow-visible">
       <table
         role="table"
         aria-rowcount={whole ? undefined : rows.length + 1}

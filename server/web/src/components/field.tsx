@@ -2,17 +2,24 @@
 
 import { type ComponentProps, type ReactNode, useId } from 'react';
 
-interface FieldFrame {
+export interface FieldFrame {
   readonly label: string;
   readonly help?: ReactNode;
   readonly fault?: string | undefined;
   readonly optional?: boolean;
 }
 
-const control =
+export const control =
   'w-full min-h-9 rounded-md border border-line-strong bg-surface px-3 py-1.5 text-sm text-ink placeholder:text-muted disabled:bg-quiet-soft disabled:text-muted aria-invalid:border-danger';
 
-const Frame = ({ id, label, help, fault, optional, children }: FieldFrame & { id: string; children: ReactNode }) => (
+export const Frame = ({
+  id,
+  label,
+  help,
+  fault,
+  optional,
+  children,
+}: FieldFrame & { id: string; children: ReactNode }) => (
   <div className="space-y-1">
     <label htmlFor={id} className="flex items-baseline justify-between gap-2 font-medium">
       {label}
@@ -32,7 +39,7 @@ const Frame = ({ id, label, help, fault, optional, children }: FieldFrame & { id
   </div>
 );
 
-const describe = (id: string, { help, fault }: FieldFrame): string | undefined =>
+export const describe = (id: string, { help, fault }: FieldFrame): string | undefined =>
   [fault === undefined ? '' : `${id}-fault`, help === undefined ? '' : `${id}-help`].join(' ').trim() || undefined;
 
 export const TextField = ({

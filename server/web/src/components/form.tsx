@@ -114,7 +114,7 @@ const Form = <Result,>({
     >
       {children((path) => fields.find((field) => field.path === path)?.message)}
       {mutation.error !== null && (refused?.(mutation.error) ?? <ProblemView error={mutation.error} compact />)}
-      <ApiCallView call={call} secretBody={secretBody} />
+      <ApiCallView call={call} ifMatch={ifMatch} secretBody={secretBody} />
       <DialogActions>
         {onCancel !== undefined && (
           <Button data-cancel onClick={() => unsaved?.leave(onCancel)}>

@@ -46,6 +46,7 @@ export const Instances = ({ id }: { id: string }) => {
   return (
     <Panel
       title="Instances"
+      asOf={query.dataUpdatedAt}
       description="Hosts and processes that used this application, newest first."
       flush={query.data !== undefined}
     >

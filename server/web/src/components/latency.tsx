@@ -103,6 +103,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
   return (
     <Panel
       title="Key store requests"
+      asOf={query.dataUpdatedAt}
       description="Measured in this service. The cloud reports more than 100 ms as slow, and gives up after 250 ms."
       actions={
         <fieldset className="flex rounded-md border border-line p-0.5">

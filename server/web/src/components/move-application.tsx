@@ -8,10 +8,10 @@ import type { Application, ApplicationMove, MovedApplication } from '../api/type
 import { applicationPath, applicationsPath } from './applications.ts';
 import { Async } from './async.tsx';
 import { ConfirmDialog } from './confirm-dialog.tsx';
-import { SelectField } from './field.tsx';
 import { useGroups } from './groups.ts';
 import { keysPath } from './keys.ts';
 import { Notice } from './notice.tsx';
+import { PickField } from './pick-field.tsx';
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
 const hostsOf = (move: ApplicationMove['leaves'][number]): number =>
@@ -79,7 +79,7 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
       renews={[applicationsPath, keysPath]}
       done={({ move }) => `Application “${application.name}” moved to “${move.to.name}”`}
     >
-      <SelectField
+      <PickField
         label="New group"
         placeholder="Choose a group"
         choices={groups

@@ -3,6 +3,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { Icon } from './icon.tsx';
+import { Time } from './time.tsx';
 
 export interface Crumb {
   readonly text: string;
@@ -68,6 +69,7 @@ export const Panel = ({
   description,
   actions,
   flush = false,
+  asOf,
   children,
 }: {
   title?: string;
@@ -75,6 +77,8 @@ export const Panel = ({
   actions?: ReactNode;
   /** The content reaches the panel's edges (tables). */
   flush?: boolean;
+  /** When the content was read last, in milliseconds, where it is read again and again; 0: never. */
+  asOf?: number;
   children: ReactNode;
 }) => (
   <section className="overflow-hidden rounded-xl border border-line bg-surface shadow-raised">
@@ -84,6 +88,11 @@ export const Panel = ({
           <h2 className="font-semibold">{title}</h2>
           {description !== undefined && <p className="text-muted">{description}</p>}
         </div>
+        {asOf !== undefined && asOf > 0 && (
+          <p className="text-xs text-muted">
+            As of <Time value={new Date(asOf).toISOString()} seconds />
+          </p>
+        )}
         {actions !== undefined && <div className="flex flex-wrap gap-2">{actions}</div>}
       </div>
     )}

@@ -1,6 +1,7 @@
 // Moments in the zone that was chosen, the exact UTC moment on hover, both from one RFC 3339 text.
 
 import { type ReactNode, useSyncExternalStore } from 'react';
+import { usePrintedAt } from './printing.ts';
 import { useZone } from './zone.tsx';
 
 /** The language of the console: dates of another one beside its words are hard to read. */
@@ -67,6 +68,8 @@ export const Time = ({
   absent?: string;
 }) => {
   const zone = useZone();
+  // A distance says nothing on paper.
+  const isDistance = usePrintedAt() === null && distance;
   useTicks();
   if (value === null || value === undefined) return <span className="text-muted">{absent}</span>;
   const moment = new Date(value);
@@ -75,10 +78,10 @@ export const Time = ({
   return (
     <time
       dateTime={value}
-      title={distance ? `${local} (${formatUtc(moment)})` : formatUtc(moment)}
+      title={isDistance ? `${local} (${formatUtc(moment)})` : formatUtc(moment)}
       className="tabular-nums md:whitespace-nowrap"
     >
-      {distance ? formatDistance(moment, new Date()) : local}
+      {isDistance ? formatDistance(moment, new Date()) : local}
     </time>
   );
 };

@@ -1,20 +1,11 @@
-// The vaults, for selection fields and for the name of a resource's vault. At most a hundred are offered; their own
-// page lists them all.
+// The vaults, all of them: for selection fields and for the name of a resource's vault.
 
-import { useQuery } from '@tanstack/react-query';
-import { send } from '../api/client.ts';
+import { useEvery } from '../api/every.ts';
 import type { Vault } from '../api/types.ts';
-import type { ListPage } from './list-view.tsx';
 
 export const vaultsPath = '/api/vaults';
 
-export const useVaults = (): readonly Vault[] =>
-  useQuery({
-    queryKey: [vaultsPath, 'choices'],
-    queryFn: ({ signal }) =>
-      send<ListPage<Vault>>({ method: 'GET', path: vaultsPath, query: { limit: 100 } }, { signal }),
-    staleTime: 30_000,
-  }).data?.items ?? [];
+export const useVaults = (): readonly Vault[] => useEvery<Vault>(vaultsPath) ?? [];
 
 /** The name of a vault, or its id while the name is not known. */
 export const nameVault = (vaults: readonly Vault[], id: string): string =>

@@ -2,23 +2,24 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
-import { CheckField, NameField, SelectField, TextField } from '../components/field.tsx';
+import { CheckField, NameField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
-import { keysPath } from '../components/keys.ts';
+import { keyPath, keysPath } from '../components/keys.ts';
 import { type ListPage, ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
-/** The keys of a vault that an endpoint can use. */
-const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
+/** The first keys of a vault that an endpoint can use; others are found by name. */
+const useKeyChoices = (vaultId: string): readonly Key[] =>
   useQuery({
     queryKey: [keysPath, 'choices', vaultId],
     queryFn: ({ signal }) =>
@@ -27,7 +28,15 @@ const useKeyChoices = (vaultId: string): readonly Key[] | undefined =>
         { signal },
       ),
     enabled: vaultId !== '',
-  }).data?.items;
+  }).data?.items ?? [];
+
+/** The vault of a key that was found by name in another vault than the chosen one; null: not known, or none. */
+const useVaultOf = (keyId: string, isKnown: boolean): string | null =>
+  useQuery({
+    queryKey: [keyPath(keyId), 'choice'],
+    queryFn: ({ signal }) => send<Key>({ method: 'GET', path: keyPath(keyId) }, { signal }),
+    enabled: keyId !== '' && !isKnown,
+  }).data?.vaultId ?? null;
 
 const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
   const navigate = useNavigate();
@@ -38,6 +47,13 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
   const [keyId, setKeyId] = useState('');
   const [operatorProbes, setOperatorProbes] = useState(true);
   const keys = useKeyChoices(vaultId);
+  const itsVault = useVaultOf(
+    keyId,
+    keys.some(({ id }) => id === keyId),
+  );
+  useEffect(() => {
+    if (itsVault !== null) setVaultId(itsVault);
+  }, [itsVault]);
   return (
     <FormDialog<Endpoint>
       title="Create a key store endpoint"
@@ -61,7 +77,7 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
             onValue={setName}
             fault={fault('name')}
           />
-          <SelectField
+          <PickField
             label="Vault"
             value={vaultId}
             onValue={(value) => {
@@ -74,20 +90,14 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
               .filter((vault) => vault.kind === 'general' && vault.state === 'enabled')
               .map((vault) => ({ value: vault.id, text: vault.name }))}
           />
-          <SelectField
+          <PickField
             label="Key"
+            kind="key"
             value={keyId}
             onValue={setKeyId}
             fault={fault('keyId')}
-            disabled={vaultId === ''}
-            placeholder={
-              vaultId === ''
-                ? 'Choose the vault first'
-                : keys?.length === 0
-                  ? 'No active key in this vault'
-                  : 'Choose a key'
-            }
-            choices={(keys ?? []).map((key) => ({ value: key.id, text: key.name }))}
+            placeholder={vaultId === '' ? 'Its name, or choose the vault first' : 'Choose a key'}
+            choices={keys.map((key) => ({ value: key.id, text: key.name }))}
             help="Its id is the external key id in the cloud key service."
           />
           <TextField

@@ -6,12 +6,13 @@ import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { Button } from '../components/button.tsx';
 import { useEndpoints } from '../components/endpoints.ts';
-import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { NameField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import type { IconName } from '../components/icon.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { Badge, type StateTone } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -82,7 +83,7 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
             onValue={setRegion}
             fault={fault('region')}
           />
-          <SelectField
+          <PickField
             label="Endpoint"
             placeholder="Choose an endpoint"
             choices={endpoints

@@ -4,7 +4,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Key } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
-import { type Choice, NameField, SelectField } from '../components/field.tsx';
+import { type Choice, NameField } from '../components/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { KeyRowMenu } from '../components/key-actions.tsx';
@@ -13,6 +13,7 @@ import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { LongName } from '../components/long-name.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { readTags, Tags, TagsField } from '../components/tags.tsx';
@@ -63,7 +64,7 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
             onValue={setName}
             fault={fault('name')}
           />
-          <SelectField
+          <PickField
             label="Vault"
             value={vault}
             onValue={setVault}

@@ -92,7 +92,13 @@ const Alone = ({ node }: { node: Node }) => (
   </Panel>
 );
 
-const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, verb: Verb) => void }) => {
+interface FleetProps {
+  readonly nodes: readonly Node[];
+  readonly asOf: number;
+  readonly onAct: (node: Node, verb: Verb) => void;
+}
+
+const Fleet = ({ nodes, asOf, onAct }: FleetProps) => {
   const live = nodes.filter(({ state }) => state !== 'removed');
   const running = live.filter(runs);
   const newest = Math.max(...live.map(({ rootEpoch }) => rootEpoch));
@@ -135,7 +141,7 @@ const Fleet = ({ nodes, onAct }: { nodes: readonly Node[]; onAct: (node: Node, v
           draining.
         </Notice>
       )}
-      <Panel title="All nodes">
+      <Panel title="All nodes" asOf={asOf}>
         <Facts
           items={[
             ['Running', `${running.length} of ${live.length}`],
@@ -230,7 +236,7 @@ export const NodesPage = () => {
           return dialect === 'sqlite' && items.length === 1 && only !== undefined ? (
             <Alone node={only} />
           ) : (
-            <Fleet nodes={items} onAct={(node, verb) => setActing({ node, verb })} />
+            <Fleet nodes={items} asOf={nodes.dataUpdatedAt} onAct={(node, verb) => setActing({ node, verb })} />
           );
         }}
       </Async>

@@ -113,6 +113,7 @@ const Applications = () => {
   return (
     <Panel
       title="Recently seen databases"
+      asOf={query.dataUpdatedAt}
       flush
       actions={
         <Link to="/tde/applications" className="link">
@@ -200,6 +201,7 @@ const Changes = () => {
   return (
     <Panel
       title="Recent sensitive changes"
+      asOf={query.dataUpdatedAt}
       flush
       actions={
         <Link to="/audit" className="link">
@@ -232,6 +234,7 @@ const Nodes = () => {
   return (
     <Panel
       title="Nodes"
+      asOf={query.dataUpdatedAt}
       flush
       actions={
         <Link to="/nodes" className="link">

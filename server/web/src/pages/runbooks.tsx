@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
+import { useEvery } from '../api/every.ts';
 import type { Application, Runbook } from '../api/types.ts';
 import { applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
-import { SelectField } from '../components/field.tsx';
 import { Icon } from '../components/icon.tsx';
-import type { ListPage } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { releaseNames } from '../components/runbook-steps.tsx';
 import { Badge } from '../components/state-badge.tsx';
@@ -50,18 +50,14 @@ const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applica
 
 export const RunbooksPage = () => {
   const [chosen, setChosen] = useState('');
-  const applications = useQuery({
-    queryKey: [applicationsPath, 'choices'],
-    queryFn: ({ signal }) =>
-      send<ListPage<Application>>({ method: 'GET', path: applicationsPath, query: { limit: 1000 } }, { signal }),
-  });
+  const applications = useEvery<Application>(applicationsPath);
   const query = useQuery({
     queryKey: ['/api/runbooks'],
     queryFn: ({ signal }) =>
       send<{ readonly items: readonly Runbook[] }>({ method: 'GET', path: '/api/runbooks' }, { signal }),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const items = applications.data?.items ?? [];
+  const items = applications ?? [];
   const applicationId = chosen === '' ? (items[0]?.id ?? '') : chosen;
   return (
     <Page
@@ -70,7 +66,7 @@ export const RunbooksPage = () => {
     >
       <Panel>
         <div className="space-y-5">
-          {applications.data !== undefined && items.length === 0 ? (
+          {applications !== undefined && items.length === 0 ? (
             <EmptyState title="No applications yet">
               <Link to="/tde/applications" className="link">
                 Register a TDE application
@@ -80,7 +76,7 @@ export const RunbooksPage = () => {
           ) : (
             <div className="flex flex-wrap items-end gap-4">
               <div className="w-full max-w-sm">
-                <SelectField
+                <PickField
                   label="Application"
                   value={applicationId}
                   onValue={setChosen}

@@ -26,6 +26,7 @@ export const SettingsPage = () => {
     <Page title="Settings" description="Read-only: edit dke.toml and restart the service.">
       <Panel
         title="Health"
+        asOf={status.dataUpdatedAt}
         actions={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
       >
         <Async query={status}>{(data) => <HealthView status={data} />}</Async>

@@ -14,6 +14,7 @@ import { ConfirmDialog } from '../components/confirm-dialog.tsx';
 import { FileField, NameField, SecretField, SelectField } from '../components/field.tsx';
 import { Notice } from '../components/notice.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { ProblemView } from '../components/problem-view.tsx';
 import { RestoreApproval, RestoreImpact } from '../components/restore-impact.tsx';
 import { formatSize, snapshotPath, snapshotsPath, Verified } from '../components/snapshot-facts.tsx';
@@ -141,7 +142,7 @@ const TargetPanel = ({ target, own, others, onTarget }: TargetChoice & { onTarge
           />
         )}
         {target.to === 'empty' && (
-          <SelectField
+          <PickField
             label="Tenant"
             value={target.tenantId}
             onValue={(tenantId) => onTarget({ to: 'empty', tenantId })}

@@ -7,12 +7,13 @@ import type { Application, RegisteredApplication } from '../api/types.ts';
 import { AccessGuidDialog } from '../components/access-guid.tsx';
 import { applicationsPath } from '../components/applications.ts';
 import { Button } from '../components/button.tsx';
-import { NameField, SelectField, TextField } from '../components/field.tsx';
+import { NameField, TextField } from '../components/field.tsx';
 import { FilterBar, SelectFilter } from '../components/filters.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { nameGroup, useGroups } from '../components/groups.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -57,7 +58,7 @@ const RegisterApplication = ({
             onValue={setName}
             fault={fault('name')}
           />
-          <SelectField
+          <PickField
             label="Group"
             value={group}
             onValue={setGroup}

@@ -3,14 +3,18 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import type { IssuedToken, RoleDescription, Token } from '../api/types.ts';
+import { useEvery } from '../api/every.ts';
+import type { Application, Endpoint, IssuedToken, RoleDescription, Token } from '../api/types.ts';
+import { applicationsPath } from '../components/applications.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { type Choice, NameField, SelectField, TextField } from '../components/field.tsx';
+import { endpointsPath } from '../components/endpoints.ts';
+import { type Choice, NameField, SelectField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
 import { Page, Panel } from '../components/page.tsx';
+import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
 import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
@@ -48,6 +52,9 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   const [lifetime, setLifetime] = useState('90');
   const role = roles.find((each) => each.role === chosen);
   const isScoped = role?.scoped === true;
+  const resources = (
+    useEvery<Application | Endpoint>(resource === 'application' ? applicationsPath : endpointsPath) ?? []
+  ).flatMap(({ id, name: text, state }) => (state === 'deleted' ? [] : [{ value: id, text }]));
   const choices: readonly Choice[] = [
     ...roles.map((each) => ({ value: each.role, text: titled(each.role) })),
     { value: metrics, text: 'Metrics: only reads /metrics' },
@@ -99,20 +106,24 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
               <SelectField
                 label="Resource type"
                 value={resource}
-                onValue={setResource}
+                onValue={(next) => {
+                  setResource(next);
+                  setResourceId('');
+                }}
                 fault={fault('grants.0.scope.kind')}
                 choices={[
                   { value: 'application', text: 'TDE application' },
                   { value: 'endpoint', text: 'Key store endpoint' },
                 ]}
               />
-              <TextField
-                label="Resource id"
-                help="Copy it from the page of the resource."
+              <PickField
+                key={resource}
+                label="Resource"
                 value={resourceId}
                 onValue={setResourceId}
                 fault={fault('grants.0.scope.id')}
-                mono
+                placeholder="Its name, or its id"
+                choices={resources}
               />
             </>
           )}
