@@ -11,7 +11,7 @@
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
-import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { AuditDetails, AuditEvent, AuditKind, AuditSeverity, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { DecisionName } from '../domain/decisions.ts';
 import type { Difference } from '../domain/difference.ts';
@@ -268,6 +268,11 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     replace(records: readonly StoredRecord[]): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(address: RecordAddress): Promise<boolean>;
+    /**
+     * Wipes all of these, or changes nothing and answers why: the unit of work continues. A unit that
+     * catches an error of the database itself cannot, because PostgreSQL then refuses the rest of it.
+     */
+    tryWipe(addresses: readonly RecordAddress[]): Promise<{ readonly failure: unknown } | undefined>;
     /** Which records there are of these objects of a tenant. */
     copies(tenantId: string, objectIds: readonly string[]): Promise<readonly RecordAddress[]>;
     /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
@@ -349,6 +354,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       tenant: TenantScope,
       filter: {
         readonly kind?: AuditKind | undefined;
+        /** Those of kinds that matter at least so much. */
+        readonly severity?: AuditSeverity | undefined;
         readonly actorId?: string | undefined;
         readonly subjectId?: string | undefined;
         readonly requestId?: string | undefined;

@@ -76,6 +76,18 @@ export const recordsOf = async (
 const isAt = ({ tenantId, objectId, version, class: recordClass }: RecordAddress) =>
   sql<SqlBool>`tenant_id = ${tenantId} and object_id = ${objectId} and version = ${version} and class = ${recordClass}`;
 
+const wipeRecord = async (db: Kysely<Schema>, address: RecordAddress): Promise<boolean> => {
+  const place = () => db.updateTable('key_records').where(isAt(address));
+  const row = await db.selectFrom('key_records').select('record').where(isAt(address)).executeTakeFirst();
+  if (row === undefined || row.record === null) return false;
+  // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
+  await place()
+    .set({ record: Buffer.alloc(row.record.length) })
+    .execute();
+  await place().set({ record: null }).execute();
+  return true;
+};
+
 export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] => ({
   of: (owner) => {
     const select = (recordClass: RecordClass) => {
@@ -128,16 +140,19 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
         .set({ epoch: each.epoch, record: each.record })
         .execute();
   },
-  wipe: async (address) => {
-    const place = () => db.updateTable('key_records').where(isAt(address));
-    const row = await db.selectFrom('key_records').select('record').where(isAt(address)).executeTakeFirst();
-    if (row === undefined || row.record === null) return false;
-    // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
-    await place()
-      .set({ record: Buffer.alloc(row.record.length) })
-      .execute();
-    await place().set({ record: null }).execute();
-    return true;
+  wipe: (address) => wipeRecord(db, address),
+  tryWipe: async (addresses) => {
+    await sql`savepoint wiping`.execute(db);
+    let failed: { readonly failure: unknown } | undefined;
+    try {
+      for (const address of addresses) await wipeRecord(db, address);
+    } catch (failure) {
+      failed = { failure };
+      // Fails where the whole transaction has ended: then nothing of the unit of work continues.
+      await sql`rollback to savepoint wiping`.execute(db);
+    }
+    await sql`release savepoint wiping`.execute(db);
+    return failed;
   },
   copies: async (tenantId, objectIds) =>
     objectIds.length === 0

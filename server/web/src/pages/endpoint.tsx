@@ -76,13 +76,19 @@ export const EndpointPage = () => {
   });
   const actions: MenuAction[] = [];
   if (endpoint?.state === 'enabled') {
-    actions.push({ text: 'Disable…', icon: 'pause', onSelect: () => setAction('disable') });
+    actions.push({ text: 'Disable…', needs: 'endpoints:manage', icon: 'pause', onSelect: () => setAction('disable') });
   }
   if (endpoint?.state === 'disabled') {
-    actions.push({ text: 'Enable…', icon: 'active', onSelect: () => setAction('enable') });
+    actions.push({ text: 'Enable…', needs: 'endpoints:manage', icon: 'active', onSelect: () => setAction('enable') });
   }
   if (endpoint !== undefined && endpoint.state !== 'deleted') {
-    actions.push({ text: 'Delete…', icon: 'trash', danger: true, onSelect: () => setAction('delete') });
+    actions.push({
+      text: 'Delete…',
+      needs: 'endpoints:manage',
+      icon: 'trash',
+      danger: true,
+      onSelect: () => setAction('delete'),
+    });
   }
   return (
     <Page
