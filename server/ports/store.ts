@@ -25,7 +25,7 @@ import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { OutsideCopyRepository } from './outside-copies.ts';
 import type { PeopleRepositories } from './people.ts';
-import type { PurgeRepository } from './purge.ts';
+import type { PruningRepository, PurgeRepository } from './purge.ts';
 import type {
   OwnedRecord,
   OwnedRecords,
@@ -43,6 +43,7 @@ import type {
   RecoveryKeyRepository,
   SnapshotRepository,
 } from './snapshots.ts';
+import type { TablesBy } from './tables.ts';
 import type { TdeRepositories } from './tde-repositories.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { Window } from './window.ts';
@@ -88,12 +89,7 @@ export interface StoredToken extends ApiToken {
 }
 
 /** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
-export interface TenantContents {
-  readonly vaults: number;
-  readonly keys: number;
-  readonly endpoints: number;
-  readonly applications: number;
-  readonly tokens: number;
+export interface TenantContents extends Readonly<Record<TablesBy['counted'], number>> {
   /** Files that left the service with its keys, which no erasure reaches. */
   readonly copies: number;
 }
@@ -249,6 +245,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   };
   /** What the purge of a tenant removes. */
   readonly purge: PurgeRepository;
+  /** What the clock removes. */
+  readonly pruning: PruningRepository;
   readonly keks: {
     /** By tenant, then epoch. */
     list(): Promise<readonly StoredKek[]>;
@@ -391,8 +389,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ): Promise<readonly Approval[]>;
     /** Pending and approved ones, by id. */
     listOpen(): Promise<readonly Approval[]>;
-    /** Removes some of those that ended before; answers how many. */
-    prune(before: number): Promise<number>;
     insert(approval: Approval): Promise<void>;
     update(approval: Approval): Promise<void>;
   };
@@ -416,8 +412,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     countEvents(after: number): Promise<number>;
     /** Open ones of every tenant, by severity; those without any are absent. */
     countOpen(): Promise<ReadonlyMap<string, number>>;
-    /** Deletes what was over, or happened, before this time. */
-    prune(before: number): Promise<void>;
     /**
      * Versions of keys that were made before this time, oldest first, from the one after `after` on. `vault`: of those that their active
      * general-purpose keys use now; null: of others.

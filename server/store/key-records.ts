@@ -6,18 +6,17 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import { OwnedRecord, type RecordAddress, type RecordClass, RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
-import { type Schema, tables } from './schema.ts';
+import { declared, leavesTombstones, type Schema } from './schema.ts';
 import { recordMembers, serviceRecordClasses, toRecord } from './tables/keys.ts';
-import type { TableDeclaration } from './tables/table.ts';
 
 /** Rows of one statement: databases limit its parameters. */
 const atOnce = 200;
 
 /** The classes of records that rows of this table own. */
-export const recordClassesOf = (table: RecordTable | keyof typeof tables): readonly RecordClass[] => {
+const recordClassesOf = (table: RecordTable): readonly RecordClass[] => {
   if (table === 'service') return serviceRecordClasses;
-  const declared: TableDeclaration = tables[table];
-  return declared.records?.classes ?? [];
+  const { records = 'none' } = declared.get(table) ?? {};
+  return records === 'none' ? [] : records.classes;
 };
 
 /** Throws where a class is not one of the owner's table: that is a fault of this program. */
@@ -197,9 +196,14 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
   },
   destroyedOwners: async (objectIds) => {
     if (objectIds.length === 0) return [];
-    const { rows: found } = await sql<{ readonly id: string }>`
-      select id from keys where state = 'destroyed' and id in (${sql.join(objectIds)})
-      union select id from tde_objects where destroyed_at is not null and id in (${sql.join(objectIds)})`.execute(db);
+    const owners = [...declared].filter(([, table]) => leavesTombstones(table));
+    const { rows: found } = await sql<{ readonly id: string }>`${sql.join(
+      owners.map(
+        ([table]) => sql`select id from ${sql.table(table)}
+          where destroyed_at is not null and id in (${sql.join(objectIds)})`,
+      ),
+      sql` union `,
+    )}`.execute(db);
     return found.map(({ id }) => id);
   },
 });

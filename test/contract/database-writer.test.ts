@@ -20,7 +20,7 @@ import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts'
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
 import type { RecoveryKey, Snapshot } from '../../server/domain/snapshot.ts';
-import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
+import { repeatMs, type TdeApplication, type TdeGroup } from '../../server/domain/tde.ts';
 import type { Tenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
@@ -29,8 +29,9 @@ import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports
 import type { SnapshotRow } from '../../server/ports/snapshot-archive.ts';
 import type { Repositories, Store, StoredToken } from '../../server/ports/store.ts';
 import type { StoredAccessGuid, StoredObject } from '../../server/ports/tde-repositories.ts';
-import { type TenantTable, tenantTables } from '../../server/ports/tenant-rows.ts';
+import type { TenantTable } from '../../server/ports/tenant-rows.ts';
 import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
+import { declared } from '../../server/store/schema.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { folderOfTest } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
@@ -53,7 +54,7 @@ const idOf = (table: Table): string => {
   return id;
 };
 const ok = { integrity: 'ok' } as const;
-const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 } as const;
+const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 - repeatMs } as const;
 
 /** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
@@ -387,7 +388,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       await tx.tdeRequests.get(carriedOut.id);
       await tx.tdeRequests.put({ ...carriedOut, fingerprint: 'withdrawn', handles: [] });
     },
-    remove: (tx) => tx.tdeRequests.prune(3),
+    remove: (tx) => tx.pruning.run(3, 1_000),
   },
   idempotency_keys: sample<StoredRequest>(
     (tx, entity) => tx.idempotency.insert(entity),
@@ -406,13 +407,12 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
         write: (tx, entity) => tx.idempotency.update(entity),
         to: { answer: { location: '/api/x', body: null } },
       },
-      remove: (tx) => tx.idempotency.prune(3),
+      remove: (tx) => tx.idempotency.remove(idOf('idempotency_keys')),
     },
   ),
 });
 const tables = Object.keys(policyColumns) as readonly Table[];
-const isTenantTable = (table: Table): table is Table & TenantTable =>
-  (tenantTables as readonly string[]).includes(table);
+const isTenantTable = (table: Table): table is Table & TenantTable => 'marks' in Object(declared.get(table)?.snapshots);
 /** Each row behind those that it refers to. */
 const order: readonly Table[] = [
   'decisions',
@@ -832,7 +832,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     for (const table of tables) {
       if (!isTenantTable(table)) continue;
       const row = await rowOf(table);
-      const columns = store.read.tenantRows.columns(table);
+      const columns = store.read.tenantRows.of(table).columns;
       const given = Object.fromEntries(columns.map((column) => [column, row[column] ?? null])) as SnapshotRow;
       await store.write((tx) => tx.tenantRows.put(table, [{ row: given, integrity: 'tampered' }]));
       expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
@@ -844,7 +844,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
   });
 
   test('a row of an earlier layout that a restore puts gets the digest of its value', async () => {
-    const columns = store.read.tenantRows.columns('tde_objects');
+    const columns = store.read.tenantRows.of('tde_objects').columns;
     const row = await rowOf('tde_objects');
     const value = { content: Buffer.from('a value'), content_digest: null };
     const older = {

@@ -94,6 +94,34 @@ describe.runIf(chromiumPath !== null)('a role at the console', () => {
     await context.close();
   });
 
+  test('a state says what is there, not what is hoped for', async () => {
+    const { items } = await site.api.call<{ items: { id: string; name: string }[] }>('GET', '/api/vaults');
+    const vaultId = items.find(({ name }) => name === 'seen')?.id ?? '';
+    const key = await site.api.call<{ id: string }>('POST', '/api/keys', { name: 'of states', vaultId });
+    const body = { name: 'states', vaultId, keyId: key.id };
+    const endpoint = await site.api.call<{ id: string }>('POST', '/api/endpoints', body);
+    const user = { name: 'ina', displayName: 'Ina', grants: [{ role: 'auditor', scope: null }] };
+    await site.api.call('POST', '/api/users', user);
+    const [context, page] = await eyes.open();
+    await eyes.signIn(page, site.token, '/endpoints');
+    const row = (name: RegExp) => page.getByRole('row', { name });
+    await row(/states/)
+      .getByText('No credential')
+      .waitFor();
+    await site.api.call('POST', `/api/endpoints/${endpoint.id}/credentials`);
+    await page.reload();
+    await row(/states/)
+      .getByText('Never called')
+      .waitFor();
+    await site.api.call('POST', `/api/keys/${key.id}/disable`);
+    await page.goto(`/endpoints/${endpoint.id}`);
+    await page.getByText('Key cannot be used').first().waitFor();
+    await page.goto('/users');
+    await row(/Ina/).getByText('Invited').first().waitFor();
+    expect(await row(/Ina/).getByText('Active').count()).toBe(0);
+    await context.close();
+  });
+
   test('an auditor has no actions on a key', async () => {
     const [context, page] = await eyes.open();
     await eyes.signIn(page, auditorToken, '/keys');

@@ -12,7 +12,7 @@ import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { EndpointCredentials } from '../components/endpoint-credentials.tsx';
 import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
+import { endpointPath, endpointsPath, stateOf } from '../components/endpoints.ts';
 import { keyPath, keysPath } from '../components/keys.ts';
 import { LatencyPanel } from '../components/latency.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
@@ -94,7 +94,11 @@ export const EndpointPage = () => {
     <Page
       title={endpoint?.name ?? 'Key store endpoint'}
       crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
-      badge={endpoint !== undefined && <StateBadge state={endpoint.state} integrity={endpoint.integrity} />}
+      badge={
+        endpoint !== undefined && (
+          <StateBadge state={stateOf(endpoint, key.data?.effectiveState)} integrity={endpoint.integrity} />
+        )
+      }
       actions={<ActionMenu label="Actions on this endpoint" actions={actions} />}
     >
       <EndpointTabs id={id} />

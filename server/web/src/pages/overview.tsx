@@ -28,13 +28,17 @@ import { vaultsPath } from '../components/vaults.ts';
 const refreshEvery = 15_000;
 const countedAtMost = 100;
 
-/** How many entries a list has: exact up to a hundred, then "100+". */
+const gone: ReadonlySet<string> = new Set(['deleted', 'soft-deleted', 'destroyed', 'removed']);
+/** How many entries a list has that are still there: exact up to a hundred, then "100+". */
 const useCount = (path: string): string | undefined => {
   const query = useQuery({
     queryKey: [path, 'count'],
     queryFn: ({ signal }) =>
-      send<ListPage<unknown>>({ method: 'GET', path, query: { limit: countedAtMost } }, { signal }),
-    select: (page) => (page.next === null ? String(page.items.length) : `${page.items.length}+`),
+      send<ListPage<{ readonly state?: string }>>({ method: 'GET', path, query: { limit: countedAtMost } }, { signal }),
+    select: ({ items, next }) => {
+      const there = items.filter(({ state = '' }) => !gone.has(state)).length;
+      return next === null ? String(there) : `${there}+`;
+    },
     staleTime: 30_000,
   });
   return query.error === null ? query.data : '–';
@@ -113,7 +117,7 @@ const Applications = () => {
   });
   return (
     <Panel
-      title="Recently seen databases"
+      title="Newest databases"
       asOf={query.dataUpdatedAt}
       flush
       actions={
@@ -133,7 +137,7 @@ const Applications = () => {
             </EmptyState>
           ) : (
             <DataTable
-              caption="Recently seen databases"
+              caption="Newest databases"
               rows={items}
               rowKey={({ id }) => id}
               columns={[

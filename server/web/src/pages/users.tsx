@@ -257,7 +257,10 @@ export const UsersPage = () => {
               header: 'State',
               cell: (user) =>
                 user.lockedUntil === null ? (
-                  <StateBadge state={user.state} integrity={user.integrity} />
+                  <StateBadge
+                    state={user.state === 'active' && user.invitedUntil !== null ? 'invited' : user.state}
+                    integrity={user.integrity}
+                  />
                 ) : (
                   <Badge tone="danger" icon="blocked">
                     Locked
