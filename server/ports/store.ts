@@ -293,8 +293,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
     /** Vaults of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
-    /** Of any tenant: those whose dual control may name this user. */
-    listNaming(userId: string): Promise<readonly Vault[]>;
+    /** Of any tenant: one whose dual control names this user for an approver. */
+    findNaming(userId: string): Promise<Vault | undefined>;
     insert(vault: Vault): Promise<void>;
     update(vault: Vault): Promise<void>;
   };

@@ -8,13 +8,16 @@ import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { SearchRepository, TermKind, TermSearch } from '../ports/search.ts';
 import { type Declaration, declared, type Schema, type SearchedTable } from './schema.ts';
 import { parseTags } from './tables/values.ts';
+import { parseRule } from './tables/vaults.ts';
 
 /** The version of the way in which terms are made; a new number makes them again. */
-const version = '2';
+const version = '3';
 const versionSetting = 'search-terms';
 
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
 const everywhere = '*';
+/** Of vaults, the scope in which those are found whose dual control names an approver: no search of a caller reaches it. */
+const namedApprovers = '@approvers';
 
 type Loose = Readonly<Record<string, unknown>>;
 
@@ -50,6 +53,14 @@ const termsAs = ({ as, by, field, kind }: FoundAs, row: Loose, scope: string): r
     .slice(0, 1)
     .map((term) => ({ scope, kind, term, subject_id: String(row[as]), field }));
 
+/** A vault is found by each approver whom its rule names, until it is deleted. */
+const approverTerms = ({ id, state, dual_control: rule }: Loose): readonly TermRow[] => {
+  const approvers = state === 'deleted' ? null : parseRule(rule as string | null)?.approvers;
+  return [...new Set(approvers)].map((term) => ({
+    ...{ scope: namedApprovers, kind: 'vault', term, subject_id: String(id), field: 'id' },
+  }));
+};
+
 const termRows = ({ kind, terms, everywhere: isEverywhere }: Searched, row: Loose): readonly TermRow[] => {
   const id = String(row.id);
   const fields = new Map<string, SearchField>();
@@ -60,7 +71,10 @@ const termRows = ({ kind, terms, everywhere: isEverywhere }: Searched, row: Loos
         for (const term of termsOf(text)) if (!fields.has(term)) fields.set(term, field);
   for (const term of termsOfId(id)) if (!fields.has(term)) fields.set(term, 'id');
   const scopes = [...(row.tenant_id == null ? [] : [String(row.tenant_id)]), ...(isEverywhere ? [everywhere] : [])];
-  return scopes.flatMap((scope) => [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })));
+  const found = scopes.flatMap((scope) =>
+    [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })),
+  );
+  return kind === 'vault' ? [...found, ...approverTerms(row)] : found;
 };
 const termsOfRow = (table: SearchedTable, row: Loose): readonly TermRow[] => {
   const found = searched.get(table);
@@ -255,6 +269,17 @@ export const searchStatements = (db: Kysely<Schema>) => {
         )
         .orderBy('near.term')
         .orderBy('near.subject_id')
+        .limit(limit),
+    /** Vaults whose dual control may name the approver, after one of them: their rows decide. */
+    naming: (approver: string, after: string, limit: number) =>
+      db
+        .selectFrom('search_terms')
+        .select('subject_id')
+        .where('scope', '=', namedApprovers)
+        .where('kind', '=', 'vault')
+        .where('term', '=', approver)
+        .where('subject_id', '>', after)
+        .orderBy('subject_id')
         .limit(limit),
     things: (kind: TermKind, ids: readonly string[]) =>
       db

@@ -251,6 +251,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
       ['the following', (s) => s.beginning(ours.id, 'key', 'bulk', { term: 'bulk 050000', subject_id: 'x' }, 50)],
       ['a count', (s) => s.count(ours.id, 'key', 'bulk', 2000)],
       ['words apart', (s) => s.together(ours.id, 'key', 'bulk', ['0777', 'payroll'], 50)],
+      ['vaults that name an approver', (s) => s.naming('bulk 077777', 'x', 50)],
       ['the things', (s) => s.things('key', ['many-000001', 'many-077777'])],
     ])('%s is read by an index', async (what, build) => {
       const explained = await plan(build);

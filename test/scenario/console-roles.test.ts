@@ -116,6 +116,8 @@ describe.runIf(chromiumPath !== null)('a role at the console', () => {
     await site.api.call('POST', `/api/keys/${key.id}/disable`);
     await page.goto(`/endpoints/${endpoint.id}`);
     await page.getByText('Key cannot be used').first().waitFor();
+    // This service has no address of its own that a cloud could use.
+    await page.getByText('The cloud cannot reach this address').waitFor();
     await page.goto('/users');
     await row(/Ina/).getByText('Invited').first().waitFor();
     expect(await row(/Ina/).getByText('Active').count()).toBe(0);

@@ -52,10 +52,12 @@ export const vaultsTables = {
 
 type Row<T extends keyof typeof vaultsTables> = RowOf<(typeof vaultsTables)[T]>;
 
-/** A rule that is not JSON is in a tampered row, which is refused. */
-const parseRule = (text: string | null): DualControlRule | null => {
+/** A rule of another form is in a tampered row, which is refused. */
+export const parseRule = (text: string | null): DualControlRule | null => {
   try {
-    return text === null ? null : (JSON.parse(text) as DualControlRule);
+    const rule = text === null ? null : (JSON.parse(text) as DualControlRule);
+    const approvers: unknown = rule?.approvers ?? [];
+    return Array.isArray(approvers) && approvers.every((each) => typeof each === 'string') ? rule : null;
   } catch {
     return null;
   }

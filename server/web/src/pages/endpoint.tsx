@@ -20,6 +20,7 @@ import { Facts, Page, Panel } from '../components/page.tsx';
 import { RequestLog } from '../components/request-log.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
+import { UriEndpoint } from '../components/uri-endpoint.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
 const route = getRouteApi('/endpoints/$id');
@@ -107,7 +108,7 @@ export const EndpointPage = () => {
           {(value) => (
             <Facts
               items={[
-                ['Proxy URI endpoint', <Copyable key="uri" value={location.origin} label="proxy URI endpoint" />],
+                ['Proxy URI endpoint', <UriEndpoint key="uri" value={value.uriEndpoint} />],
                 ['Proxy URI path', <Copyable key="path" value={value.uriPath} label="proxy URI path" />],
                 [
                   'External key id (case-sensitive)',
