@@ -59,6 +59,7 @@ export const openData = async (
         ask: options.ask,
         signal: options.signal,
         observation,
+        refusals: options.refusals,
       },
       onSealed:
         onSealed === undefined

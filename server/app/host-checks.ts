@@ -21,6 +21,7 @@ import { extendUnit, writablePath } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import type { ServiceError } from '../base/errors.ts';
 import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
+import { callOutside } from '../base/outside.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { askOwnHealth } from '../diagnostics/own-health.ts';
 import { isWritableIn, readUnit, type Unit } from '../diagnostics/unit.ts';
@@ -154,27 +155,23 @@ const checkNames = async (host: Host): Promise<Finding> => {
 };
 
 /** Connects as a sink does, and says nothing. Rejects with the error of the connection. */
-const greet = (
+const greet = async (
   place: { readonly host: string; readonly port: number },
   tls: Awaited<ReturnType<typeof readSinkTls>>,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const servername = isIP(place.host) === 0 ? { servername: place.host } : {};
-    const socket = connectTls({
-      ...place,
-      ...servername,
-      ...tls,
-      minVersion: 'TLSv1.2',
-      lookup: lookupWithin(answerMs),
-    });
-    const late = setTimeout(() => socket.destroy(new Error(`no answer within ${answerMs / 1000} s`)), answerMs);
-    socket.once('close', () => clearTimeout(late));
+): Promise<void> => {
+  const servername = isIP(place.host) === 0 ? { servername: place.host } : {};
+  const lookup = lookupWithin(answerMs);
+  const socket = connectTls({ ...place, ...servername, ...tls, minVersion: 'TLSv1.2', lookup });
+  const greeted = new Promise<void>((resolve, reject) => {
     socket.once('error', reject);
-    socket.once('secureConnect', () => {
-      socket.destroy();
-      resolve();
-    });
+    socket.once('secureConnect', resolve);
   });
+  try {
+    await callOutside({ place: place.host, totalMs: answerMs }, () => greeted);
+  } finally {
+    socket.destroy();
+  }
+};
 
 const placeOf = (url: string): { readonly host: string; readonly port: number } => {
   const { hostname, port } = new URL(url);

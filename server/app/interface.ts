@@ -13,6 +13,7 @@ import type { Operations } from '../operations/index.ts';
 import type { TenantRetention } from '../operations/tenants/purge-tenant.ts';
 import type { Log, LogState } from '../ports/log.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
+import type { StopGrace } from './jobs.ts';
 
 export interface ServiceOptions {
   readonly config: Config;
@@ -43,6 +44,8 @@ export interface ServiceOptions {
   readonly showFirstToken?: ((token: string) => void) | undefined;
   /** Which host this is; as it tells itself when absent. */
   readonly hostFacts?: (() => string) | undefined;
+  /** How long a part may take for what is under way when the service stops; a second when absent. */
+  readonly stopGrace?: StopGrace | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */

@@ -86,7 +86,7 @@ export const createParts = (
   );
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
   const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
-  const latency = createXksLatency({ store, clock, deadlines });
+  const latency = createXksLatency({ store, clock });
   const health = checkHealth(ports, {
     probe: () => probeDirectory(config.dataDirectory),
     refusal: state.refusal,

@@ -3,10 +3,11 @@
 import { readFileSync } from 'node:fs';
 import type { Core } from '../../addon/core.ts';
 import { type Clock, toRfc3339 } from '../base/clock.ts';
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import { attemptRate, createOriginRates } from '../base/origin-rates.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
-import { type MetricFamily, metrics } from '../domain/metrics.ts';
+import { type MetricFamily, type MetricName, metrics } from '../domain/metrics.ts';
 import { createSealedApp } from '../fronts/closed.ts';
 import { createDispatch, type RawFront } from '../fronts/shared/dispatch.ts';
 import { type Observation, watchRoutes } from '../fronts/shared/observe.ts';
@@ -33,6 +34,7 @@ export interface RootOptions {
   readonly disks: Pick<Disks, 'files'>;
   readonly ask: AskPassphrase | undefined;
   readonly observation: Observation | undefined;
+  readonly refusals: LimitRefusals | undefined;
   /** Ends the waiting for a passphrase. */
   readonly signal: AbortSignal | undefined;
   /** Serves what a sealed service answers. Absent: the service does not wait for its root key. */
@@ -40,16 +42,24 @@ export interface RootOptions {
 }
 
 /** What is known of a service whose root key is not open. */
-const sealedMetrics = (): readonly MetricFamily[] =>
-  (['dke_sealed', 'dke_healthy'] as const).map((name) => ({
-    name,
-    type: metrics[name].type,
-    help: metrics[name].help,
-    samples: [{ labels: {}, value: name === 'dke_sealed' ? 1 : 0 }],
-  }));
+const sealedMetrics = (refusals: LimitRefusals | undefined) => (): readonly MetricFamily[] => {
+  const family = (name: MetricName, samples: MetricFamily['samples']): MetricFamily => {
+    const { type, help } = metrics[name];
+    return { name, type, help, samples };
+  };
+  const totals = Object.entries(refusals?.totals() ?? {});
+  return [
+    family('dke_sealed', [{ labels: {}, value: 1 }]),
+    family('dke_healthy', [{ labels: {}, value: 0 }]),
+    family(
+      'dke_limit_refusals_total',
+      totals.map(([limit, value]) => ({ labels: { limit }, value })),
+    ),
+  ];
+};
 
 const waitForPassphrase = async (
-  { config, clock, log, requestId, onSealed, signal, observation }: RootOptions,
+  { config, clock, log, requestId, onSealed, signal, observation, refusals }: RootOptions,
   sealed: SealedRoot,
 ): Promise<OpenedRoot> => {
   const why = sealed.reasons.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
@@ -57,7 +67,9 @@ const waitForPassphrase = async (
     throw new StartError('root-key', `the root key ${config.root.path} could not be opened: ${why}`);
   const unsealing = createUnsealing(sealed, { clock, log });
   const options = {
-    ...({ state: 'sealed', requestId, unseal: unsealing.unseal, metrics: sealedMetrics } as const),
+    ...({ state: 'sealed', requestId, unseal: unsealing.unseal } as const),
+    metrics: sealedMetrics(refusals),
+    refused: refusals?.refused,
     watch: watchRoutes({ requestId, describe: observation?.describe }),
   };
   const app = createSealedApp(options, createOriginRates(clock, attemptRate));

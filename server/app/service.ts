@@ -50,7 +50,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
   const events: ServiceEvents = createEvents();
   // Opened first, so that they are closed last: what is under way until then is written.
   const disks = createDisks(config.dataDirectory);
-  const grace = createStopGrace();
+  const grace = options.stopGrace ?? createStopGrace();
   lifecycle.opened('the disks', () => disks.close(grace()));
   const observed = await openObservation({ ...options, disks });
   const { observation, telemetry, accessLogState, telemetryState } = observed;

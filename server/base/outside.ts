@@ -60,6 +60,17 @@ export const callOutside = async <T>(
   }
 };
 
+/** For what knows no signal: runs `end` where the call ends before `work` does. */
+export const endedBy = async <T>(signal: AbortSignal, end: (reason: Error) => void, work: Promise<T>): Promise<T> => {
+  const stop = (): void => end(signal.reason as Error);
+  signal.addEventListener('abort', stop);
+  try {
+    return await work;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+};
+
 /** Reads an answer of at most so many bytes. */
 export const readAnswer = async (
   answer: AsyncIterable<Uint8Array>,

@@ -25,7 +25,10 @@ export interface BundleInput {
 }
 
 const configFolder = '/etc/dke';
-const authorityPath = `${configFolder}/ca.pem`;
+export const authorityPath = `${configFolder}/ca.pem`;
+/** pkcs11.toml for a host that has the certificate, PEM, at `authorityPath`; null: it needs none. */
+export const withAuthority = (config: string, authority: string | null): string =>
+  authority === null ? config : `${config.trimEnd()}\nca_file = ${JSON.stringify(authorityPath)}\n`;
 const library = '/usr/lib/dke-provider/1.0/libdke_pkcs11.so';
 
 /** Names come from people: a comment or an echo must stay one line of text. */
@@ -142,8 +145,7 @@ const toHex = (bytes: ArrayBuffer): string =>
 /** Every file but the packages. Their contents are secret: the caller wipes them. */
 export const bundleFiles = async (input: BundleInput): Promise<readonly ArchiveFile[]> => {
   const encoder = new TextEncoder();
-  const config =
-    input.authority === null ? input.config : `${input.config.trimEnd()}\nca_file = ${JSON.stringify(authorityPath)}\n`;
+  const config = withAuthority(input.config, input.authority);
   const files: ArchiveFile[] = [
     { name: 'README.txt', mode: 0o644, content: encoder.encode(readme(input)) },
     { name: 'install.sh', mode: 0o755, content: encoder.encode(installScript(input)) },

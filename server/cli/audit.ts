@@ -154,6 +154,7 @@ export const addAudit = (program: Command): void => {
   noun.row(routes.list, 'list', 'Lists audit records, newest first.', {
     options: {
       '--kind <kind>': 'for example key.destroyed',
+      '--severity <severity>': 'this one or higher: info, low, medium, high or critical',
       '--actor-id <id>': 'of one token or application',
       '--subject-id <id>': 'about one resource',
       '--request-id <id>': 'of one request',

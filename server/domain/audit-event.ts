@@ -404,6 +404,11 @@ export const auditKinds = {
   },
 } as const satisfies Record<string, AuditRow>;
 
+/** The kinds that matter at least so much. */
+export const kindsFrom = (least: AuditSeverity): readonly AuditKind[] =>
+  (Object.keys(auditKinds) as AuditKind[]).filter(
+    (kind) => auditSeverities.indexOf(auditKinds[kind].severity) >= auditSeverities.indexOf(least),
+  );
 export type AuditKind = keyof typeof auditKinds;
 export const auditKindNames = Object.keys(auditKinds) as AuditKind[];
 export type AuditField<K extends AuditKind> = (typeof auditKinds)[K]['fields'][number];

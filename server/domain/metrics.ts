@@ -243,7 +243,7 @@ export const metrics = {
   },
   dke_sealed: {
     type: 'gauge',
-    help: '1: the root key is not open. A sealed service has only this metric and dke_healthy.',
+    help: '1: the root key is not open. A sealed service has only this metric, dke_healthy and dke_limit_refusals_total.',
     labels: [],
   },
   dke_quarantined: {

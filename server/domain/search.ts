@@ -27,19 +27,6 @@ export const searchKinds = {
 export type SearchKind = keyof typeof searchKinds;
 export const searchKindNames = Object.keys(searchKinds) as SearchKind[];
 
-/** Kinds that are found by their terms. */
-export const termKinds = [
-  'key',
-  'vault',
-  'group',
-  'application',
-  'endpoint',
-  'external-key-store',
-  'user',
-  'token',
-] as const satisfies readonly SearchKind[];
-export type TermKind = (typeof termKinds)[number];
-
 /** Where something was found. */
 export const searchFields = [
   'name',

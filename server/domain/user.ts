@@ -51,8 +51,13 @@ export interface Factor {
   readonly lastUsedAt: number | null;
 }
 
-/** Names that look alike to people are one name (Unicode's compatibility form, no case). */
-export const foldUserName = (name: string): string => name.normalize('NFKC').toLowerCase();
+/**
+ * Names that look alike to people are one name (Unicode's compatibility form, no case). A small
+ * sigma is the one of its place in the word, and a capital letter may have no small one of its own
+ * but a letter with a mark.
+ */
+export const foldUserName = (name: string): string =>
+  name.normalize('NFKC').replaceAll(/[ςσ]/g, 'Σ').toLowerCase().normalize('NFKC');
 
 /**
  * 1 to 64 letters, digits and `. _ @ + -`, a letter or a digit first, and nothing that is not seen:

@@ -5,6 +5,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { ServiceError } from '../base/errors.ts';
+import type { LimitRefusals } from '../base/limit-refusals.ts';
 import type { OriginRates } from '../base/origin-rates.ts';
 import type { MetricFamily } from '../domain/metrics.ts';
 import { admitStranger } from './shared/admission.ts';
@@ -20,6 +21,8 @@ export interface ClosedFrontOptions {
   readonly unseal?: (passphrase: Buffer, peer: string | null) => Promise<void>;
   /** Of a sealed service: they say what /health says, so everyone may read them. */
   readonly metrics?: () => readonly MetricFamily[];
+  /** Told of each passphrase that was refused for its address. */
+  readonly refused?: LimitRefusals['refused'] | undefined;
   /** Before all routes. */
   readonly watch?: MiddlewareHandler | undefined;
 }
@@ -57,7 +60,7 @@ export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void 
 /** Everything that a sealed service answers. */
 /** `attempts`: counts each before its body is read. */
 export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRates): Hono => {
-  const { requestId, unseal, metrics, watch } = options;
+  const { requestId, unseal, metrics, watch, refused } = options;
   const { detail, hint } = words.sealed;
   const app = new Hono();
   if (watch !== undefined) app.use('*', watch);
@@ -81,8 +84,8 @@ export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRat
     );
   app.post('/api/root/unseal', async (c) => {
     const { incoming } = c.env as HttpBindings;
+    const peer = incoming.socket.remoteAddress ?? null;
     try {
-      const peer = incoming.socket.remoteAddress ?? null;
       const passphrase = await readBody(incoming, longestPassphrase, admitStranger(attempts, peer));
       try {
         await unseal?.(passphrase, peer);
@@ -92,6 +95,7 @@ export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRat
       return c.body(null, 204);
     } catch (error) {
       const refusal = refuse(error);
+      if (refusal.status === 429) refused?.('api-requests', peer);
       leaveUnread(incoming, refusal.headers);
       return refusal;
     }

@@ -28,6 +28,4 @@ export interface IdempotencyRepository {
   insert(request: StoredRequest): Promise<boolean>;
   update(request: StoredRequest): Promise<void>;
   remove(id: string): Promise<void>;
-  /** Deletes those of before this time. */
-  prune(before: number): Promise<void>;
 }

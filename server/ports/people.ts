@@ -93,22 +93,18 @@ export interface PeopleRepositories {
     removeOf(holder: StoredSession['holder'], except: string | null): Promise<number>;
     /** Every session of the service. Answers how many. */
     removeAll(): Promise<number>;
-    /** Those that ended on their own. */
-    prune(now: number, idleSince: number): Promise<number>;
   };
   readonly attempts: {
     insert(attempt: StoredAttempt): Promise<void>;
     get(hash: string): Promise<StoredAttempt | undefined>;
     /** Removes it, so that it cannot be used again. */
     take(hash: string): Promise<StoredAttempt | undefined>;
-    prune(now: number): Promise<number>;
   };
   /** By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name is stored. */
   readonly failures: {
     get(key: string): Promise<Failures | undefined>;
     put(key: string, failures: Failures): Promise<void>;
     remove(key: string): Promise<void>;
-    prune(before: number): Promise<number>;
     /** Users, addresses and networks that are locked at this time. */
     countLocked(now: number): Promise<number>;
   };

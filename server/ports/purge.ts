@@ -1,28 +1,18 @@
-// What the purge of a tenant does with its rows, beside the steps that change them: see the declarations of the tables
-// (store/tables/table.ts).
+// What a purge and the clock remove, as the declarations of the tables say (store/tables/table.ts).
+
+import type { TablesBy } from './tables.ts';
 
 /** The tables whose rows a step of the purge changes or ends. */
-export const purgeSteps = [
-  'key_records',
-  'tenant_keks',
-  'keys',
-  'endpoints',
-  'endpoint_credentials',
-  'external_key_stores',
-  'tde_objects',
-  'access_guids',
-  'tde_applications',
-  'vaults',
-  'users',
-  'user_factors',
-  'sessions',
-  'api_tokens',
-] as const;
-export type PurgeStep = (typeof purgeSteps)[number];
+export type PurgeStep = TablesBy['stepped'];
 
 export interface PurgeRepository {
   /** Tables whose rows are removed. */
   tables(): readonly string[];
   /** Removes some rows of the tenant; answers how many. */
   remove(table: string, tenantId: string): Promise<number>;
+}
+
+export interface PruningRepository {
+  /** Removes the rows of every table that are too old at this time, with the key records that they own. */
+  run(now: number, sessionIdleMs: number): Promise<void>;
 }

@@ -3,6 +3,7 @@
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
 import type { Integrity } from '../domain/vault.ts';
+import type { TablesBy } from './tables.ts';
 
 /** What a record is and where it belongs; all of it is bound into the seal. */
 export interface RecordPlace {
@@ -32,13 +33,7 @@ export const recordClasses = [
 export type RecordClass = (typeof recordClasses)[number];
 
 /** Tables whose rows own records, as their declarations say; `service`: the service itself. */
-export type RecordTable =
-  | 'keys'
-  | 'tde_objects'
-  | 'endpoint_credentials'
-  | 'user_factors'
-  | 'snapshot_openings'
-  | 'service';
+export type RecordTable = TablesBy['owning'] | 'service';
 
 /** What the attributes of a record bind. A record that is moved below a row that says otherwise does not open. */
 export const recordAttributes = {

@@ -1,8 +1,12 @@
 // Finding things by their terms (domain/search.ts). The terms are kept by the store itself, in the transaction that writes what they
 // are of, and are made again when the store is opened by a version that makes them differently.
 
-import type { Found, TermKind } from '../domain/search.ts';
+import type { Found } from '../domain/search.ts';
 import type { TenantScope } from '../domain/tenant.ts';
+import type { TablesBy } from './tables.ts';
+
+/** Kinds that are found by their terms: others have another finder. */
+export type TermKind = TablesBy['searched'];
 
 export interface TermSearch {
   readonly kind: TermKind;

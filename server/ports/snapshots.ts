@@ -41,8 +41,6 @@ export interface OpeningRepository {
   insert(opening: StoredOpening): Promise<void>;
   get(id: string): Promise<StoredOpening | undefined>;
   remove(id: string): Promise<void>;
-  /** Those whose retention has ended. */
-  listOver(now: number): Promise<readonly string[]>;
 }
 
 /** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts have it. */

@@ -11,7 +11,7 @@
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
 import type { Approval, ApprovalState } from '../domain/approval.ts';
-import type { AuditDetails, AuditEvent, AuditKind, SubjectKind } from '../domain/audit-event.ts';
+import type { AuditDetails, AuditEvent, AuditKind, AuditSeverity, SubjectKind } from '../domain/audit-event.ts';
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { DecisionName } from '../domain/decisions.ts';
 import type { Difference } from '../domain/difference.ts';
@@ -25,7 +25,7 @@ import type { IdempotencyRepository } from './idempotency.ts';
 import type { DutyHold, NodeLink, NodeRow } from './node-link.ts';
 import type { OutsideCopyRepository } from './outside-copies.ts';
 import type { PeopleRepositories } from './people.ts';
-import type { PurgeRepository } from './purge.ts';
+import type { PruningRepository, PurgeRepository } from './purge.ts';
 import type {
   OwnedRecord,
   OwnedRecords,
@@ -43,6 +43,7 @@ import type {
   RecoveryKeyRepository,
   SnapshotRepository,
 } from './snapshots.ts';
+import type { TablesBy } from './tables.ts';
 import type { TdeRepositories } from './tde-repositories.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { Window } from './window.ts';
@@ -88,12 +89,7 @@ export interface StoredToken extends ApiToken {
 }
 
 /** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
-export interface TenantContents {
-  readonly vaults: number;
-  readonly keys: number;
-  readonly endpoints: number;
-  readonly applications: number;
-  readonly tokens: number;
+export interface TenantContents extends Readonly<Record<TablesBy['counted'], number>> {
   /** Files that left the service with its keys, which no erasure reaches. */
   readonly copies: number;
 }
@@ -249,6 +245,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   };
   /** What the purge of a tenant removes. */
   readonly purge: PurgeRepository;
+  /** What the clock removes. */
+  readonly pruning: PruningRepository;
   readonly keks: {
     /** By tenant, then epoch. */
     list(): Promise<readonly StoredKek[]>;
@@ -268,6 +266,11 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     replace(records: readonly StoredRecord[]): Promise<void>;
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(address: RecordAddress): Promise<boolean>;
+    /**
+     * Wipes all of these, or changes nothing and answers why: the unit of work continues. A unit that
+     * catches an error of the database itself cannot, because PostgreSQL then refuses the rest of it.
+     */
+    tryWipe(addresses: readonly RecordAddress[]): Promise<{ readonly failure: unknown } | undefined>;
     /** Which records there are of these objects of a tenant. */
     copies(tenantId: string, objectIds: readonly string[]): Promise<readonly RecordAddress[]>;
     /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
@@ -290,8 +293,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
     /** Vaults of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
-    /** Of any tenant: those whose dual control may name this user. */
-    listNaming(userId: string): Promise<readonly Vault[]>;
+    /** Of any tenant: one whose dual control names this user for an approver. */
+    findNaming(userId: string): Promise<Vault | undefined>;
     insert(vault: Vault): Promise<void>;
     update(vault: Vault): Promise<void>;
   };
@@ -349,6 +352,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       tenant: TenantScope,
       filter: {
         readonly kind?: AuditKind | undefined;
+        /** Those of kinds that matter at least so much. */
+        readonly severity?: AuditSeverity | undefined;
         readonly actorId?: string | undefined;
         readonly subjectId?: string | undefined;
         readonly requestId?: string | undefined;
@@ -384,8 +389,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ): Promise<readonly Approval[]>;
     /** Pending and approved ones, by id. */
     listOpen(): Promise<readonly Approval[]>;
-    /** Removes some of those that ended before; answers how many. */
-    prune(before: number): Promise<number>;
     insert(approval: Approval): Promise<void>;
     update(approval: Approval): Promise<void>;
   };
@@ -409,8 +412,6 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     countEvents(after: number): Promise<number>;
     /** Open ones of every tenant, by severity; those without any are absent. */
     countOpen(): Promise<ReadonlyMap<string, number>>;
-    /** Deletes what was over, or happened, before this time. */
-    prune(before: number): Promise<void>;
     /**
      * Versions of keys that were made before this time, oldest first, from the one after `after` on. `vault`: of those that their active
      * general-purpose keys use now; null: of others.
@@ -501,6 +502,8 @@ export interface Store {
     version(): number;
     /** Takes the rows as they are, under a version above this one. */
     adopt(atLeast: number): Promise<void>;
+    /** Writes a sum of an earlier version of DKE under the keys of today, if it is that of the rows. */
+    convert(): Promise<void>;
   };
   /** Name of the newest change of the tables. */
   readonly schema: string;

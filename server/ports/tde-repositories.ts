@@ -150,7 +150,5 @@ export interface TdeRepositories {
     get(id: string): Promise<CarriedOutRequest | undefined>;
     /** Inserts, or replaces what this unit of work has read. */
     put(request: CarriedOutRequest): Promise<void>;
-    /** Removes those from before this time. */
-    prune(before: number): Promise<void>;
   };
 }

@@ -4,25 +4,71 @@
 import type { Integrity } from '../domain/vault.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from './records.ts';
 import type { SnapshotRow } from './snapshot-archive.ts';
+import type { TablesBy } from './tables.ts';
 
-/** In an order in which each table comes after those that it refers to. */
-export const tenantTables = [
-  'vaults',
-  'tde_groups',
-  'tde_applications',
-  'access_guids',
-  'instances',
-  'keys',
-  'key_versions',
-  'key_bindings',
-  'tde_objects',
-  'endpoints',
-  'endpoint_credentials',
-  'external_key_stores',
-] as const;
-export type TenantTable = (typeof tenantTables)[number];
-/** Those that are found by their key's id, and come with their key. */
-export const keyTables = ['key_versions', 'key_bindings'] as const satisfies TenantTable[];
+/** The tables whose rows snapshots carry. */
+export type TenantTable = TablesBy['carried'];
+
+/** What a restore creates, reactivates or changes of that which decides who may use keys. */
+export interface Activated {
+  readonly kind:
+    | 'application'
+    | 'access-guid'
+    | 'endpoint'
+    | 'credential'
+    | 'vault'
+    | 'key'
+    | 'token-object'
+    | 'dual-control';
+  /** `changed`: its group, switches, settings, attributes or rule are those of before. */
+  readonly change: 'created' | 'reactivated' | 'changed';
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * What of a row that a restore puts decides who may use keys. `before`: the row that is there;
+ * undefined: there is none. It is shown by a name, by the label of a token object, or by the name of
+ * the application of this id.
+ */
+export type Reactivates = (
+  row: SnapshotRow,
+  before: SnapshotRow | undefined,
+) => readonly (Pick<Activated, 'kind' | 'change'> &
+  ({ readonly name: string } | { readonly label: string } | { readonly application: string }))[];
+
+export const same = (one: SnapshotRow[string] | undefined, other: SnapshotRow[string] | undefined): boolean =>
+  one instanceof Uint8Array && other instanceof Uint8Array
+    ? Buffer.from(one).equals(Buffer.from(other))
+    : (one ?? null) === (other ?? null);
+export const differIn = (columns: readonly string[], one: SnapshotRow, other: SnapshotRow): boolean =>
+  columns.some((column) => !same(one[column], other[column]));
+
+/** What the declaration of a table says about its rows in snapshots. */
+export interface CarriedTable {
+  readonly name: TenantTable;
+  /** Every column that a snapshot carries. */
+  readonly columns: readonly string[];
+  /** Those of them whose change is a change: the others are marks of use. */
+  readonly policy: readonly string[];
+  /** Columns that never change after a row was made. */
+  readonly fixed: readonly string[];
+  /** Columns that say which row of another table is meant, and of which table. */
+  readonly references: ReadonlyMap<string, TenantTable>;
+  /** What makes a row unique; by the first one it is found. */
+  readonly identity: readonly [string, ...string[]];
+  /** The table with whose rows its own come, where they have no id. */
+  readonly comesWith: TenantTable | undefined;
+  /** Whether its rows own keys and stay behind, with a time, when these are destroyed. */
+  readonly leavesTombstones: boolean;
+  /** Classes of the records that its rows own. */
+  readonly recordClasses: readonly RecordClass[];
+  /** Whether a copy of a tenant next to it has the rows. */
+  readonly isCopied: boolean;
+  /** Whether a row of a snapshot takes the place of one that differs. */
+  readonly isReplaced: boolean;
+  readonly reactivates: Reactivates;
+}
 
 export interface TenantRow {
   readonly row: SnapshotRow;
@@ -38,17 +84,12 @@ export interface Place {
 }
 
 export interface TenantRows {
-  /** Every column that a snapshot carries. */
-  columns(table: TenantTable): readonly string[];
-  /** Those of them whose change is a change: the others are marks of use. */
-  policy(table: TenantTable): readonly string[];
-  /** Columns that say which row of another table is meant, and of which table. */
-  references(table: TenantTable): ReadonlyMap<string, TenantTable>;
-  /** Columns that never change after a row was made. */
-  fixed(table: TenantTable): readonly string[];
-  /** By id; `after` is the last id of the page before. Not for `keyTables`. */
+  /** In an order in which each table comes after those that it refers to. */
+  tables(): readonly TenantTable[];
+  of(table: TenantTable): CarriedTable;
+  /** By id; `after` is the last id of the page before. Not of tables that come with another. */
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
-  /** By id; of `keyTables`, by the key's id. */
+  /** By the first column of their identity. */
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
   /** Keys and other token objects that were destroyed after this time, of every owner: rows that the service wrote. */
   destroyedSince(at: number): Promise<readonly string[]>;
@@ -59,8 +100,6 @@ export interface TenantRows {
   put(table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** The same, without rows of other tenants. */
   findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
-  /** Classes of the records that rows of a table own. */
-  recordClasses(table: TenantTable): readonly RecordClass[];
   /** Of rows of this tenant, by their ids. A row that was changed from outside owns nothing. */
   owners(table: TenantTable, tenantId: string, rows: readonly TenantRow[]): ReadonlyMap<string, RecordOwner>;
   /** Every record that is not wiped of these owners, which are of one table and tenant. */

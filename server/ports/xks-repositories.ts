@@ -68,15 +68,12 @@ export interface XksRepositories {
     get(id: string): Promise<StoredDiagnosis | undefined>;
     /** Newest first. */
     list(endpointId: string, window: Window): Promise<readonly StoredDiagnosis[]>;
-    /** Deletes those older than this; answers how many. */
-    prune(before: number): Promise<number>;
   };
   readonly latency: {
     /** Adds to what the process has written of these minutes before. */
     add(node: string, minutes: readonly LatencyMinute[]): Promise<void>;
     /** Of all processes, from this minute on, in no order. */
     list(endpointIds: readonly string[], from: number): Promise<readonly LatencyMinute[]>;
-    prune(before: number): Promise<void>;
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;

@@ -4,6 +4,7 @@
 import { leafHash } from '../base/merkle-tree.ts';
 import {
   type AuditActivity,
+  type AuditEvent,
   type AuditKind,
   type AuditSeverity,
   auditKinds,
@@ -24,27 +25,57 @@ const apiActivity: Class = { category: 6, id: 6003 };
 const base: Class = { category: 0, id: 0 };
 const other = 99;
 
-const activities: Readonly<Record<AuditActivity, readonly [Class, number]>> = {
-  'sign-in': [authentication, 1],
-  start: [applicationLifecycle, 3],
-  stop: [applicationLifecycle, 4],
-  create: [entityManagement, 1],
-  read: [entityManagement, 2],
-  update: [entityManagement, 3],
-  delete: [entityManagement, 4],
-  enable: [entityManagement, 8],
-  disable: [entityManagement, 9],
-  refuse: [entityManagement, other],
-  other: [entityManagement, other],
+/** What has been done with a resource, for each activity of the audit log that is one. */
+const managed: Partial<Record<AuditActivity, number>> = {
+  create: 1,
+  read: 2,
+  update: 3,
+  delete: 4,
+  enable: 8,
+  disable: 9,
 };
-/** Records about signing in, whatever else their activity is here: a refused one is an attempt. */
-const authentications: Partial<Record<AuditKind, readonly [Class, number]>> = {
+/** Records that are not about a resource. */
+const classesOfKinds: Partial<Record<AuditKind, readonly [Class, number]>> = {
+  'service.started': [applicationLifecycle, 3],
+  'service.stopped': [applicationLifecycle, 4],
+  'session.started': [authentication, 1],
+  // A refused sign-in is an attempt.
   'sign-in.refused': [authentication, 1],
   'authentication.failed': [authentication, 1],
   'session.ended': [authentication, 2],
 };
+/** The schema's names of activities, by class; an activity of none has the name that it has here. */
+const activityNames: Readonly<Record<number, readonly (string | undefined)[]>> = {
+  [authentication.id]: [undefined, 'Logon', 'Logoff'],
+  [entityManagement.id]: [undefined, 'Create', 'Read', 'Update', 'Delete', ...Array(3), 'Enable', 'Disable'],
+  [applicationLifecycle.id]: [undefined, undefined, undefined, 'Start', 'Stop'],
+  [apiActivity.id]: [undefined, undefined, 'Read'],
+};
+const classification = ({ category, id }: Class, activityId: number, name: string): object => ({
+  category_uid: category,
+  class_uid: id,
+  activity_id: activityId,
+  activity_name: activityNames[id]?.[activityId] ?? name,
+  type_uid: id * 100 + activityId,
+});
 const success = 1;
 const failure = 2;
+
+/** The kinds of actors that the schema knows by number. */
+const userTypes: Partial<Record<AuditEvent['actorKind'], readonly [number, string]>> = {
+  user: [1, 'User'],
+  service: [3, 'System'],
+};
+const actorOf = ({ actorKind, actorId, actorName }: AuditEvent): object => {
+  const [id, type] = userTypes[actorKind] ?? [other, actorKind];
+  return { user: { uid: actorId, name: actorName, type_id: id, type } };
+};
+/** Who signs in or out: the actor of a sign-in, otherwise the subject, where one is known. */
+const personOf = ({ kind, actorId, actorName, subjectKind, subjectId, details }: AuditEvent): object => {
+  if (kind === 'session.started') return { uid: actorId, name: actorName };
+  const name = typeof details.name === 'string' ? details.name : 'unknown';
+  return subjectKind === 'service' ? { name } : { uid: subjectId, name };
+};
 
 const readActivity = 2;
 /** GetKeyMetadata and GetHealthStatus read; what Encrypt and Decrypt do is none of the schema's activities. */
@@ -56,11 +87,7 @@ const requestEvent = ({ sequence, request }: RequestItem, metadata: object): obj
   const activityId = isRead(request.operation) ? readActivity : other;
   const refused = request.errorName !== null;
   return {
-    category_uid: apiActivity.category,
-    class_uid: apiActivity.id,
-    activity_id: activityId,
-    activity_name: request.operation,
-    type_uid: apiActivity.id * 100 + activityId,
+    ...classification(apiActivity, activityId, request.operation),
     severity_id: refused ? severityIds.low : severityIds.info,
     status_id: refused ? failure : success,
     status_code: request.errorName ?? String(request.status),
@@ -104,11 +131,7 @@ export const toOcsf = (item: LogItem, log: string, version: string): object => {
   if (item.kind === 'request') return requestEvent(item, metadata(String(item.sequence)));
   if (item.kind === 'checkpoint')
     return {
-      category_uid: base.category,
-      class_uid: base.id,
-      activity_id: other,
-      activity_name: 'checkpoint',
-      type_uid: base.id * 100 + other,
+      ...classification(base, other, 'checkpoint'),
       severity_id: severityIds.info,
       time: item.at,
       message: `checkpoint of ${item.sequence} records`,
@@ -117,26 +140,27 @@ export const toOcsf = (item: LogItem, log: string, version: string): object => {
     };
   const { event } = item;
   const { severity, activity } = auditKinds[event.kind];
-  const [{ category, id }, activityId] = authentications[event.kind] ?? activities[activity];
+  const managedId = managed[activity] ?? other;
+  const [eventClass, activityId] = classesOfKinds[event.kind] ?? [entityManagement, managedId];
   const failed = activity === 'refuse' || event.kind === 'authentication.failed';
   return {
-    category_uid: category,
-    class_uid: id,
-    activity_id: activityId,
-    activity_name: activity,
-    type_uid: id * 100 + activityId,
+    ...classification(eventClass, activityId, activity),
     severity_id: severityIds[severity],
     status_id: failed ? failure : success,
     time: event.at,
     message: event.kind,
-    metadata: { ...metadata(String(event.sequence)), correlation_uid: event.requestId, tenant_uid: event.tenantId },
-    actor: { user: { uid: event.actorId, name: event.actorName, type: event.actorKind } },
-    ...(id === authentication.id
-      ? { user: { uid: event.actorId, name: event.actorName }, service: { name: 'DKE', version } }
-      : {}),
-    ...(id === applicationLifecycle.id ? { app: { name: 'DKE', vendor_name: 'DKE', version } } : {}),
-    ...(id === entityManagement.id ? { entity: { uid: event.subjectId, type: event.subjectKind } } : {}),
-    ...(event.peer === null ? {} : { src_endpoint: { ip: event.peer } }),
+    metadata: {
+      ...metadata(String(event.sequence)),
+      correlation_uid: event.requestId,
+      tenant_uid: event.tenantId,
+      // The schema gives an actor to the other classes only with this profile.
+      ...(eventClass === authentication ? {} : { profiles: ['host'] }),
+    },
+    actor: actorOf(event),
+    ...(eventClass === authentication ? { user: personOf(event), service: { name: 'DKE', version } } : {}),
+    ...(eventClass === applicationLifecycle ? { app: { name: 'DKE', vendor_name: 'DKE', version } } : {}),
+    ...(eventClass === entityManagement ? { entity: { uid: event.subjectId, type: event.subjectKind } } : {}),
+    ...(event.peer === null || eventClass === applicationLifecycle ? {} : { src_endpoint: { ip: event.peer } }),
     unmapped: readableDetails(event.details),
   };
 };

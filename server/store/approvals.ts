@@ -3,7 +3,6 @@
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
 import { ServiceError } from '../base/errors.ts';
-import { newId } from '../base/ids.ts';
 import type { Approval } from '../domain/approval.ts';
 import type { SubjectKind } from '../domain/audit-event.ts';
 import type { Repositories } from '../ports/store.ts';
@@ -12,9 +11,6 @@ import type { Schema } from './schema.ts';
 import { approvalsTables } from './tables/approvals.ts';
 import { membersOf } from './tables/members.ts';
 import { alsoInScope, inScope } from './tenants.ts';
-
-/** At a time: what waits for the writer waits for no longer than this takes. */
-const mostPruned = 100;
 
 type Document = Pick<Approval, 'parameters' | 'impact' | 'rules' | 'fingerprint' | 'decisions' | 'missing'> & {
   readonly subjectName: string;
@@ -98,24 +94,6 @@ export const createApprovalRepository = (db: Kysely<Schema>, policyRows: PolicyR
           .orderBy('id')
           .execute()
       ).map(read),
-    prune: async (before) => {
-      const found = await db
-        .selectFrom('approvals')
-        .select('id')
-        // Ids begin with the time of the request, which is before its end.
-        .where('id', '<', newId(before))
-        .where('state', 'not in', ['pending', 'approved'])
-        .where('ended_at', '<', before)
-        .orderBy('id')
-        .limit(mostPruned)
-        .execute();
-      if (found.length > 0)
-        await policyRows.remove(
-          'approvals',
-          found.map(({ id }) => id),
-        );
-      return found.length;
-    },
     insert: async (approval) => {
       await policyRows.insert('approvals', approvalRow(approval));
     },

@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
 import { foldHashes, leafHash } from '../base/merkle-tree.ts';
 import { otherWork } from '../base/other-work.ts';
-import { type AuditEvent, auditEntry, auditKinds } from '../domain/audit-event.ts';
+import { type AuditEvent, auditEntry, auditKinds, kindsFrom } from '../domain/audit-event.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { Schema } from './schema.ts';
@@ -37,7 +37,7 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
   /** Of the records after `beyond` in the order that is asked for, to `through` and with it. */
   const pageOf = (
     tenant: TenantScope,
-    { kind, actorId, subjectId, requestId, from, to, order }: AuditFilter,
+    { kind, severity, actorId, subjectId, requestId, from, to, order }: AuditFilter,
     {
       beyond,
       through,
@@ -49,6 +49,7 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
       .orderBy('sequence', order === 'newest' ? 'desc' : 'asc')
       .limit(limit);
     if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (severity !== undefined) query = query.where('kind', 'in', kindsFrom(severity));
     if (actorId !== undefined) query = query.where('actor_id', '=', actorId);
     if (subjectId !== undefined) query = query.where('subject_id', '=', subjectId);
     if (requestId !== undefined) query = query.where('request_id', '=', requestId);
@@ -58,11 +59,44 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
     if (through !== undefined) query = query.where('sequence', order === 'newest' ? '>=' : '<=', through);
     return query;
   };
+  /**
+   * The newest (or oldest) of each kind, of which the newest are those of all: an index has the
+   * records of a kind in their order, and none has those of several.
+   */
+  const ofKinds = async (
+    tenant: TenantScope,
+    { severity = 'info', kind: only, ...filter }: AuditFilter,
+    window: { readonly beyond: number | undefined; readonly limit: number },
+  ) => {
+    const kinds = kindsFrom(severity).filter((kind) => only === undefined || kind === only);
+    const [first, ...others] = kinds.map((kind) =>
+      db
+        .selectFrom(
+          pageOf(tenant, { ...filter, kind }, window)
+            .clearSelect()
+            .select('sequence')
+            .as('one'),
+        )
+        .selectAll(),
+    );
+    if (first === undefined) return [];
+    const found = await others.reduce((union, next) => union.unionAll(next), first).execute();
+    const newest = filter.order === 'newest';
+    const sequences = found.map(({ sequence }) => Number(sequence)).sort((a, b) => (newest ? b - a : a - b));
+    if (sequences.length === 0) return [];
+    return db
+      .selectFrom('audit_events')
+      .selectAll()
+      .where('sequence', 'in', sequences.slice(0, window.limit))
+      .orderBy('sequence', newest ? 'desc' : 'asc')
+      .execute();
+  };
   return async (tenant, filter, { after, limit }) => {
     const found: AuditEvent[] = [];
     const { from, to, order } = filter;
     if (from === undefined && to === undefined) {
       const beyond = after === undefined ? undefined : Number(after);
+      if (filter.severity !== undefined) return (await ofKinds(tenant, filter, { beyond, limit })).map(toAuditEvent);
       return (await pageOf(tenant, filter, { beyond, limit }).execute()).map(toAuditEvent);
     }
     // No index has the time, and the database would read every record before it answers: steps by number, between which other work is

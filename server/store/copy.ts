@@ -5,15 +5,14 @@
 import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { rootHash } from '../base/merkle-tree.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Repositories } from '../ports/store.ts';
 import { StoreError } from './errors.ts';
 import { nodeLocks } from './postgres/link-query.ts';
 import { createRepositories } from './repositories.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
-import { type Schema, tables } from './schema.ts';
+import { declared, type Schema } from './schema.ts';
 import { begunSetting } from './settings.ts';
-import type { TableDeclaration } from './tables/table.ts';
 
 export interface Copyable {
   readonly db: Kysely<Schema>;
@@ -30,17 +29,14 @@ export interface CopyReport {
   readonly auditRoot: string;
 }
 
-const declared = Object.entries<TableDeclaration>(tables);
-/** Not copied: the record of migrations is the target's own, and no node runs that shares a database. */
-const left: readonly string[] = [
-  ...['kysely_migration', 'kysely_migration_lock'],
-  ...declared.filter(([, table]) => table.ofOneDatabase).map(([name]) => name),
-];
+/** Not copied, beside what is declared so: the record of migrations is the target's own. */
+const ofMigrations: readonly string[] = ['kysely_migration', 'kysely_migration_lock'];
+const isCopied = (name: string): boolean =>
+  !ofMigrations.includes(name) && typeof declared.get(name)?.copied !== 'object';
 /** Copied tables in which a new store has rows; those of the source take their place. */
-const seeded: readonly string[] = [
-  'settings',
-  ...declared.filter(([, table]) => table.rows && !table.ofOneDatabase).map(([name]) => name),
-];
+const seeded: readonly string[] = [...declared]
+  .filter(([name, { rows }]) => rows !== undefined && isCopied(name))
+  .map(([name]) => name);
 
 const inPage = 500;
 /** Databases take so many values in one statement at most. */
@@ -62,7 +58,7 @@ const countOf = async (db: Kysely<Schema>, table: string): Promise<number> => {
 
 const tablesOf = async (db: Kysely<Schema>): Promise<readonly Table[]> =>
   (await db.introspection.getTables())
-    .filter(({ name, isView }) => !isView && !left.includes(name) && !name.startsWith('sqlite_'))
+    .filter(({ name, isView }) => !isView && isCopied(name) && !name.startsWith('sqlite_'))
     .map(({ name, columns }) => ({
       name,
       columns: columns.map((column) => column.name).toSorted(),

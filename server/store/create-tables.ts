@@ -73,7 +73,7 @@ const createTable = async (
   name: string,
   declared: TableDeclaration,
 ): Promise<void> => {
-  const { columns, primaryKey, unique, indexes = [], statistics = {}, rows } = declared;
+  const { columns, primaryKey, unique, indexes = [], plans = {}, rows } = declared;
   let builder: CreateTableBuilder<string, string> = db.schema.createTable(name);
   for (const [column, of] of Object.entries(columns))
     builder = builder.addColumn(column, typeOf(of.kind, kinds), define(of, kinds));
@@ -81,8 +81,8 @@ const createTable = async (
   if (unique !== undefined) builder = builder.addUniqueConstraint(unique.name, [...unique.columns]);
   await builder.execute();
   for (const index of indexes) await createIndex(db, name, index);
-  for (const [own, expression] of Object.entries(statistics)) await kinds.count(db, own, name, sql.raw(expression));
-  if (rows !== undefined) await db.insertInto(name).values(rows()).execute();
+  for (const [own, expression] of Object.entries(plans)) await kinds.count(db, own, name, sql.raw(expression));
+  if (typeof rows === 'function') await db.insertInto(name).values(rows()).execute();
 };
 
 /** In an empty database. */

@@ -14,7 +14,7 @@ import { alsoInScope, inScope } from './tenants.ts';
 export const createEndpoints = (
   db: Kysely<Schema>,
   policyRows: PolicyRows,
-  terms: Pick<Terms, 'add' | 'renew' | 'addCredential' | 'removeCredential'>,
+  terms: Pick<Terms, 'add' | 'renew' | 'addTo' | 'removeFrom'>,
 ): Repositories['endpoints'] => {
   const check = policyRows.integrity;
   const loadEndpoints = async (found: readonly Schema['endpoints'][]): Promise<readonly Endpoint[]> => {
@@ -84,7 +84,7 @@ export const createEndpoints = (
     },
     insertCredential: async (tenantId, credential) => {
       await policyRows.insert('endpoint_credentials', credentialRow(credential));
-      await terms.addCredential(tenantId, credentialRow(credential));
+      await terms.addTo('endpoint_credentials', credentialRow(credential), tenantId);
     },
     removeCredential: async (id) => {
       const row = await db
@@ -92,7 +92,7 @@ export const createEndpoints = (
         .select(['endpoint_id', 'access_key_id'])
         .where('id', '=', id)
         .executeTakeFirst();
-      if (row !== undefined) await terms.removeCredential(row.endpoint_id, row.access_key_id);
+      if (row !== undefined) await terms.removeFrom('endpoint_credentials', row);
       await policyRows.remove('endpoint_credentials', [id]);
     },
     touchCredential: async (id, at) => {
@@ -122,9 +122,5 @@ export const createDiagnoses = (db: Kysely<Schema>): Repositories['diagnoses'] =
       .limit(limit);
     if (after !== undefined) query = query.where('id', '<', after);
     return (await query.execute()).map(toDiagnosis);
-  },
-  prune: async (before) => {
-    const { numDeletedRows } = await db.deleteFrom('diagnoses').where('at', '<', before).executeTakeFirst();
-    return Number(numDeletedRows);
   },
 });

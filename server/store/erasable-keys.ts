@@ -56,7 +56,7 @@ export const createErasableKeys = (
       let query = db
         .selectFrom('key_records')
         .select(['tenant_id as tenantId', 'object_id as objectId'])
-        .where('class', 'in', keysTables.keys.records?.classes ?? [])
+        .where('class', 'in', keysTables.keys.records.classes)
         .where('record', 'is not', null)
         .groupBy(['tenant_id', 'object_id'])
         .orderBy('tenant_id')

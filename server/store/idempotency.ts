@@ -37,11 +37,4 @@ export const createIdempotencyRows = (db: Kysely<Schema>, policyRows: PolicyRows
   remove: async (id) => {
     await policyRows.remove(table, [id]);
   },
-  prune: async (before) => {
-    const old = await db.selectFrom(table).select('id').where('created_at', '<', before).execute();
-    await policyRows.remove(
-      table,
-      old.map(({ id }) => id),
-    );
-  },
 });

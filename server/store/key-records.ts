@@ -6,18 +6,17 @@ import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';
 import { OwnedRecord, type RecordAddress, type RecordClass, RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
-import { type Schema, tables } from './schema.ts';
+import { declared, leavesTombstones, type Schema } from './schema.ts';
 import { recordMembers, serviceRecordClasses, toRecord } from './tables/keys.ts';
-import type { TableDeclaration } from './tables/table.ts';
 
 /** Rows of one statement: databases limit its parameters. */
 const atOnce = 200;
 
 /** The classes of records that rows of this table own. */
-export const recordClassesOf = (table: RecordTable | keyof typeof tables): readonly RecordClass[] => {
+const recordClassesOf = (table: RecordTable): readonly RecordClass[] => {
   if (table === 'service') return serviceRecordClasses;
-  const declared: TableDeclaration = tables[table];
-  return declared.records?.classes ?? [];
+  const { records = 'none' } = declared.get(table) ?? {};
+  return records === 'none' ? [] : records.classes;
 };
 
 /** Throws where a class is not one of the owner's table: that is a fault of this program. */
@@ -76,6 +75,18 @@ export const recordsOf = async (
 const isAt = ({ tenantId, objectId, version, class: recordClass }: RecordAddress) =>
   sql<SqlBool>`tenant_id = ${tenantId} and object_id = ${objectId} and version = ${version} and class = ${recordClass}`;
 
+const wipeRecord = async (db: Kysely<Schema>, address: RecordAddress): Promise<boolean> => {
+  const place = () => db.updateTable('key_records').where(isAt(address));
+  const row = await db.selectFrom('key_records').select('record').where(isAt(address)).executeTakeFirst();
+  if (row === undefined || row.record === null) return false;
+  // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
+  await place()
+    .set({ record: Buffer.alloc(row.record.length) })
+    .execute();
+  await place().set({ record: null }).execute();
+  return true;
+};
+
 export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] => ({
   of: (owner) => {
     const select = (recordClass: RecordClass) => {
@@ -128,16 +139,19 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
         .set({ epoch: each.epoch, record: each.record })
         .execute();
   },
-  wipe: async (address) => {
-    const place = () => db.updateTable('key_records').where(isAt(address));
-    const row = await db.selectFrom('key_records').select('record').where(isAt(address)).executeTakeFirst();
-    if (row === undefined || row.record === null) return false;
-    // Overwritten in its own page first: removing alone leaves the bytes there in most databases.
-    await place()
-      .set({ record: Buffer.alloc(row.record.length) })
-      .execute();
-    await place().set({ record: null }).execute();
-    return true;
+  wipe: (address) => wipeRecord(db, address),
+  tryWipe: async (addresses) => {
+    await sql`savepoint wiping`.execute(db);
+    let failed: { readonly failure: unknown } | undefined;
+    try {
+      for (const address of addresses) await wipeRecord(db, address);
+    } catch (failure) {
+      failed = { failure };
+      // Fails where the whole transaction has ended: then nothing of the unit of work continues.
+      await sql`rollback to savepoint wiping`.execute(db);
+    }
+    await sql`release savepoint wiping`.execute(db);
+    return failed;
   },
   copies: async (tenantId, objectIds) =>
     objectIds.length === 0
@@ -182,9 +196,14 @@ export const createKeyRecords = (db: Kysely<Schema>): Repositories['records'] =>
   },
   destroyedOwners: async (objectIds) => {
     if (objectIds.length === 0) return [];
-    const { rows: found } = await sql<{ readonly id: string }>`
-      select id from keys where state = 'destroyed' and id in (${sql.join(objectIds)})
-      union select id from tde_objects where destroyed_at is not null and id in (${sql.join(objectIds)})`.execute(db);
+    const owners = [...declared].filter(([, table]) => leavesTombstones(table));
+    const { rows: found } = await sql<{ readonly id: string }>`${sql.join(
+      owners.map(
+        ([table]) => sql`select id from ${sql.table(table)}
+          where destroyed_at is not null and id in (${sql.join(objectIds)})`,
+      ),
+      sql` union `,
+    )}`.execute(db);
     return found.map(({ id }) => id);
   },
 });

@@ -134,10 +134,6 @@ const openAndResolved = (
       .execute();
     return new Map(rows.map(({ severity, count }) => [severity, Number(count)]));
   },
-  prune: async (before) => {
-    await db.deleteFrom('notification_events').where('at', '<', before).execute();
-    await db.deleteFrom('notifications').where('resolved_at', '<', before).execute();
-  },
 });
 
 /** What is sent on from the inbox, in order. */

@@ -200,13 +200,6 @@ const sessions = (db: Kysely<Schema>, policyRows: PolicyRows): PeopleRepositorie
       return policyRows.remove('sessions', idsOf(await query.execute()));
     },
     removeAll: async () => policyRows.remove('sessions', idsOf(await db.selectFrom('sessions').select('id').execute())),
-    prune: async (now, idleSince) => {
-      const query = db
-        .selectFrom('sessions')
-        .select('id')
-        .where((e) => e.or([e('expires_at', '<=', now), e('used_at', '<=', idleSince)]));
-      return policyRows.remove('sessions', idsOf(await query.execute()));
-    },
   };
 };
 
@@ -218,8 +211,6 @@ const attempts = (db: Kysely<Schema>): PeopleRepositories['attempts'] => ({
     toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),
   take: async (hash) =>
     toAttempt(await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst()),
-  prune: async (now) =>
-    Number((await db.deleteFrom('sign_in_attempts').where('expires_at', '<=', now).executeTakeFirst()).numDeletedRows),
 });
 
 const failures = (db: Kysely<Schema>): PeopleRepositories['failures'] => ({
@@ -238,8 +229,6 @@ const failures = (db: Kysely<Schema>): PeopleRepositories['failures'] => ({
   remove: async (key) => {
     await db.deleteFrom('sign_in_failures').where('id', '=', key).execute();
   },
-  prune: async (before) =>
-    Number((await db.deleteFrom('sign_in_failures').where('failed_at', '<', before).executeTakeFirst()).numDeletedRows),
   countLocked: async (now) => {
     const { locked } = await db
       .selectFrom('sign_in_failures')

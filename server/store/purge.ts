@@ -1,22 +1,16 @@
 // What the purge of a tenant removes (ports/purge.ts), as the declarations of the tables say.
 
 import { type Kysely, sql } from 'kysely';
-import type { PurgeRepository, PurgeStep } from '../ports/purge.ts';
-import { type Schema, type SteppedTable, tables } from './schema.ts';
-import type { TableDeclaration } from './tables/table.ts';
+import type { PurgeRepository } from '../ports/purge.ts';
+import { declared, ownedBy, type Schema } from './schema.ts';
 
 /** Rows are removed by their owners, some at a time: other units of work go between. */
 const ownersAtOnce = 20;
 
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never;
-
 export const createPurge = (db: Kysely<Schema>): PurgeRepository => {
-  // A table that is declared 'by a step' and has none, or a step without its table, does not compile.
-  const isComplete: Same<SteppedTable, PurgeStep> = true;
-  const declared = Object.entries(tables as Readonly<Record<string, Pick<TableDeclaration, 'purge'>>>);
   const removed = new Map(
-    declared.flatMap(([table, { purge }]) =>
-      isComplete && typeof purge === 'object' && 'removed' in purge ? [[table, purge] as const] : [],
+    [...declared].flatMap(([table, { purge }]) =>
+      typeof purge === 'object' && 'removed' in purge ? [[table, purge] as const] : [],
     ),
   );
   return {
@@ -27,7 +21,7 @@ export const createPurge = (db: Kysely<Schema>): PurgeRepository => {
       const column = sql.ref(purge.removed);
       const isOfTenant =
         purge.of === undefined
-          ? sql`${column} = ${tenantId}`
+          ? ownedBy(table, tenantId)
           : sql`${column} in (select id from ${sql.table(purge.of)} where tenant_id = ${tenantId})`;
       const some = sql`select distinct ${column} from ${sql.table(table)} where ${isOfTenant} limit ${sql.lit(ownersAtOnce)}`;
       const { numAffectedRows } = await sql`

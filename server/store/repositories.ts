@@ -19,6 +19,7 @@ import { createNodes } from './nodes.ts';
 import { createNotificationRepository } from './notifications.ts';
 import { createOutsideCopies } from './outside-copies.ts';
 import { createPeople } from './people.ts';
+import { createPruning } from './pruning.ts';
 import { createPurge } from './purge.ts';
 import { createRequestLog } from './request-log.ts';
 import type { ReadingAs, RowSet } from './row-set.ts';
@@ -46,6 +47,7 @@ export const createRepositories = (
   const policyRows = set.over(db, as);
   const terms = createTerms(db);
   const keyTags = createKeyTags(db);
+  const records = createKeyRecords(db);
   return {
     nodes: createNodes(db),
     tdeRequests: createTdeRequests(db, policyRows),
@@ -54,8 +56,9 @@ export const createRepositories = (
     tenants: createTenants(db, policyRows, clock),
     keks: createTenantKeks(db),
     purge: createPurge(db),
+    pruning: createPruning(db, policyRows, records),
     whole: createWhole(db, policyRows, set, as),
-    records: createKeyRecords(db),
+    records,
     vaults: createVaults(db, policyRows, terms),
     keys: createKeys(db, policyRows, terms, keyTags),
     groups: createGroups(db, policyRows, terms),

@@ -1,4 +1,7 @@
-// All tables, in an order in which each comes after those that it refers to, and the types of their rows.
+// All tables, in an order in which each comes after those that it refers to, the types of their rows,
+// and what the declarations say where tables are not known by name.
+
+import { type RawBuilder, sql } from 'kysely';
 
 import { apiTokensTables } from './tables/api-tokens.ts';
 import { applicationsTables } from './tables/applications.ts';
@@ -17,7 +20,7 @@ import { runbooksTables } from './tables/runbooks.ts';
 import { searchTables } from './tables/search.ts';
 import { settingsTables } from './tables/settings.ts';
 import { snapshotsTables } from './tables/snapshots.ts';
-import type { TableOf } from './tables/table.ts';
+import type { TableDeclaration, TableOf } from './tables/table.ts';
 import { tenantsTables } from './tables/tenants.ts';
 import { tokenObjectsTables } from './tables/token-objects.ts';
 import { vaultsTables } from './tables/vaults.ts';
@@ -51,11 +54,47 @@ type TableName = keyof Tables;
  * instants milliseconds since the epoch.
  */
 export type Schema = { [T in TableName]: TableOf<Tables[T]> };
-/** Tables whose rows a purge changes in a step of its own. */
-export type SteppedTable = {
-  [T in TableName]: Tables[T] extends { readonly purge: 'by a step' } ? T : never;
-}[TableName];
+/** A declaration of either kind. */
+export type Declaration = TableDeclaration & { readonly code?: readonly string[] };
+export const declared: ReadonlyMap<string, Declaration> = new Map(Object.entries<Declaration>(tables));
+
+/** Whether rows own keys and stay behind when these are destroyed: they have the time of that. */
+export const leavesTombstones = ({ columns, records }: Declaration): boolean =>
+  records !== 'none' && columns.destroyed_at !== undefined;
+
+/**
+ * The condition that a row of the table is of this tenant: it says so, or refers to a row that does.
+ */
+export const ownedBy = (table: string, tenantId: string): RawBuilder<unknown> => {
+  const { columns = {} } = declared.get(table) ?? {};
+  if (columns.tenant_id !== undefined) return sql`tenant_id = ${tenantId}`;
+  for (const [column, { of }] of Object.entries(columns))
+    if (of !== undefined && declared.get(of)?.columns.tenant_id !== undefined)
+      return sql`${sql.ref(column)} in (select id from ${sql.table(of)} where tenant_id = ${tenantId})`;
+  throw new Error(`rows of ${table} are of no tenant`);
+};
+
+/** The tables whose declaration says this. */
+type Declared<What> = { [T in TableName]: Tables[T] extends What ? T : never }[TableName];
 /** Tables whose rows have an authentication code (row-codes.ts). */
-export type PolicyTable = {
-  [T in TableName]: Tables[T] extends { readonly code: readonly string[] } ? T : never;
-}[TableName];
+export type PolicyTable = Declared<{ readonly code: readonly string[] }>;
+/** Tables whose rows search finds. */
+export type SearchedTable = Declared<{ readonly search: { readonly kind: string } }>;
+type Counted = Declared<{ readonly statistics: { readonly counted: string } }>;
+
+declare module '../ports/tables.ts' {
+  interface TablesBy {
+    /** Snapshots carry their rows. */
+    readonly carried: Declared<{ readonly snapshots: { readonly marks: readonly string[] } }>;
+    /** Their rows own key records. */
+    readonly owning: Declared<{ readonly records: { readonly classes: readonly string[] } }>;
+    /** A purge changes or ends their rows in a step of its own. */
+    readonly stepped: Declared<{ readonly purge: 'by a step' }>;
+    /** Other nodes hear of changes of their rows. */
+    readonly told: Declared<{ readonly changes: 'told' }>;
+    /** Kinds of things that search finds by their terms. */
+    readonly searched: Tables[SearchedTable]['search']['kind'];
+    /** As what a tenant contains their rows. */
+    readonly counted: Tables[Counted]['statistics']['counted'];
+  }
+}

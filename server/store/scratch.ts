@@ -12,21 +12,14 @@
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Repositories } from '../ports/store.ts';
-import { tenantTables } from '../ports/tenant-rows.ts';
 import { copyTables } from './copy.ts';
 import { createTables } from './create-tables.ts';
 import { createRepositories } from './repositories.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
-import type { Schema } from './schema.ts';
+import { declared, type Schema } from './schema.ts';
 import { isConstraint, sqliteColumns, temporaryDatabase } from './sqlite/dialect.ts';
-
-/** What a restore reads: tables of tenants, and what says where it goes. */
-const copied: ReadonlySet<string> = new Set<keyof Schema>([
-  ...(['settings', 'decisions', 'tenants', 'tenant_keks', 'snapshots', 'key_records', 'key_tags'] as const),
-  ...tenantTables,
-]);
 
 const asServiceError = (error: unknown): unknown => {
   if (error instanceof ServiceError || (error as { readonly errcode?: unknown }).errcode === undefined) return error;
@@ -52,7 +45,7 @@ export const tryOut = async <T>(
       copyTables(
         { db: from, dialect, place: 'the database' },
         { db, dialect: 'sqlite', place: 'the copy for a trial' },
-        (name) => copied.has(name),
+        (name) => declared.get(name)?.copied === 'for trials, too',
       ),
     );
     // The rows of other tables are not there, so their sum says nothing.

@@ -3,107 +3,82 @@
 // row before it is shown, and a term that an attacker has planted leads nowhere.
 
 import { type Kysely, sql } from 'kysely';
-import { effectiveState, type KeyState } from '../domain/lifecycle.ts';
-import {
-  type Found,
-  rangeOf,
-  type SearchField,
-  type TermKind,
-  termKinds,
-  termsOf,
-  termsOfId,
-  wordsOf,
-} from '../domain/search.ts';
+import { type Found, rangeOf, type SearchField, termsOf, termsOfId, wordsOf } from '../domain/search.ts';
 import { everyTenant, type TenantScope } from '../domain/tenant.ts';
-import type { VaultState } from '../domain/vault.ts';
-import type { SearchRepository, TermSearch } from '../ports/search.ts';
-import type { Schema } from './schema.ts';
+import type { SearchRepository, TermKind, TermSearch } from '../ports/search.ts';
+import { type Declaration, declared, type Schema, type SearchedTable } from './schema.ts';
 import { parseTags } from './tables/values.ts';
+import { parseRule } from './tables/vaults.ts';
 
 /** The version of the way in which terms are made; a new number makes them again. */
-const version = '2';
+const version = '3';
 const versionSetting = 'search-terms';
 
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
 const everywhere = '*';
+/** Of vaults, the scope in which those are found whose dual control names an approver: no search of a caller reaches it. */
+const namedApprovers = '@approvers';
 
-interface Kind {
-  readonly table:
-    | 'keys'
-    | 'vaults'
-    | 'tde_groups'
-    | 'tde_applications'
-    | 'endpoints'
-    | 'external_key_stores'
-    | 'users'
-    | 'api_tokens';
-  /** Columns of the terms, next to the id. */
-  readonly columns: Readonly<Record<string, SearchField>>;
-  /** Found in every tenant at once. */
-  readonly everywhere?: true;
-  /** The state of deleted ones, which no list shows. */
-  readonly deleted?: 'deleted';
-  readonly state?: (row: Loose) => string | null;
-}
 type Loose = Readonly<Record<string, unknown>>;
-const stateOf = (row: Loose): string => String(row.state);
 
-const kinds: Readonly<Record<TermKind, Kind>> = {
-  key: {
-    table: 'keys',
-    columns: { name: 'name', tags: 'tag' },
-    state: ({ state, vault_state }) => effectiveState(state as KeyState, (vault_state ?? 'deleted') as VaultState),
-  },
-  vault: { table: 'vaults', columns: { name: 'name' }, state: stateOf },
-  group: { table: 'tde_groups', columns: { name: 'name' } },
-  application: { table: 'tde_applications', columns: { name: 'name', app_id: 'app-id' }, state: stateOf },
-  endpoint: { table: 'endpoints', columns: { name: 'name', prefix: 'prefix' }, deleted: 'deleted', state: stateOf },
-  'external-key-store': {
-    table: 'external_key_stores',
-    columns: { name: 'name', custom_key_store_id: 'custom-key-store-id' },
-  },
-  user: {
-    table: 'users',
-    columns: { name: 'name', display_name: 'display-name', email: 'email' },
-    everywhere: true,
-    deleted: 'deleted',
-    state: stateOf,
-  },
-  token: {
-    table: 'api_tokens',
-    columns: { name: 'name' },
-    everywhere: true,
-    state: ({ revoked_at }) => (revoked_at === null ? 'active' : 'revoked'),
-  },
+/** How the rows of a table are found, as it declares. */
+type Searched = Extract<Declaration['search'], { readonly kind: unknown }>;
+const searched = new Map<string, Searched>(
+  [...declared].flatMap(([table, { search }]) => ('kind' in search ? [[table, search] as const] : [])),
+);
+const tableOf = new Map([...searched].map(([table, { kind }]) => [kind, table as SearchedTable]));
+const kinds = new Map([...searched.values()].map((each) => [each.kind, each]));
+const kindOf = (kind: TermKind): Searched => {
+  const found = kinds.get(kind);
+  if (found === undefined) throw new Error(`no table declares that its rows are found as ${kind}`);
+  return found;
 };
-const kindOf = new Map<string, TermKind>(termKinds.map((kind) => [kinds[kind].table, kind]));
+
+/** Tables whose rows are found as the row that they refer to. */
+const foundAs = new Map(
+  [...declared].flatMap(([table, { search, columns }]) => {
+    const of = 'as' in search ? columns[search.as]?.of : undefined;
+    const kind = of === undefined ? undefined : searched.get(of)?.kind;
+    return 'as' in search && of !== undefined && kind !== undefined ? [[table, { ...search, of, kind }] as const] : [];
+  }),
+);
+type FoundAs = NonNullable<ReturnType<(typeof foundAs)['get']>>;
+const otherFields = [...foundAs.values()].map(({ field }) => field);
 
 type TermRow = Schema['search_terms'];
 
-/** A row of the endpoints' credentials is found as its endpoint. */
-const credentialTerms = (credential: Loose, tenantId: string): readonly TermRow[] =>
-  termsOf(String(credential.access_key_id))
+/** The term of a row that is found as another one. */
+const termsAs = ({ as, by, field, kind }: FoundAs, row: Loose, scope: string): readonly TermRow[] =>
+  termsOf(String(row[by]))
     .slice(0, 1)
-    .map((term) => ({
-      scope: tenantId,
-      kind: 'endpoint',
-      term,
-      subject_id: String(credential.endpoint_id),
-      field: 'access-key-id',
-    }));
+    .map((term) => ({ scope, kind, term, subject_id: String(row[as]), field }));
 
-const termRows = (kind: TermKind, row: Loose): readonly TermRow[] => {
-  const { columns, everywhere: isEverywhere } = kinds[kind];
+/** A vault is found by each approver whom its rule names, until it is deleted. */
+const approverTerms = ({ id, state, dual_control: rule }: Loose): readonly TermRow[] => {
+  const approvers = state === 'deleted' ? null : parseRule(rule as string | null)?.approvers;
+  return [...new Set(approvers)].map((term) => ({
+    ...{ scope: namedApprovers, kind: 'vault', term, subject_id: String(id), field: 'id' },
+  }));
+};
+
+const termRows = ({ kind, terms, everywhere: isEverywhere }: Searched, row: Loose): readonly TermRow[] => {
   const id = String(row.id);
   const fields = new Map<string, SearchField>();
-  for (const [column, field] of Object.entries(columns))
-    if (row[column] != null)
+  for (const [column, field] of Object.entries(terms))
+    if (row[column] != null && field !== undefined)
       // Each tag is found from its own beginning on.
       for (const text of field === 'tag' ? parseTags(String(row[column])) : [String(row[column])])
         for (const term of termsOf(text)) if (!fields.has(term)) fields.set(term, field);
   for (const term of termsOfId(id)) if (!fields.has(term)) fields.set(term, 'id');
   const scopes = [...(row.tenant_id == null ? [] : [String(row.tenant_id)]), ...(isEverywhere ? [everywhere] : [])];
-  return scopes.flatMap((scope) => [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })));
+  const found = scopes.flatMap((scope) =>
+    [...fields].map(([term, field]) => ({ scope, kind, term, subject_id: id, field })),
+  );
+  return kind === 'vault' ? [...found, ...approverTerms(row)] : found;
+};
+const termsOfRow = (table: SearchedTable, row: Loose): readonly TermRow[] => {
+  const found = searched.get(table);
+  return found === undefined ? [] : termRows(found, row);
 };
 
 /** Rows of one statement: databases take so many parameters at most. */
@@ -125,15 +100,15 @@ export const createTerms = (db: Kysely<Schema>) => {
   return {
     insert,
     /** Of a new row. */
-    add: (table: Kind['table'], row: Loose): Promise<void> => insert(termRows(kindOf.get(table) as TermKind, row)),
+    add: (table: SearchedTable, row: Loose): Promise<void> => insert(termsOfRow(table, row)),
     /** Of a row that was there before. */
-    renew: async (table: Kind['table'], row: Loose): Promise<void> => {
-      const wanted = termRows(kindOf.get(table) as TermKind, row);
+    renew: async (table: SearchedTable, row: Loose): Promise<void> => {
+      const wanted = termsOfRow(table, row);
       const there = await db
         .selectFrom('search_terms')
         .selectAll()
         .where('subject_id', '=', String(row.id))
-        .where('field', '!=', 'access-key-id')
+        .where('field', 'not in', otherFields)
         .execute();
       const name = ({ scope, term }: TermRow): string => `${scope} ${term}`;
       const wantedNames = new Set(wanted.map(name));
@@ -151,34 +126,38 @@ export const createTerms = (db: Kysely<Schema>) => {
     remove: async (id: string): Promise<void> => {
       await db.deleteFrom('search_terms').where('subject_id', '=', id).execute();
     },
-    addCredential: (tenantId: string, row: Loose): Promise<void> => insert(credentialTerms(row, tenantId)),
-    removeCredential: async (endpointId: string, accessKeyId: string): Promise<void> => {
-      for (const term of termsOf(accessKeyId).slice(0, 1))
+    /** Of a row that is found as another one, of this tenant. */
+    addTo: async (table: string, row: Loose, tenantId: string): Promise<void> => {
+      const other = foundAs.get(table);
+      if (other !== undefined) await insert(termsAs(other, row, tenantId));
+    },
+    removeFrom: async (table: string, row: Loose): Promise<void> => {
+      const other = foundAs.get(table);
+      for (const { subject_id, term, field } of other === undefined ? [] : termsAs(other, row, everywhere))
         await db
           .deleteFrom('search_terms')
-          .where('subject_id', '=', endpointId)
+          .where('subject_id', '=', subject_id)
           .where('term', '=', term)
-          .where('field', '=', 'access-key-id')
+          .where('field', '=', field)
           .execute();
     },
     /** Of rows of any table that were written past the repositories; those of tables without terms are left alone. */
     renewRows: async (table: string, given: readonly Loose[]): Promise<void> => {
-      if (table === 'endpoint_credentials') {
+      const other = foundAs.get(table);
+      if (other !== undefined) {
         await inParts(given, async (part) => {
           const owners = await db
-            .selectFrom('endpoints')
+            .selectFrom(other.of as 'endpoints')
             .select(['id', 'tenant_id'])
-            .where('id', 'in', [...new Set(part.map((row) => String(row.endpoint_id)))])
+            .where('id', 'in', [...new Set(part.map((row) => String(row[other.as])))])
             .execute();
           const tenantOf = new Map(owners.map(({ id, tenant_id }) => [id, tenant_id]));
-          await insert(
-            part.flatMap((row) => credentialTerms(row, tenantOf.get(String(row.endpoint_id)) ?? everywhere)),
-          );
+          await insert(part.flatMap((row) => termsAs(other, row, tenantOf.get(String(row[other.as])) ?? everywhere)));
         });
         return;
       }
-      const kind = kindOf.get(table);
-      if (kind === undefined) return;
+      const own = searched.get(table);
+      if (own === undefined) return;
       await inParts(given, async (part) => {
         await db
           .deleteFrom('search_terms')
@@ -187,9 +166,9 @@ export const createTerms = (db: Kysely<Schema>) => {
             'in',
             part.map((row) => String(row.id)),
           )
-          .where('field', '!=', 'access-key-id')
+          .where('field', 'not in', otherFields)
           .execute();
-        await insert(part.flatMap((row) => termRows(kind, row)));
+        await insert(part.flatMap((row) => termRows(own, row)));
       });
     },
   };
@@ -203,8 +182,7 @@ export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
   await db.transaction().execute(async (tx) => {
     const terms = createTerms(tx);
     await tx.deleteFrom('search_terms').execute();
-    const tables = [...termKinds.map((kind) => kinds[kind].table), 'endpoint_credentials' as const];
-    for (const table of tables)
+    for (const table of [...searched.keys(), ...foundAs.keys()])
       for (let after = ''; ; ) {
         const rows: readonly Loose[] = await tx
           .selectFrom(table as 'keys')
@@ -292,13 +270,22 @@ export const searchStatements = (db: Kysely<Schema>) => {
         .orderBy('near.term')
         .orderBy('near.subject_id')
         .limit(limit),
-    things: (kind: TermKind, ids: readonly string[]) => {
-      const { table } = kinds[kind];
-      return db
-        .selectFrom(table as 'keys')
+    /** Vaults whose dual control may name the approver, after one of them: their rows decide. */
+    naming: (approver: string, after: string, limit: number) =>
+      db
+        .selectFrom('search_terms')
+        .select('subject_id')
+        .where('scope', '=', namedApprovers)
+        .where('kind', '=', 'vault')
+        .where('term', '=', approver)
+        .where('subject_id', '>', after)
+        .orderBy('subject_id')
+        .limit(limit),
+    things: (kind: TermKind, ids: readonly string[]) =>
+      db
+        .selectFrom(tableOf.get(kind) as 'keys')
         .selectAll()
-        .where('id', 'in', [...ids]);
-    },
+        .where('id', 'in', [...ids]),
   };
 };
 
@@ -326,7 +313,7 @@ export const createSearch = (db: Kysely<Schema>): SearchRepository => {
     hits: readonly Pick<TermRow, 'subject_id' | 'field'>[],
   ): Promise<readonly (Found & { readonly kind: TermKind })[]> => {
     if (hits.length === 0) return [];
-    const { deleted, state } = kinds[kind];
+    const { deleted, state } = kindOf(kind);
     const found = await statements
       .things(
         kind,
@@ -370,7 +357,7 @@ export const createSearch = (db: Kysely<Schema>): SearchRepository => {
   return {
     find: async (tenant, search) => {
       const { kind, folded, limit } = search;
-      if (tenant === everyTenant && kinds[kind].everywhere !== true)
+      if (tenant === everyTenant && kindOf(kind).everywhere !== true)
         throw new RangeError(`a ${kind} is looked for in one tenant`);
       const scope = tenant === everyTenant ? everywhere : tenant;
       const items: (Found & { readonly kind: TermKind })[] = [];

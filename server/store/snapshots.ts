@@ -131,10 +131,6 @@ export const createOpenings = (db: Kysely<Schema>): OpeningRepository => ({
   remove: async (id) => {
     await db.deleteFrom('snapshot_openings').where('id', '=', id).execute();
   },
-  listOver: async (now) => {
-    const rows = await db.selectFrom('snapshot_openings').select('id').where('expires_at', '<=', now).execute();
-    return rows.map(({ id }) => id);
-  },
 });
 
 export const createKeyBindings = (db: Kysely<Schema>): KeyBindingRepository => ({

@@ -25,11 +25,4 @@ export const createTdeRequests = (db: Kysely<Schema>, policyRows: PolicyRows): R
     const row = { id, fingerprint, handles: JSON.stringify(handles), at };
     if (!(await policyRows.insertNew(table, row))) await policyRows.update(table, row);
   },
-  prune: async (before) => {
-    const old = await db.selectFrom(table).select('id').where('at', '<', before).execute();
-    await policyRows.remove(
-      table,
-      old.map(({ id }) => id),
-    );
-  },
 });

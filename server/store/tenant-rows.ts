@@ -5,67 +5,61 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';
 import { RecordOwner, type RecordTable } from '../ports/records.ts';
 import type { SnapshotRow } from '../ports/snapshot-archive.ts';
-import { type TenantRow, type TenantRows, type TenantTable, tenantTables } from '../ports/tenant-rows.ts';
-import { recordClassesOf, recordsOf } from './key-records.ts';
+import type { CarriedTable, TenantRow, TenantRows, TenantTable } from '../ports/tenant-rows.ts';
+import { recordsOf } from './key-records.ts';
 import type { KeyTags } from './key-tags.ts';
 import type { PolicyRows } from './row-set.ts';
-import { type PolicyTable, type Schema, tables } from './schema.ts';
+import { type Declaration, declared, leavesTombstones, ownedBy, type PolicyTable, type Schema } from './schema.ts';
 import type { Terms } from './search.ts';
-import type { Columns, TableDeclaration } from './tables/table.ts';
 
-/** What the declarations say of these tables. */
-interface Declared {
-  readonly columns: Columns;
-  readonly code?: readonly string[];
-  readonly snapshots: TableDeclaration['snapshots'];
-  readonly records?: TableDeclaration['records'];
-}
-const declared: Readonly<Record<TenantTable, Declared>> = tables;
+/** A table whose rows snapshots carry, and what it declares of that. */
+type Carried = readonly [TenantTable, Declaration, Extract<Declaration['snapshots'], { readonly marks: unknown }>];
 
-const isAuthenticated = (table: TenantTable): table is TenantTable & PolicyTable => declared[table].code !== undefined;
+const tables: readonly Carried[] = [...declared].flatMap(([name, table]): readonly Carried[] =>
+  typeof table.snapshots === 'object' && 'marks' in table.snapshots
+    ? [[name as TenantTable, table, table.snapshots]]
+    : [],
+);
+const isAuthenticated = (table: TenantTable): table is TenantTable & PolicyTable =>
+  declared.get(table)?.code !== undefined;
 
 /** What authenticates a row. */
 const codeColumns = (table: TenantTable): readonly string[] =>
   isAuthenticated(table) ? ['row_mac', 'row_version'] : [];
 
-const marks = (table: TenantTable): readonly string[] => {
-  const { snapshots } = declared[table];
-  return typeof snapshots === 'object' && 'marks' in snapshots ? snapshots.marks : [];
-};
-const policy = (table: TenantTable): readonly string[] => {
-  const { code = [], columns } = declared[table];
-  const others = [...code, ...marks(table), ...codeColumns(table)];
-  return [...code, ...Object.keys(columns).filter((column) => !others.includes(column))];
-};
-/** The tables that columns of this one refer to, of those that snapshots carry. */
-const references = (table: TenantTable): ReadonlyMap<string, TenantTable> =>
-  new Map(
-    Object.entries(declared[table].columns).flatMap(([column, { of }]) => {
-      const to = tenantTables.find((each) => each === of);
-      return to === undefined ? [] : [[column, to] as const];
+const carriedTable = ([name, table, snapshots]: Carried): CarriedTable => {
+  const { columns, code = [], primaryKey, records } = table;
+  const { marks, fixed, beside, existing, reactivates } = snapshots;
+  const others = [...code, ...marks, ...codeColumns(name)];
+  const policy = [...code, ...Object.keys(columns).filter((column) => !others.includes(column))];
+  const references = new Map(
+    Object.entries(columns).flatMap(([column, { of }]) => {
+      const to = tables.find(([each]) => each === of);
+      return to === undefined ? [] : [[column, to[0]] as const];
     }),
   );
-const fixed = (table: TenantTable): readonly string[] => {
-  const { snapshots } = declared[table];
-  return typeof snapshots === 'object' && 'marks' in snapshots ? (snapshots.fixed ?? []) : [];
+  const keys = primaryKey?.columns ?? Object.keys(columns).filter((column) => columns[column]?.key === true);
+  const [first = '', ...rest] = Object.hasOwn(columns, 'id') ? ['id'] : keys;
+  return {
+    name,
+    columns: [...policy, ...marks],
+    policy,
+    fixed,
+    references,
+    identity: [first, ...rest],
+    comesWith: references.get(first),
+    leavesTombstones: leavesTombstones(table),
+    recordClasses: records === 'none' ? [] : records.classes,
+    isCopied: beside === 'copied',
+    isReplaced: existing === 'replaced',
+    reactivates: typeof reactivates === 'function' ? reactivates : () => [],
+  };
 };
-const columns = (table: TenantTable): readonly string[] => [...policy(table), ...marks(table)];
-
-/** What a row is found by, and what makes it unique. */
-const identity: { readonly [T in TenantTable]?: readonly [string, ...string[]] } = {
-  key_versions: ['key_id', 'version'],
-  key_bindings: ['key_id'],
-};
-const identityOf = (table: TenantTable): readonly [string, ...string[]] => identity[table] ?? ['id'];
-
-const ownedBy = (table: TenantTable, tenantId: string): RawBuilder<unknown> => {
-  if (table === 'access_guids' || table === 'instances')
-    return sql`application_id in (select id from tde_applications where tenant_id = ${tenantId})`;
-  if (table === 'endpoint_credentials')
-    return sql`endpoint_id in (select id from endpoints where tenant_id = ${tenantId})`;
-  if (table === 'key_versions' || table === 'key_bindings')
-    return sql`key_id in (select id from keys where tenant_id = ${tenantId})`;
-  return sql`tenant_id = ${tenantId}`;
+const carried = new Map(tables.map((each) => [each[0], carriedTable(each)]));
+const of = (table: TenantTable): CarriedTable => {
+  const found = carried.get(table);
+  if (found === undefined) throw new Error(`snapshots do not carry ${table}`);
+  return found;
 };
 
 type Loose = { readonly [column: string]: SnapshotRow[string] };
@@ -80,7 +74,7 @@ type RowTerms = Pick<Terms, 'renewRows'>;
 type RowTags = Pick<KeyTags, 'renew'>;
 
 const selection = (table: TenantTable): RawBuilder<unknown> =>
-  sql.join([...columns(table), ...codeColumns(table)].map((column) => sql.ref(column)));
+  sql.join([...of(table).columns, ...codeColumns(table)].map((column) => sql.ref(column)));
 
 /** Inserts or replaces rows, with what finds them. */
 const putRows = async (
@@ -91,9 +85,9 @@ const putRows = async (
   table: TenantTable,
   given: Parameters<TenantRows['put']>[1],
 ): Promise<void> => {
-  const names = [...columns(table), ...codeColumns(table)];
-  const own = identityOf(table);
-  const replaced = [...policy(table), ...codeColumns(table)].filter((name) => !own.includes(name));
+  const { columns, policy, identity: own } = of(table);
+  const names = [...columns, ...codeColumns(table)];
+  const replaced = [...policy, ...codeColumns(table)].filter((name) => !own.includes(name));
   const change =
     replaced.length === 0
       ? sql`do nothing`
@@ -108,7 +102,7 @@ const putRows = async (
   await inParts(given, async (part) => {
     // The row itself says nothing that its columns do not.
     const whole = part.map(({ row, integrity }) => ({
-      row: Object.fromEntries(columns(table).map((column) => [column, row[column] ?? null])) as Loose,
+      row: Object.fromEntries(columns.map((column) => [column, row[column] ?? null])) as Loose,
       code: integrity === 'ok' ? undefined : integrity,
     }));
     if (isAuthenticated(table))
@@ -199,32 +193,30 @@ export const createTenantRows = (
     ids: readonly string[],
     where: RawBuilder<unknown> = sql`1 = 1`,
   ): Promise<readonly TenantRow[]> => {
-    const [id] = identityOf(table);
+    const { identity } = of(table);
     const all: TenantRow[] = [];
     await inParts(ids, async (part) => {
       const { rows: found } = await sql<Loose>`
         select ${selection(table)} from ${sql.table(table)}
-        where ${sql.ref(id)} in (${sql.join(part)}) and ${where}
-        order by ${sql.join(identityOf(table).map((column) => sql.ref(column)))}`.execute(db);
+        where ${sql.ref(identity[0])} in (${sql.join(part)}) and ${where}
+        order by ${sql.join(identity.map((column) => sql.ref(column)))}`.execute(db);
       all.push(...found.map((row) => load(table, row)));
     });
     return all;
   };
   const destroyed = async (where: RawBuilder<unknown>): Promise<ReadonlySet<string>> => {
     const found = new Set<string>();
-    for (const table of ['keys', 'tde_objects'] as const) {
+    for (const table of [...carried.values()].filter((each) => each.leavesTombstones).map(({ name }) => name)) {
       const { rows } = await sql<Loose>`select ${selection(table)} from ${sql.table(table)} where ${where}`.execute(db);
       for (const row of rows) if (load(table, row).integrity === 'ok') found.add(String(row.id));
     }
     return found;
   };
   return {
-    columns,
-    policy,
-    references,
-    fixed,
+    tables: () => [...carried.keys()],
+    of,
     page: async (table, tenantId, after, limit) => {
-      const [id] = identityOf(table);
+      const [id] = of(table).identity;
       const { rows: found } = await sql<Loose>`
         select ${selection(table)} from ${sql.table(table)}
         where ${ownedBy(table, tenantId)} and ${sql.ref(id)} > ${after ?? ''}
@@ -263,9 +255,9 @@ export const createTenantRows = (
       }
       return isSound;
     },
-    recordClasses: recordClassesOf,
     owners: (table, tenantId, rows) => {
-      const attributes = declared[table].records?.attributes;
+      const { records = 'none' } = declared.get(table) ?? {};
+      const attributes = records === 'none' ? undefined : records.attributes;
       const owners = new Map<string, RecordOwner>();
       if (attributes === undefined) return owners;
       for (const { row, integrity } of rows) {

@@ -7,7 +7,7 @@ import type { Integrity } from '../domain/vault.ts';
 import type { Repositories } from '../ports/store.ts';
 import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
-import type { Schema } from './schema.ts';
+import { declared, ownedBy, type Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
 import { tenantsTables } from './tables/tenants.ts';
 
@@ -39,42 +39,30 @@ const toTenant = (row: Selectable<Schema['tenants']>, integrity: Integrity): Ten
 });
 const tenantRow = members.toRow;
 
+const countedTables = [...declared].flatMap(([table, { statistics }]) =>
+  'counted' in statistics ? [{ table, ...statistics }] : [],
+);
+
 export const createTenants = (db: Kysely<Schema>, policyRows: PolicyRows, clock: Clock): Repositories['tenants'] => {
   const checked = (row: Selectable<Schema['tenants']>): Tenant =>
     toTenant(row, policyRows.integrity('tenants', { ...row }));
   const all = () => db.selectFrom('tenants').selectAll();
-  type Counted = 'vaults' | 'keys' | 'endpoints' | 'tde_applications';
-  const count = async (table: Counted, id: string, operator: '=' | '!=', state: string): Promise<number> => {
-    const row = await db
-      .selectFrom(table as 'vaults')
-      .select((e) => e.fn.countAll<number | string>().as('count'))
-      .where('tenant_id', '=', id)
-      .where('state', operator, state)
-      .executeTakeFirstOrThrow();
-    return Number(row.count);
-  };
-  const countTokens = async (id: string): Promise<number> => {
-    const row = await db
-      .selectFrom('api_tokens')
-      .select((e) => e.fn.countAll<number | string>().as('count'))
-      .where('tenant_id', '=', id)
-      .where('revoked_at', 'is', null)
-      .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', clock.now())]))
-      .executeTakeFirstOrThrow();
-    return Number(row.count);
+  const count = async (table: string, id: string, where: string): Promise<number> => {
+    const { rows } = await sql<{ readonly count: number | string }>`
+      select count(*) as count from ${sql.table(table)} where ${ownedBy(table, id)} and ${sql.raw(where)}`.execute(db);
+    return Number(rows[0]?.count ?? 0);
   };
   const stored: Repositories['tenants']['stored'] = async (id) => {
     const row = await all().where('id', '=', id).executeTakeFirst();
     return row && checked(row);
   };
   return {
-    contents: async (id) => ({
-      vaults: await count('vaults', id, '!=', 'deleted'),
-      keys: await count('keys', id, '!=', 'destroyed'),
-      endpoints: await count('endpoints', id, '=', 'enabled'),
-      applications: await count('tde_applications', id, '=', 'enabled'),
-      tokens: await countTokens(id),
-    }),
+    contents: async (id) => {
+      const counts: Record<string, number> = {};
+      for (const { table, counted, where } of countedTables)
+        counts[counted] = await count(table, id, where(clock.now()));
+      return counts as Awaited<ReturnType<Repositories['tenants']['contents']>>;
+    },
     list: async () => (await all().orderBy('id').execute()).map(checked),
     get: soundOnly(stored, 'tenant', ({ name }) => name),
     stored,

@@ -5,9 +5,12 @@ import type { Repositories } from '../ports/store.ts';
 import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
-import type { Terms } from './search.ts';
+import { searchStatements, type Terms } from './search.ts';
 import { toVault, vaultRow } from './tables/vaults.ts';
 import { inScope } from './tenants.ts';
+
+/** Vaults of one statement. */
+const inPart = 50;
 
 export const createVaults = (
   db: Kysely<Schema>,
@@ -15,10 +18,16 @@ export const createVaults = (
   terms: Pick<Terms, 'add' | 'renew'>,
 ): Repositories['vaults'] => {
   const check = policyRows.integrity;
+  const { naming } = searchStatements(db);
   const stored: Repositories['vaults']['stored'] = async (tenant, id) => {
     const query = inScope(db.selectFrom('vaults').selectAll(), tenant);
     const row = await query.where('id', '=', id).executeTakeFirst();
     return row && toVault(row, check('vaults', row));
+  };
+  const listByIds: Repositories['vaults']['listByIds'] = async (ids) => {
+    if (ids.length === 0) return [];
+    const query = db.selectFrom('vaults').selectAll();
+    return (await query.where('id', 'in', [...ids]).execute()).map((row) => toVault(row, check('vaults', row)));
   };
   return {
     get: soundOnly(stored, 'vault', ({ name }) => name),
@@ -38,19 +47,16 @@ export const createVaults = (
       if (after !== undefined) query = query.where('id', '>', after);
       return (await query.execute()).map((row) => toVault(row, check('vaults', row)));
     },
-    listByIds: async (ids) =>
-      ids.length === 0
-        ? []
-        : (
-            await db
-              .selectFrom('vaults')
-              .selectAll()
-              .where('id', 'in', [...ids])
-              .execute()
-          ).map((row) => toVault(row, check('vaults', row))),
-    listNaming: async (userId) => {
-      const query = db.selectFrom('vaults').selectAll().where('dual_control', 'like', `%"${userId}"%`);
-      return (await query.orderBy('id').execute()).map((row) => toVault(row, check('vaults', row)));
+    listByIds,
+    findNaming: async (userId) => {
+      for (let after = ''; ; ) {
+        const terms = await naming(userId, after, inPart).execute();
+        const ids = terms.map(({ subject_id }) => subject_id);
+        for (const vault of await listByIds(ids))
+          if (vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId) === true) return vault;
+        if (ids.length < inPart) return undefined;
+        after = ids.at(-1) ?? after;
+      }
     },
     insert: async (vault) => {
       await policyRows.insert('vaults', vaultRow(vault));

@@ -6,7 +6,7 @@ import type { RecordAddress, WholeRecord } from '../ports/records.ts';
 import type { Repositories } from '../ports/store.ts';
 import { policyTables } from './row-codes.ts';
 import type { PolicyRows, ReadingAs, RowSet } from './row-set.ts';
-import { type PolicyTable, type Schema, tables } from './schema.ts';
+import { declared, type PolicyTable, type Schema } from './schema.ts';
 import { recordMembers } from './tables/keys.ts';
 import type { TableDeclaration } from './tables/table.ts';
 import { bytesOf } from './tables/values.ts';
@@ -17,7 +17,7 @@ const rowsAtOnce = 100;
 const nameOf = (row: Readonly<Record<string, unknown>>): string => String(row.id ?? row.handle ?? 'a row');
 
 /** Whose a row is. A row whose owner is gone has none. */
-const tenantOf = ({ columns }: TableDeclaration, column: string): RawBuilder<string | null> => {
+export const tenantOf = ({ columns }: TableDeclaration, column: string): RawBuilder<string | null> => {
   if (column === 'the service') return sql`${serviceTenantId}`;
   const of = columns[column]?.of;
   if (of === undefined || of === 'tenants') return sql`${sql.ref(column)}`;
@@ -30,8 +30,8 @@ const placesOf = async (
   name: string,
   table: TableDeclaration,
 ): Promise<readonly RecordAddress[]> => {
-  const { each, classes = [] } = table.records ?? {};
-  if (each == null) return [];
+  if (table.records === 'none' || table.records.each === null) return [];
+  const { each, classes } = table.records;
   const { rows } = await sql<{ readonly id: string; readonly tenant: string | null }>`
     select id, ${tenantOf(table, each.tenant)} as tenant from ${sql.table(name)} ${sql.raw(each.where === undefined ? '' : `where ${each.where}`)}`.execute(
     db,
@@ -69,10 +69,14 @@ export const createWhole = (
     }
   },
   places: async () => {
-    const declared: readonly (readonly [string, TableDeclaration])[] = Object.entries(tables);
     const places: RecordAddress[] = [];
     for (const [name, table] of declared) places.push(...(await placesOf(db, name, table)));
-    return { classes: declared.flatMap(([, { records }]) => (records?.each == null ? [] : records.classes)), places };
+    return {
+      classes: [...declared.values()].flatMap(({ records }) =>
+        records === 'none' || records.each === null ? [] : records.classes,
+      ),
+      places,
+    };
   },
   records: async (after, limit) => {
     const rows = await db

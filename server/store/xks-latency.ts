@@ -40,7 +40,4 @@ export const createLatency = (db: Kysely<Schema>): Repositories['latency'] => ({
       minute: row.minute,
       counts: parseLatency(row.counts, row.errors),
     })),
-  prune: async (before) => {
-    await db.deleteFrom('xks_latency').where('minute', '<', before).execute();
-  },
 });

@@ -3,6 +3,8 @@
 //
 // A request never waits for the receiver. What waits is limited; spans beyond that, and what the receiver did not take, are dropped and counted.
 
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, ValueType } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
@@ -14,6 +16,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { lookupWithin } from '../base/name-lookup.ts';
+import { callOutside, endedBy } from '../base/outside.ts';
 import type { Distribution, MetricFamily } from '../domain/metrics.ts';
 import type { Log } from '../ports/log.ts';
 import type { RequestObserver, TelemetryState } from '../ports/telemetry.ts';
@@ -31,7 +35,7 @@ export interface TelemetryOptions {
   readonly version: string;
   readonly node: string;
   readonly log: Pick<Log, 'warn' | 'info'>;
-  /** For one export, with what the library repeats of it. */
+  /** For one export in total, with what the library repeats of it. */
   readonly timeoutMs?: number;
 }
 
@@ -51,8 +55,25 @@ const gatherMs = 1_000;
 
 type Send = (report: (result: { readonly code: number; readonly error?: Error }) => void) => void;
 
+/** The connections of a signal's exports: of each, the library waits without an end while bytes come. */
+const createConnections = ({ endpoint, authorities, timeoutMs: totalMs = 10_000 }: TelemetryOptions) => {
+  let agent: HttpAgent | undefined;
+  return {
+    totalMs,
+    host: new URL(endpoint).host,
+    open: (protocol: string): HttpAgent => {
+      const Agent = protocol === 'http:' ? HttpAgent : HttpsAgent;
+      const lookup = lookupWithin(totalMs * 0.8);
+      agent ??= new Agent({ keepAlive: true, lookup, ...(authorities === undefined ? {} : { ca: authorities }) });
+      return agent;
+    },
+    end: (): void => agent?.destroy(),
+  };
+};
+type Connections = ReturnType<typeof createConnections>;
+
 /** Whether exports of a signal arrive, and what became of those that did not. */
-const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log']) => {
+const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log'], connections: Connections) => {
   const dropped = { queue: 0, export: 0 };
   let failing = false;
   return {
@@ -60,13 +81,16 @@ const createDelivery = (signal: 'traces' | 'metrics', log: TelemetryOptions['log
     state: () => ({ dropped: { ...dropped }, failing }),
     /** Resolves in any case; `count` is what is lost when it fails. */
     send: async (count: number, send: Send): Promise<void> => {
-      const error = await new Promise<Error | undefined>((resolve) => {
-        try {
-          send(({ code, error: reason }) => resolve(code === 0 ? undefined : (reason ?? new Error('not accepted'))));
-        } catch (reason) {
-          resolve(reason instanceof Error ? reason : new Error('failed'));
-        }
-      });
+      const error = await callOutside({ place: connections.host, totalMs: connections.totalMs }, (ended) => {
+        const sent = new Promise<void>((resolve, reject) => {
+          send(({ code, error: reason }) => (code === 0 ? resolve() : reject(reason ?? new Error('not accepted'))));
+        });
+        // The library knows a time of silence only.
+        return endedBy(ended, connections.end, sent);
+      }).then(
+        () => undefined,
+        (reason: Error) => reason,
+      );
       if (error !== undefined) dropped.export += count;
       if (error !== undefined && !failing)
         log.warn(
@@ -117,9 +141,9 @@ const toMetricData = ({ name, type, help, samples }: MetricFamily, startMs: numb
   return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints };
 };
 
-const exporterOptions = ({ endpoint, token, authorities, timeoutMs = 10_000 }: TelemetryOptions, path: string) => ({
+const exporterOptions = ({ endpoint, token }: TelemetryOptions, path: string, { totalMs, open }: Connections) => ({
   url: `${endpoint.replace(/\/+$/, '')}/${path}`,
-  timeoutMillis: timeoutMs,
+  timeoutMillis: totalMs,
   concurrencyLimit: 1,
   // It must not throw: without its token the receiver refuses the export, and that is reported.
   headers: async (): Promise<Record<string, string>> => {
@@ -129,7 +153,7 @@ const exporterOptions = ({ endpoint, token, authorities, timeoutMs = 10_000 }: T
       return {};
     }
   },
-  ...(authorities === undefined ? {} : { httpAgentOptions: { ca: authorities, keepAlive: true } }),
+  httpAgentOptions: open,
 });
 
 const resourceOf = ({ version, node }: TelemetryOptions) =>
@@ -137,8 +161,9 @@ const resourceOf = ({ version, node }: TelemetryOptions) =>
 
 /** Spans that have ended, sent in batches. */
 const createSpanQueue = (options: TelemetryOptions) => {
-  const delivery = createDelivery('traces', options.log);
-  const exporter = new OTLPTraceExporter(exporterOptions(options, 'v1/traces'));
+  const connections = createConnections(options);
+  const delivery = createDelivery('traces', options.log, connections);
+  const exporter = new OTLPTraceExporter(exporterOptions(options, 'v1/traces', connections));
   let waiting: ReadableSpan[] = [];
   let sending: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -226,8 +251,9 @@ const createTraces = (options: TelemetryOptions) => {
 };
 
 const createMetrics = (options: TelemetryOptions) => {
-  const delivery = createDelivery('metrics', options.log);
-  const exporter = new OTLPMetricExporter(exporterOptions(options, 'v1/metrics'));
+  const connections = createConnections(options);
+  const delivery = createDelivery('metrics', options.log, connections);
+  const exporter = new OTLPMetricExporter(exporterOptions(options, 'v1/metrics', connections));
   const resource = resourceOf(options);
   const scope = { name: 'dke', version: options.version };
   const startedAt = Date.now() - process.uptime() * 1000;

@@ -25,6 +25,7 @@ import { ourName, startOurs } from './ours.ts';
 import { type Peer, p11Kit, softHsm, startP11KitServer, startSoftHsm } from './peers.ts';
 import { type Figures, type Floor, measure, measureFloor, type Sample } from './pkcs11.ts';
 import { stores } from './places.ts';
+import { measurePosition, positionText } from './position.ts';
 import { peakResidentMiB, pin, residentMiB } from './processes.ts';
 import { erasureText, measureErasure, measureSnapshots, snapshotText } from './snapshots.ts';
 import { microseconds, ratio, table, thousands } from './statistics.ts';
@@ -205,6 +206,13 @@ try {
     const figures = await measureNodes();
     report[nodesTitle] = figures;
     xksTexts.push(`${nodesTitle}\n${nodesText(figures)}`);
+  }
+  const positionTitle = 'changes with and without the position on the disk of each node';
+  if (positionTitle.includes(values.only)) {
+    say(`measuring ${positionTitle}`);
+    const figures = await measurePosition();
+    report[positionTitle] = figures;
+    xksTexts.push(`${positionTitle}\n${positionText(figures)}`);
   }
   const destroysTitle = '500 destructions beside 1,000 uses a second on three and five nodes';
   if (destroysTitle.includes(values.only)) {

@@ -13,6 +13,7 @@ import { systemClock } from '../../server/base/clock.ts';
 import { contentDigest } from '../../server/base/content-digest.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
+import type { RowAuthenticator } from '../../server/base/row-jobs.ts';
 import type { Approval } from '../../server/domain/approval.ts';
 import { newOutsideCopy, type OutsideCopy } from '../../server/domain/copies.ts';
 import { decisionNames } from '../../server/domain/decisions.ts';
@@ -20,7 +21,7 @@ import { defaultSettings, type Endpoint } from '../../server/domain/endpoint.ts'
 import { type ExternalKeyStore, neverLooked } from '../../server/domain/external-key-store.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
 import type { RecoveryKey, Snapshot } from '../../server/domain/snapshot.ts';
-import type { TdeApplication, TdeGroup } from '../../server/domain/tde.ts';
+import { repeatMs, type TdeApplication, type TdeGroup } from '../../server/domain/tde.ts';
 import type { Tenant } from '../../server/domain/tenant.ts';
 import type { Vault } from '../../server/domain/vault.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
@@ -29,16 +30,23 @@ import type { StoredFactor, StoredSession, StoredUser } from '../../server/ports
 import type { SnapshotRow } from '../../server/ports/snapshot-archive.ts';
 import type { Repositories, Store, StoredToken } from '../../server/ports/store.ts';
 import type { StoredAccessGuid, StoredObject } from '../../server/ports/tde-repositories.ts';
-import { type TenantTable, tenantTables } from '../../server/ports/tenant-rows.ts';
+import type { TenantTable } from '../../server/ports/tenant-rows.ts';
 import { authenticationCode, policyColumns } from '../../server/store/row-codes.ts';
+import { declared } from '../../server/store/schema.ts';
 import { openPostgresStore, openStore } from '../../server/store/store.ts';
 import { folderOfTest } from '../support/folders.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 import { storedUser, storedVault } from '../support/stored.ts';
 import { sizeOf } from '../support/tiers.ts';
 
-const authenticateRow = (text: string): string =>
-  createHmac('sha256', 'row key of the test').update(text).digest('hex');
+/** A row key of a test: `earlier` is the key itself. */
+const rowKey =
+  (key: string): RowAuthenticator =>
+  (text, job) =>
+    createHmac('sha256', job === 'earlier' ? key : `${job} of ${key}`)
+      .update(text)
+      .digest('hex');
+const authenticateRow = rowKey('row key of the test');
 
 type Table = keyof typeof policyColumns;
 type Row = Readonly<Record<string, SQLInputValue>>;
@@ -53,7 +61,7 @@ const idOf = (table: Table): string => {
   return id;
 };
 const ok = { integrity: 'ok' } as const;
-const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 } as const;
+const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 - repeatMs } as const;
 
 /** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
 interface Sample {
@@ -387,7 +395,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       await tx.tdeRequests.get(carriedOut.id);
       await tx.tdeRequests.put({ ...carriedOut, fingerprint: 'withdrawn', handles: [] });
     },
-    remove: (tx) => tx.tdeRequests.prune(3),
+    remove: (tx) => tx.pruning.run(3, 1_000),
   },
   idempotency_keys: sample<StoredRequest>(
     (tx, entity) => tx.idempotency.insert(entity),
@@ -406,13 +414,12 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
         write: (tx, entity) => tx.idempotency.update(entity),
         to: { answer: { location: '/api/x', body: null } },
       },
-      remove: (tx) => tx.idempotency.prune(3),
+      remove: (tx) => tx.idempotency.remove(idOf('idempotency_keys')),
     },
   ),
 });
 const tables = Object.keys(policyColumns) as readonly Table[];
-const isTenantTable = (table: Table): table is Table & TenantTable =>
-  (tenantTables as readonly string[]).includes(table);
+const isTenantTable = (table: Table): table is Table & TenantTable => 'marks' in Object(declared.get(table)?.snapshots);
 /** Each row behind those that it refers to. */
 const order: readonly Table[] = [
   'decisions',
@@ -702,7 +709,7 @@ const implementations: readonly Database[] = [
 ];
 
 /** Rows that come from a file or from another time, with the codes that their bringers can make. */
-const anotherKey = (text: string): string => createHmac('sha256', 'row key of another time').update(text).digest('hex');
+const anotherKey = rowKey('row key of another time');
 const brought: readonly (readonly [name: string, bring: (table: Table, row: Row) => Row])[] = [
   [
     'OF: each row with a code of the row key of another database',
@@ -832,7 +839,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     for (const table of tables) {
       if (!isTenantTable(table)) continue;
       const row = await rowOf(table);
-      const columns = store.read.tenantRows.columns(table);
+      const columns = store.read.tenantRows.of(table).columns;
       const given = Object.fromEntries(columns.map((column) => [column, row[column] ?? null])) as SnapshotRow;
       await store.write((tx) => tx.tenantRows.put(table, [{ row: given, integrity: 'tampered' }]));
       expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
@@ -844,7 +851,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
   });
 
   test('a row of an earlier layout that a restore puts gets the digest of its value', async () => {
-    const columns = store.read.tenantRows.columns('tde_objects');
+    const columns = store.read.tenantRows.of('tde_objects').columns;
     const row = await rowOf('tde_objects');
     const value = { content: Buffer.from('a value'), content_digest: null };
     const older = {
@@ -912,6 +919,68 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'tampered', false]);
       await replace(table, newer);
     }
+  });
+
+  /** The sum over the rows as an earlier version of DKE wrote it: all of it under the row key itself. */
+  const toEarlierSum = async (): Promise<void> => {
+    const number = (text: string): bigint => BigInt(`0x${authenticateRow(text, 'earlier')}`);
+    let sum = 0n;
+    for (const table of tables)
+      for (const { id, row_mac: code } of await ask(folder, `select id, row_mac from ${table}`))
+        sum += number(`row set element ${table} ${id} ${code}`);
+    const [head] = await ask(folder, 'select version from row_set');
+    const version = Number(head?.version);
+    const masked = ((sum % (1n << 256n)) ^ number(`row set mask ${version}`)).toString(16).padStart(64, '0');
+    const tag = authenticateRow(`row set ${version} ${masked}`, 'earlier');
+    await ask(folder, 'update row_set set sum = ?, tag = ?', masked, tag);
+  };
+  const headNow = async (): Promise<Row | undefined> => (await ask(folder, 'select * from row_set'))[0];
+  const tagUnder = (job: 'earlier' | 'dke row set heads 1', head: Row | undefined): string =>
+    authenticateRow(`row set ${Number(head?.version)} ${String(head?.sum)}`, job);
+
+  test('codes and the sum of an earlier version of DKE count, and are under the keys of their jobs once they are written', async () => {
+    for (const table of tables) {
+      const row = await rowOf(table);
+      await replace(table, { ...row, row_mac: authenticationCode(authenticateRow, table, row, 1) });
+    }
+    await toEarlierSum();
+    await store.close();
+    store = await open(folder);
+    expect(await store.rowSet.load()).toMatchObject({ differences: [], rows: tables.length + otherDecisions });
+    for (const table of order) {
+      expect([table, await integrityOf(table)]).toEqual([table, 'ok']);
+      const { change } = all[table];
+      if (change === undefined) continue;
+      await store.write((tx) => change(tx));
+      const row = await rowOf(table);
+      expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'ok', true]);
+      expect([table, row.row_mac]).toEqual([table, authenticationCode(authenticateRow, table, row, 4)]);
+    }
+    const before = await headNow();
+    expect(before?.tag).toBe(tagUnder('earlier', before));
+    await store.rowSet.convert();
+    const after = await headNow();
+    expect(Number(after?.version)).toBe(Number(before?.version) + 1);
+    expect(after?.tag).toBe(tagUnder('dke row set heads 1', after));
+    await store.rowSet.convert();
+    expect(await headNow()).toEqual(after);
+    await store.write(async (tx) => all.api_tokens.change?.(tx));
+    expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['ok', true]);
+    await store.close();
+    store = await open(folder);
+    expect(await store.rowSet.load()).toMatchObject({ differences: [] });
+  });
+
+  test('DBW: a sum of an earlier version of DKE that is not that of the rows is never written anew', async () => {
+    await toEarlierSum();
+    await remove('idempotency_keys');
+    await store.close();
+    store = await open(folder);
+    expect((await store.rowSet.load()).differences).toHaveLength(1);
+    const before = await headNow();
+    await store.rowSet.convert();
+    expect(await headNow()).toEqual(before);
+    expect(await isSound()).toBe(false);
   });
 
   test('a schema with something more or less is found, also at the start', async () => {

@@ -63,6 +63,8 @@ const filters: Readonly<Record<string, readonly string[]>> = {
     'state=resolved&kind=endpoint.credential-due',
   ],
   'audit.list': [
+    'severity=medium',
+    'severity=high&order=oldest',
     'kind=key.created',
     'actorId=actor-5',
     'subjectId=subject-5',
@@ -248,6 +250,8 @@ describe(`the lists in ${name}`, () => {
     const faults: string[] = [];
     for (const line of explained.split('\n')) {
       if (/TEMP B-TREE/.test(line)) faults.push('sorts');
+      // The first records of one kind, which an index has found.
+      if (line === 'SCAN one') continue;
       if (/^SCAN \w+$/.test(line) && / where /.test(sql)) faults.push('reads a table from end to end');
       // In the order of the list, and each row is one of it.
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
@@ -277,7 +281,10 @@ describe(`the lists in ${name}`, () => {
         const isWhole = list !== 'masterKeys.list' && list !== 'notifications.list';
         if (filter === '' && isWhole) expect([list, asked, items.length]).toEqual([list, asked, 2]);
         if (next !== null) await get(`${path}?${asked}&after=${encodeURIComponent(next)}`);
-        const own = new RegExp(`^select (\\*|"sequence".*|"keys"\\.\\*) from "(${tables[list]})" .*limit`, 's');
+        const own = new RegExp(
+          `^select (\\*|"sequence".*|"keys"\\.\\*) from (?:\\(select "sequence" from )?"(${tables[list]})" .*(?:limit|"sequence" in )`,
+          's',
+        );
         const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
         // SQLite's statements are kept: one that another list needed, too, is prepared once and was checked there. A thread's are seen each time.
         if (name === 'postgres' || tables[list] === 'request_log')

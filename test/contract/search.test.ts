@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import { newId } from '../../server/base/ids.ts';
 import { type Key, newKey } from '../../server/domain/key.ts';
-import { foldQuery, type TermKind } from '../../server/domain/search.ts';
+import { foldQuery } from '../../server/domain/search.ts';
 import { everyTenant, type TenantScope } from '../../server/domain/tenant.ts';
 import { newTenant } from '../../server/operations/tenants/create-tenant.ts';
+import type { TermKind } from '../../server/ports/search.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { Schema } from '../../server/store/schema.ts';
 import { searchStatements } from '../../server/store/search.ts';
@@ -250,6 +251,7 @@ describe.each(implementations)('search in $name', ({ name, open, run, plan, scan
       ['the following', (s) => s.beginning(ours.id, 'key', 'bulk', { term: 'bulk 050000', subject_id: 'x' }, 50)],
       ['a count', (s) => s.count(ours.id, 'key', 'bulk', 2000)],
       ['words apart', (s) => s.together(ours.id, 'key', 'bulk', ['0777', 'payroll'], 50)],
+      ['vaults that name an approver', (s) => s.naming('bulk 077777', 'x', 50)],
       ['the things', (s) => s.things('key', ['many-000001', 'many-077777'])],
     ])('%s is read by an index', async (what, build) => {
       const explained = await plan(build);

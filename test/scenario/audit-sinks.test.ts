@@ -48,8 +48,14 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const base = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
-const open = (sinks: string, data?: string): Promise<OpenedService> =>
-  openTestService({ toml: `${base}${sinks}`, ...(data === undefined ? {} : { folder: data }) });
+const open = (sinks: string, data?: string, stopGrace?: () => number): Promise<OpenedService> =>
+  openTestService({
+    toml: `${base}${sinks}`,
+    ...(data === undefined ? {} : { folder: data }),
+    ...(stopGrace === undefined ? {} : { stopGrace }),
+  });
+/** Its stop waits for the sink as long as it takes: what the sink has afterwards is not a question of speed. */
+const openPatiently = (sinks: string, data?: string): Promise<OpenedService> => open(sinks, data, () => 600_000);
 const createVaults = async ({ operations }: OpenedService, ...names: readonly string[]): Promise<void> => {
   for (const name of names) await operations.vaults.create(administrator, { name });
 };
@@ -82,7 +88,7 @@ describe('a file', () => {
 
   test('contains the same as an export: it verifies, also after restarts and a truncated line', async () => {
     const path = join(folder, 'audit.ndjson');
-    const first = await open(sinkTo(path));
+    const first = await openPatiently(sinkTo(path));
     await createVaults(first, 'one', 'two');
     const { verifierKey } = await first.operations.audit.log();
     await first.stop();
@@ -90,7 +96,7 @@ describe('a file', () => {
     expect(linesOf(path).at(-1)).toMatch(/^\{"checkpoint"/);
     expect(linesOf(path).at(-2)).toContain('"service.stopped"');
     appendFileSync(path, '{"actorId":"cut of');
-    const second = await open(sinkTo(path), first.folder);
+    const second = await openPatiently(sinkTo(path), first.folder);
     await createVaults(second, 'three');
     await second.stop();
     const verifier = parseVerifierKey(verifierKey);
@@ -196,13 +202,13 @@ describe('a file', () => {
     'of a data directory that was put back loses no record of either history, and the fork is named',
     async () => {
       const path = join(folder, 'reverted.ndjson');
-      const first = await open(sinkTo(path));
+      const first = await openPatiently(sinkTo(path));
       await createVaults(first, 'one');
       const { verifierKey } = await first.operations.audit.log();
       await first.stop();
       const older = join(folder, 'reverted');
       cpSync(first.config.dataDirectory, older, { recursive: true, preserveTimestamps: true });
-      const second = await open(sinkTo(path), first.folder);
+      const second = await openPatiently(sinkTo(path), first.folder);
       await createVaults(second, 'two', 'three', 'four');
       await second.stop();
       const former = readFileSync(path, 'utf8');
@@ -210,7 +216,7 @@ describe('a file', () => {
       cpSync(older, first.config.dataDirectory, { recursive: true, preserveTimestamps: true });
       chmodSync(first.config.dataDirectory, 0o700);
 
-      const third = await open(sinkTo(path), first.folder);
+      const third = await openPatiently(sinkTo(path), first.folder);
       await createVaults(third, 'another two');
       await delivered(third);
       const [found] = (await third.operations.audit.list(administrator, { kind: 'audit.sink-forked', limit: 9 })).items;
@@ -241,14 +247,14 @@ describe('a file', () => {
     'of an older database that was accepted loses no record: the former log stays, and says nothing for the new one',
     async () => {
       const path = join(folder, 'accepted.ndjson');
-      const first = await open(sinkTo(path));
+      const first = await openPatiently(sinkTo(path));
       await createVaults(first, 'one');
       const oldKey = (await first.operations.audit.log()).verifierKey;
       await delivered(first);
       await first.stop();
       const older = join(folder, 'older');
       cpSync(first.config.dataDirectory, older, { recursive: true });
-      const second = await open(sinkTo(path), first.folder);
+      const second = await openPatiently(sinkTo(path), first.folder);
       await createVaults(second, 'two', 'three', 'four', 'five', 'six', 'seven');
       await delivered(second);
       await second.stop();
@@ -302,7 +308,7 @@ describe('a file', () => {
       rmSync(first.folder, { recursive: true });
 
       // Built again: another key.
-      const rebuilt = await open(sinkTo(path));
+      const rebuilt = await openPatiently(sinkTo(path));
       await createVaults(rebuilt, 'one');
       await delivered(rebuilt);
       await rebuilt.stop();

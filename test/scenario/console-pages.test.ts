@@ -108,6 +108,13 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     ]);
     const toml = readFileSync(await download.path(), 'utf8');
     expect(toml).toContain(`access_token = "${guid}"`);
+    // The certificate is the server's own: the file names it, and it is there to be taken along.
+    expect(toml).toContain('ca_file = "/etc/dke/ca.pem"');
+    const [certificate] = await Promise.all([
+      page.waitForEvent('download'),
+      shown.getByRole('button', { name: 'Download ca.pem' }).click(),
+    ]);
+    expect(readFileSync(await certificate.path(), 'utf8')).toBe(readFileSync(site.server.caFile, 'utf8'));
     await shown.getByText(createHash('sha256').update(toml).digest('hex')).waitFor();
     await shown.getByLabel('Operating system').selectOption({ label: 'Debian' });
     await shown.getByLabel('Database', { exact: true }).selectOption({ label: 'MariaDB' });
@@ -141,7 +148,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     // The downloaded file is complete for a database host.
     const config = writeProviderConfig(
       join(site.folder, 'pkcs11.toml'),
-      { config: { pkcs11_toml: toml } as never },
+      { config: { pkcs11_toml: toml.replace(/^ca_file = .*$/m, '') } as never },
       { caFile: site.server.caFile, logDir: site.logDirectory },
     );
     const database = site.database(config);

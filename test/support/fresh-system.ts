@@ -238,14 +238,18 @@ export const bootFreshSystem = async (folder: string, names: readonly string[]):
     ],
     { stdio: 'ignore' },
   );
-  const holder = await until('the host boots', async () => (outer.exitCode === null ? childOf(outer.pid ?? 0) : 0));
+  // The first child of nspawn is not the host yet: it makes the one that is, and ends.
+  const holder = await until('systemd has started', async () => {
+    if (outer.exitCode !== null) return 0;
+    const child = childOf(outer.pid ?? 0);
+    if (child === undefined) return undefined;
+    const { out } = await enter(child)(['systemctl', 'is-system-running', '--wait']);
+    return ['running', 'degraded'].includes(out.trim()) ? child : undefined;
+  }).catch((error: unknown) => {
+    if (outer.pid !== undefined) process.kill(childOf(outer.pid) ?? outer.pid, 'SIGKILL');
+    throw error;
+  });
   if (holder === 0) return `systemd-nspawn ended with ${outer.exitCode}`;
   const inside = enter(holder);
-  const state = await until('systemd has started', async () => {
-    if (outer.exitCode !== null) return 'ended';
-    const { out } = await inside(['systemctl', 'is-system-running', '--wait']);
-    return ['running', 'degraded'].find((each) => out.trim() === each);
-  });
-  if (state === 'ended') return `systemd ended with ${outer.exitCode}`;
   return { folder, type: typingIn(inside), end: () => endHost(folder, holder, outer) };
 };

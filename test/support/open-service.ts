@@ -71,6 +71,7 @@ export const openTestService = async (
     readonly acceptDatabase?: boolean;
     readonly logState?: Parameters<typeof openService>[0]['logState'];
     readonly hostFacts?: () => string;
+    readonly stopGrace?: () => number;
     readonly showFirstToken?: (token: string) => void;
     /** Whether a new recovery key and an export wait for a second person. */
     readonly exportSecondPerson?: boolean;
@@ -106,6 +107,7 @@ export const openTestService = async (
     },
     showFirstToken: options.showFirstToken,
     hostFacts: options.hostFacts,
+    stopGrace: options.stopGrace,
     // What Argon2id does with more is the same, and takes a second on a busy machine.
     passwordParameters: { memory: 1024, passes: 1 },
     connection: { peerOf: () => null, afterSent: () => undefined },

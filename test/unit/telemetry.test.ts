@@ -26,13 +26,22 @@ interface Received {
   readonly body: any;
 }
 
-/** `answer` false: takes requests and never answers them. */
-const receive = async (answer = true): Promise<{ readonly endpoint: string; readonly received: Received[] }> => {
+/** `false`: takes requests and never answers them. `'drips'`: the answer to the first one never ends. */
+const receive = async (
+  answer: boolean | 'drips' = true,
+): Promise<{ readonly endpoint: string; readonly received: Received[] }> => {
   const received: Received[] = [];
   const server = createServer(async (incoming, outgoing) => {
     const body = JSON.parse(Buffer.concat(await incoming.toArray()).toString('utf8'));
     received.push({ path: incoming.url ?? '', authorization: incoming.headers.authorization, body });
-    if (answer) outgoing.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    if (answer === false) return;
+    outgoing.writeHead(200, { 'content-type': 'application/json' });
+    if (answer === true || received.length > 1) {
+      outgoing.end('{}');
+      return;
+    }
+    const timer = setInterval(() => outgoing.write(' '), 5);
+    outgoing.once('close', () => clearInterval(timer));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -143,6 +152,19 @@ test('a receiver that never answers takes a bounded queue, and what does not fit
   expect(dropped.queue).toBeGreaterThan(20_000 - 5_000);
   await until('an export', async () => received[0]);
   expect(received).toHaveLength(1);
+});
+
+test('a receiver whose answer drips has failed when the time of an export is over, and gets what comes later', async () => {
+  const { endpoint, received } = await receive('drips');
+  const telemetry = open(endpoint, { timeoutMs: 200 });
+  telemetry.observe(observed);
+  await until('a failure', async () => (telemetry.state().traces.failing ? true : undefined));
+  expect(telemetry.state().traces.dropped.export).toBe(2);
+  await until('an export that arrives', async () => {
+    telemetry.observe(observed);
+    return telemetry.state().traces.failing ? undefined : true;
+  });
+  expect(received.length).toBeGreaterThan(1);
 });
 
 test('a receiver that is not there is reported once, and what was lost is counted', async () => {

@@ -477,6 +477,8 @@ export type Endpoint = {
   readonly tenantId: string;
   readonly name: string;
   readonly prefix: string;
+  /** XksProxyUriEndpoint: the address of the service (server.public_url). */
+  readonly uriEndpoint: string;
   /** XksProxyUriPath */
   readonly uriPath: string;
   readonly vaultId: string;

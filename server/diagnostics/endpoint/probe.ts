@@ -2,8 +2,11 @@
 // signs, and tells what came back and how long it took. The plaintext is generated here and is not secret.
 
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { cloudOffer } from '../../base/cloud-causes.ts';
+import { lookupWithin } from '../../base/name-lookup.ts';
+import { callOutside, endedBy, readAnswer } from '../../base/outside.ts';
 import { diagnosticsOperation, type ProbeMarks, probeMarkHeader } from '../../base/probe-mark.ts';
 import { type SignerCrypto, type SignerKey, signForProxy } from '../../base/sigv4-signer.ts';
 import type { KeyRef } from '../../ports/crypto-core.ts';
@@ -84,43 +87,33 @@ export const openProber = (options: ProberOptions): Prober => {
     path: string,
     headers: Record<string, string>,
     body: Buffer | undefined,
-  ): Promise<ProbeAnswer> =>
-    new Promise((resolve, reject) => {
-      const startedAt = performance.now();
-      const place =
-        view === 'public' ? { host: hostOf(publicUrl), port: portOf(publicUrl) } : { host: node.host, port: node.port };
-      const sent = request(
-        { ...place, agent: agents[view], method, path, headers, signal: AbortSignal.timeout(timeoutMs) },
-        (answer) => {
-          const parts: Buffer[] = [];
-          let size = 0;
-          const requestId = answer.headers['x-request-id'];
-          if (typeof requestId === 'string') requestIds.push(requestId);
-          answer.on('data', (part: Buffer) => {
-            size += part.length;
-            if (size > longestAnswer) sent.destroy(new Error(`the answer is longer than ${longestAnswer} bytes`));
-            else parts.push(part);
-          });
-          answer.on('error', reject);
-          answer.on('end', () =>
-            resolve({
-              status: answer.statusCode ?? 0,
-              members: objectOf(Buffer.concat(parts).toString('utf8')),
-              durationMs: performance.now() - startedAt,
-              reused: sent.reusedSocket,
-            }),
-          );
-        },
-      );
-      sent.on('error', (error: NodeJS.ErrnoException) =>
-        reject(
-          error.name === 'TimeoutError' || error.name === 'AbortError'
-            ? new Error(`no answer in ${timeoutMs} ms`)
-            : error,
-        ),
-      );
-      sent.end(body);
+  ): Promise<ProbeAnswer> => {
+    const startedAt = performance.now();
+    const place =
+      view === 'public' ? { host: hostOf(publicUrl), port: portOf(publicUrl) } : { host: node.host, port: node.port };
+    const sent = request({ ...place, agent: agents[view], method, path, headers, lookup: lookupWithin(timeoutMs) });
+    const answered = new Promise<IncomingMessage>((resolve, reject) => {
+      sent.on('error', reject);
+      sent.once('response', resolve);
     });
+    const read = async (): Promise<ProbeAnswer> => {
+      sent.end(body);
+      const answer = await answered;
+      const requestId = answer.headers['x-request-id'];
+      if (typeof requestId === 'string') requestIds.push(requestId);
+      const bytes = await readAnswer(answer, longestAnswer, place.host);
+      return {
+        status: answer.statusCode ?? 0,
+        members: objectOf(Buffer.from(bytes).toString('utf8')),
+        durationMs: performance.now() - startedAt,
+        reused: sent.reusedSocket,
+      };
+    };
+    // Not by a signal of its own: what is left open carries the next request.
+    return callOutside({ place: place.host, totalMs: timeoutMs }, (ended) =>
+      endedBy(ended, (reason) => sent.destroy(reason), read()),
+    );
+  };
 
   const sign = (target: string, content: object, key: SignerKey<KeyRef>) => {
     const body = Buffer.from(JSON.stringify(content));

@@ -13,6 +13,7 @@ import type { Log } from '../../ports/log.ts';
 import { apiRoutes } from '../contract/api/index.ts';
 import { type RouteGroup, type RouteRow, tenantParameter } from '../contract/api/row.ts';
 import { pendingHeaders } from '../contract/pending-nodes.ts';
+import { answerInPieces } from '../shared/outbox.ts';
 import { leaveUnread } from '../shared/read-body.ts';
 import { pickRequestId, requestIdHeader } from '../shared/request-id.ts';
 import { apiHeaders } from '../shared/security-headers.ts';
@@ -110,7 +111,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   let document: Uint8Array<ArrayBuffer> | undefined;
   app.get('/openapi.json', () => {
     document ??= new TextEncoder().encode(options.document());
-    return new Response(document, { headers: { 'content-type': 'application/json' } });
+    return answerInPieces(document, { headers: { 'content-type': 'application/json' } });
   });
   bindAll(({ needs }) => needs === 'sign-in');
   app.use('*', async function authenticate(context, next) {

@@ -277,11 +277,12 @@ const representCredential = (credential: EndpointCredential): endpoints.Endpoint
 /** XksProxyUriPath: what the cloud key service is given. */
 export const uriPathOf = (prefix: string): string => `/xks/${prefix}/kms/xks/v1`;
 
-export const representEndpoint = (endpoint: Endpoint): endpoints.Endpoint => ({
+export const representEndpoint = (endpoint: Endpoint, uriEndpoint: string): endpoints.Endpoint => ({
   id: endpoint.id,
   tenantId: endpoint.tenantId,
   name: endpoint.name,
   prefix: endpoint.prefix,
+  uriEndpoint,
   uriPath: uriPathOf(endpoint.prefix),
   vaultId: endpoint.vaultId,
   keyId: endpoint.keyId,

@@ -18,6 +18,7 @@ import type { KeptAnswer } from '../../operations/shared/idempotency.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';
 import { type RouteRow, replaces, tenantParameter } from '../contract/api/row.ts';
 import { type Admission, admitCaller, admitStranger } from '../shared/admission.ts';
+import { answerInPieces } from '../shared/outbox.ts';
 import { piecesOf, readBody } from '../shared/read-body.ts';
 import { type Caller, type createAuthenticator, isOwnSite } from './authenticate.ts';
 import { entityTag, matches, versioned } from './entity-tag.ts';
@@ -85,7 +86,7 @@ export const json = (
   status: 200 | 201 | 202,
   headers: Readonly<Record<string, string>> = {},
 ): Response =>
-  new Response(typeof value === 'string' ? value : JSON.stringify(value), {
+  answerInPieces(typeof value === 'string' ? value : JSON.stringify(value), {
     status,
     headers: { 'content-type': 'application/json', ...headers },
   });

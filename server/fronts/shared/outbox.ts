@@ -40,3 +40,23 @@ export const endInPieces = (outgoing: ServerResponse, body: Buffer): void => {
 
 /** Whether an answer is to be written so. */
 export const isLongAnswer = (length: number): boolean => length > piece;
+
+/**
+ * An answer that the adapter writes. A long one leaves in pieces, each when the peer has taken
+ * those before: who does not read costs neither its length in memory nor the time to encrypt it.
+ */
+export const answerInPieces = (
+  body: string | Uint8Array<ArrayBuffer>,
+  init: { readonly status?: number; readonly headers: Readonly<Record<string, string>> },
+): Response => {
+  if (!isLongAnswer(body.length)) return new Response(body, init);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  let at = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    controller.enqueue(bytes.subarray(at, at + piece));
+    at += piece;
+    if (at >= bytes.length) controller.close();
+  };
+  const headers = { ...init.headers, 'content-length': String(bytes.length) };
+  return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { ...init, headers });
+};

@@ -8,6 +8,7 @@ import { extname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { Hono } from 'hono';
+import { answerInPieces } from './outbox.ts';
 import { pageHeaders } from './security-headers.ts';
 
 const mediaTypes: Readonly<Record<string, string>> = {
@@ -94,8 +95,8 @@ export const serveConsole = (root: string): Hono => {
       return new Response(null, { status: 304, headers: page.headers });
     }
     if (page.gzipped === null || !/\bgzip\b/.test(context.req.header('accept-encoding') ?? ''))
-      return new Response(page.body, { headers: page.headers });
-    return new Response(await page.gzipped(), { headers: { ...page.headers, 'content-encoding': 'gzip' } });
+      return answerInPieces(page.body, { headers: page.headers });
+    return answerInPieces(await page.gzipped(), { headers: { ...page.headers, 'content-encoding': 'gzip' } });
   });
   return app;
 };

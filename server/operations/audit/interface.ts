@@ -1,13 +1,15 @@
 // What can be done with the audit log.
 
 import type { TenantActor } from '../../domain/actor.ts';
-import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
+import type { AuditEvent, AuditKind, AuditSeverity } from '../../domain/audit-event.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
 
 export interface AuditFilter extends PageRequest {
   readonly kind?: AuditKind | undefined;
+  /** Of kinds that matter at least so much. */
+  readonly severity?: AuditSeverity | undefined;
   readonly actorId?: string | undefined;
   readonly subjectId?: string | undefined;
   readonly requestId?: string | undefined;

@@ -11,6 +11,7 @@ import { removeEndpointCredential } from './remove-endpoint-credential.ts';
 import { simulateRules } from './simulate-rules.ts';
 
 export const createEndpointOperations = (ports: Ports): EndpointOperations => ({
+  uriEndpoint: () => ports.identity.publicUrl(),
   ...readEndpoints(ports),
   create: createEndpoint(ports),
   enable: changeEndpoint(ports, 'enabled'),

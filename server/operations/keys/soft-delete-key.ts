@@ -14,10 +14,10 @@ import type { KeyOperations } from './interface.ts';
 import { findKeyUse, lastUse } from './key-use.ts';
 import { asShown } from './shown-keys.ts';
 
-const clearVaultCopy = async (tx: Repositories, key: Key): Promise<void> => {
-  for (const { version } of await tx.keys.versions(key.id))
-    await tx.records.wipe({ tenantId: key.tenantId, objectId: key.id, version, class: 'vault-copy' });
-};
+const clearVaultCopy = async (tx: Repositories, { id, tenantId }: Key) =>
+  tx.records.tryWipe(
+    (await tx.keys.versions(id)).map(({ version }) => ({ tenantId, objectId: id, version, class: 'vault-copy' })),
+  );
 
 const findDeletable = async (from: Repositories, tenantId: string, id: string): Promise<Key> => {
   const key = await findKey(from, tenantId, id);
@@ -60,13 +60,10 @@ export const softDeleteKey = (
         return { answer: { key: await asShown(tx, before), vaultCopyCleared: true }, ...renew };
       const after: Key = { ...before, state: 'soft-deleted', deletedAt: clock.now(), reimportedAt: null };
       await tx.keys.update(after);
-      let vaultCopyCleared = true;
-      try {
-        await clearVaultCopy(tx, after);
-      } catch (error) {
-        vaultCopyCleared = false;
-        log.warn('the vault copy of a deleted key could not be cleared', { keyId: id, error });
-      }
+      const kept = await clearVaultCopy(tx, after);
+      const vaultCopyCleared = kept === undefined;
+      if (kept !== undefined)
+        log.warn('the vault copy of a deleted key could not be cleared', { keyId: id, error: kept.failure });
       await recordEvent(tx, 'key.deleted', actor, about('key', after), {
         name: after.name,
         kind: after.kind,

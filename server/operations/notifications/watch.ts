@@ -31,7 +31,6 @@ export interface NotificationSource {
 }
 
 const keyOf = ({ kind, subject }: Pick<Condition, 'kind' | 'subject'>): string => `${kind} ${subject.id}`;
-const keptMs = 90 * 86_400_000;
 /** Subjects of one commit: small enough that other writers wait for milliseconds only. */
 const batch = 100;
 /** Walked through at once: a millisecond or so. */
@@ -75,13 +74,7 @@ const change = (open: Notification | undefined, condition: Condition | undefined
 };
 
 export const createNotificationWatch = (
-  {
-    store,
-    clock,
-    deadlines,
-    log,
-    fleet,
-  }: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
+  { store, clock, log, fleet }: Pick<Ports, 'store' | 'clock' | 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   sources: readonly NotificationSource[],
 ) => {
   const lookedAt = new Map<NotificationSource, number>();
@@ -146,8 +139,6 @@ export const createNotificationWatch = (
       lookedAt.set(source, clock.monotonic());
       await lookAt(source).catch((error: unknown) => log.error(`${source.about} could not be checked`, { error }));
     }
-    const now = await deadlines.now();
-    await store.write((tx) => tx.notifications.prune(now - keptMs), { durable: false });
   };
 
   /** One check at a time. */

@@ -60,11 +60,11 @@ export const requireLasting = (own: readonly Grant[], grants: readonly Grant[]):
  * again needs the agreement that the rule asks for.
  */
 export const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<void> => {
-  for (const vault of await tx.vaults.listNaming(userId))
-    if (vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId))
-      throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
-        hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,
-      });
+  const vault = await tx.vaults.findNaming(userId);
+  if (vault !== undefined)
+    throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
+      hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,
+    });
 };
 
 /** Who names another subject for an approver could agree as that person to requests that wait already. */

@@ -15,7 +15,6 @@ import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { LatencyMinute } from '../../ports/xks-repositories.ts';
 
 const minuteMs = 60_000;
-const keptDays = 8;
 
 const spans = {
   hour: { minutes: 60, step: 1 },
@@ -38,11 +37,7 @@ export interface XksLatency {
   lastHour(endpointIds: readonly string[]): Promise<ReadonlyMap<string, LatencySummary>>;
 }
 
-export const createXksLatency = ({
-  store,
-  clock,
-  deadlines,
-}: Pick<Ports, 'store' | 'clock' | 'deadlines'>): XksLatency => {
+export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): XksLatency => {
   const node = randomUUID();
   /** By endpoint, of the minutes that are not written. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
@@ -98,15 +93,10 @@ export const createXksLatency = ({
         for (const { minute, counts } of done) over.push({ endpointId, minute, counts });
         if (minutes.length === 0) waiting.delete(endpointId);
       }
+      if (over.length === 0) return;
       flushes += 1;
       // A power failure may lose the figures of a minute: they do not wait for the disk.
-      const written = store.write(
-        async (tx) => {
-          if (over.length > 0) await tx.latency.add(node, over);
-          await tx.latency.prune(toMinute(await deadlines.now()) - keptDays * 1440);
-        },
-        { durable: false },
-      );
+      const written = store.write((tx) => tx.latency.add(node, over), { durable: false });
       flushing = written.catch(() => {
         // Not written: they are counted in memory again, and go with the next flush.
         for (const { endpointId, minute, counts } of over.toReversed()) {

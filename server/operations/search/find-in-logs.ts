@@ -1,8 +1,9 @@
 // What is found in the request log and the audit log: requests by their ids, and who acted, in which request, on what.
 
 import { isId } from '../../base/ids.ts';
-import type { Found, TermKind } from '../../domain/search.ts';
+import type { Found } from '../../domain/search.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
+import type { TermKind } from '../../ports/search.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { looksLikeId, one, type Sight, type Some } from './sight.ts';
 

@@ -4,17 +4,10 @@
 import { ServiceError } from '../../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, isPlatformOnly } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
-import {
-  type Found,
-  foldQuery,
-  type SearchKind,
-  searchKindNames,
-  searchKinds,
-  type TermKind,
-  termKinds,
-} from '../../domain/search.ts';
+import { type Found, foldQuery, type SearchKind, searchKindNames, searchKinds } from '../../domain/search.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { TermKind } from '../../ports/search.ts';
 import { logFinders } from './find-in-logs.ts';
 import { findScoped, rowFinders } from './find-rows.ts';
 import type { SearchOperations, SearchQuery } from './interface.ts';
@@ -35,8 +28,6 @@ const acrossTenants: ReadonlySet<SearchKind> = new Set([
   'audit-request',
   'audit-subject',
 ]);
-
-const isTermKind = (kind: SearchKind): kind is TermKind => (termKinds as readonly SearchKind[]).includes(kind);
 
 /** Where the caller may search for a kind; null: nowhere. */
 const sightOf = (
@@ -70,6 +61,7 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
     ...rowFinders(read),
     ...logFinders(read),
   };
+  const hasOther = (kind: SearchKind): kind is keyof typeof others => Object.hasOwn(others, kind);
 
   return {
     find: async (actor, grants, { text: given, kinds = searchKindNames, limit = defaultSearchLimit, namesTenant }) => {
@@ -90,7 +82,7 @@ export const createSearchOperation = ({ store }: Pick<Ports, 'store'>): SearchOp
         if (sight === null) continue;
         searched.push(kind);
         const asked: Sight = { ...sight, actedIn: actor.tenantId, text, folded, limit };
-        const found = !isTermKind(kind)
+        const found = hasOther(kind)
           ? await others[kind](asked)
           : sight.ids === null
             ? await read.search.find(sight.tenant, { kind, folded, limit })

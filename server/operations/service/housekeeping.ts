@@ -1,16 +1,13 @@
-// What happens by the clock: queued request records are written five times a second, uses every second, old request
-// records are removed, the audit log gets its checkpoints, and health is checked, so that the XKS front's answer is fresh without other callers.
+// What happens by the clock: queued request records are written five times a second, uses every second, old rows
+// are removed, the audit log gets its checkpoints, and health is checked, so that the XKS front's answer is fresh without other callers.
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
-import { repeatMs } from '../../domain/tde.ts';
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories } from '../../ports/store.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { createRequestRetention, type RequestLogLimits } from '../requests/request-retention.ts';
-import { pruneOpenings } from '../snapshots/openings.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
@@ -27,14 +24,6 @@ const requestBatch = 50;
 const waitingForAnother = 1_000;
 // Of one commit, which writes each page once, however many of its records lie there.
 const mostInCommit = 2_000;
-/** How long the results of diagnostics are kept. */
-const diagnosisDays = 90;
-/** How long an approval request is kept after its end. The audit log has it permanently. */
-const approvalDays = 400;
-/** Sign-ins that failed count for a day, and lock for a day at most. */
-const failureDays = 2;
-/** What was made under an Idempotency-Key is known for a day. */
-const idempotencyMs = 86_400_000;
 const pruneEveryMs = 60_000;
 
 export interface Housekeeping {
@@ -90,17 +79,6 @@ const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'direct
 
 /** Until the next records of uses are written, when writing them took so long. */
 const pauseAfter = (tookMs: number): number => Math.min(longestMs, Math.max(everyMs, tookMs * share));
-
-const pruneRows = async (tx: Repositories, now: number, sessionIdleMs: number): Promise<void> => {
-  await tx.diagnoses.prune(now - diagnosisDays * 86_400_000);
-  await tx.attempts.prune(now);
-  await tx.approvals.prune(now - approvalDays * 86_400_000);
-  await pruneOpenings(tx, now);
-  await tx.idempotency.prune(now - idempotencyMs);
-  await tx.failures.prune(now - failureDays * 86_400_000);
-  await tx.tdeRequests.prune(now - repeatMs);
-  await tx.sessions.prune(now, now - sessionIdleMs);
-};
 
 export const createHousekeeping = (
   {
@@ -164,7 +142,7 @@ export const createHousekeeping = (
     if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
     prunedAt = clock.monotonic();
     const now = await deadlines.now();
-    await store.write((tx) => pruneRows(tx, now, people.sessionIdleMs), { durable: false });
+    await store.write((tx) => tx.pruning.run(now, people.sessionIdleMs), { durable: false });
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in in the meantime is
     // written between the steps.
     await retention.remove(async () => {

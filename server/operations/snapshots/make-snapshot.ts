@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { OwnedRecord } from '../../ports/records.ts';
 import type { SnapshotMaterial, SnapshotWriter } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { keyTables, type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
 import { showTenant } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -106,18 +106,19 @@ const carryTenant = async (
       rotate.add(applications.get(String(row.application_id)) ?? '');
     await writer.row(table, row, integrity !== 'ok');
   };
-  const versions: readonly string[] = keyTables;
-  for (const table of tenantTables) {
-    if (versions.includes(table)) continue;
+  const all = from.tenantRows.tables().map((each) => from.tenantRows.of(each));
+  for (const { name: table, comesWith: owner } of all) {
+    if (owner !== undefined) continue;
+    const withIt = all.filter(({ comesWith }) => comesWith === table);
     for (let after: string | undefined; ; ) {
       const page = await from.tenantRows.page(table, tenantId, after, pageSize);
       const ids = page.map(({ row }) => String(row.id));
       const owners = from.tenantRows.owners(table, tenantId, page);
       const records = Map.groupBy(await from.tenantRows.recordsOf([...owners.values()]), ({ objectId }) => objectId);
       const beside = await Promise.all(
-        (table === 'keys' ? keyTables : []).map(async (each) => ({
-          table: each,
-          rows: Map.groupBy(await from.tenantRows.find(each, ids), ({ row }) => String(row.key_id)),
+        withIt.map(async ({ name, identity: [first] }) => ({
+          table: name,
+          rows: Map.groupBy(await from.tenantRows.find(name, ids), ({ row }) => String(row[first])),
         })),
       );
       for (const [at, each] of page.entries()) {

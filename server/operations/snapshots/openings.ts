@@ -51,11 +51,6 @@ const remove = async (tx: Repositories, id: string): Promise<void> => {
   await tx.openings.remove(id);
 };
 
-/** Takes those away whose time is over, unused. */
-export const pruneOpenings = async (tx: Repositories, now: number): Promise<void> => {
-  for (const id of await tx.openings.listOver(now)) await remove(tx, id);
-};
-
 export const createOpenings = (
   ports: Pick<Ports, 'store' | 'core' | 'ring' | 'archive' | 'clock' | 'exclusion' | 'log'>,
 ): Openings => {
@@ -95,7 +90,6 @@ export const createOpenings = (
       try {
         const publicKey = core.hpkePublicKey(key).toString('base64');
         await store.write(async (tx) => {
-          await pruneOpenings(tx, now);
           await tx.openings.insert(opening);
           await tx.records.put(ring.seal(ownerOf(opening), 1, recordClass, key));
           await recordEvent(tx, 'snapshot.opening-started', actor, about('snapshot', snapshot), {

@@ -6,7 +6,7 @@ import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from '../../ports/records.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
-import { type TenantRow, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
 import { keyOwner } from '../keys/key-records.ts';
 import { contentOfCopy } from '../shared/sealed-content.ts';
 import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
@@ -25,8 +25,8 @@ interface Owners {
 const ownersOf = async ({ tx, target }: RunningRestore, ids: readonly string[]): Promise<readonly Owners[]> => {
   const { tenantRows } = tx;
   const all: Owners[] = [];
-  for (const table of tenantTables) {
-    const classes = tenantRows.recordClasses(table);
+  for (const table of tenantRows.tables()) {
+    const classes = tenantRows.of(table).recordClasses;
     if (classes.length === 0) continue;
     const found = await tenantRows.findIn(table, target.tenantId, ids);
     all.push({
@@ -218,7 +218,8 @@ const isWithout = (row: SnapshotRow): boolean => row.state === 'soft-deleted' ||
 export const wipeLeftovers = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
   const { tx, gone, target } = restore;
   const carried = new Set(materials.map(({ unitId }) => unitId));
-  for (const table of ['keys', 'tde_objects'] as const) {
+  for (const table of tx.tenantRows.tables()) {
+    if (!tx.tenantRows.of(table).leavesTombstones) continue;
     const without = (rows.get(table) ?? []).filter(
       ({ row }) => isWithout(row) && !carried.has(String(row.id)) && !gone.has(String(row.id)),
     );

@@ -6,20 +6,17 @@ import { isId } from '../../base/ids.ts';
 import { otherWork } from '../../base/other-work.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { type TenantRows, type TenantTable, tenantTables } from '../../ports/tenant-rows.ts';
+import type { Activated, CarriedTable, TenantRows, TenantTable } from '../../ports/tenant-rows.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { putMaterials, wipeLeftovers } from './restore-materials.ts';
 import { findGone, putTable } from './restore-table.ts';
 import {
-  type Activated,
   beginRestore,
   counterOf,
   emptyBatch,
   idHere,
-  isKeyTable,
-  keyColumn,
   type RestorePorts,
   type RestoreTarget,
   type RunningRestore,
@@ -56,15 +53,15 @@ const mostNamed = 10;
 /** Lines that are worked on together: little enough that others are served between. */
 const batchLines = 400;
 
-const isTable = (text: string): text is TenantTable => (tenantTables as readonly string[]).includes(text);
-
 /** The table of a row that this version can bring back. */
-const tableOf = (tenantRows: TenantRows, table: string, row: SnapshotRow): TenantTable => {
-  if (!isTable(table) || !Object.keys(row).every((column) => tenantRows.columns(table).includes(column)))
-    throw new ServiceError('unsupported', `the snapshot has rows that this version does not know (${table})`, {
+const tableOf = (tenantRows: TenantRows, name: string, row: SnapshotRow): CarriedTable => {
+  const known = tenantRows.tables().find((each) => each === name);
+  const table = known && tenantRows.of(known);
+  if (table === undefined || !Object.keys(row).every((column) => table.columns.includes(column)))
+    throw new ServiceError('unsupported', `the snapshot has rows that this version does not know (${name})`, {
       hint: 'restore it with the version that created it, or a newer one',
     });
-  if (!isId(String(row[keyColumn(table)])))
+  if (!isId(String(row[table.identity[0]])))
     throw new ServiceError('key-tampered', 'the snapshot has a row without an id');
   return table;
 };
@@ -83,7 +80,7 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
     if (batch.lines === 0) return;
     try {
       await findGone(restore, batch);
-      for (const table of tenantTables) await putTable(restore, batch, table);
+      for (const table of tenantRows.tables()) await putTable(restore, batch, table);
       await putMaterials(restore, batch);
       await wipeLeftovers(restore, batch);
     } finally {
@@ -108,10 +105,10 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
         continue;
       }
       const { row, tampered } = item;
-      const table = tableOf(tenantRows, item.table, row);
+      const { name: table, comesWith } = tableOf(tenantRows, item.table, row);
       if (!vaultsSeen && table !== 'vaults') await lookAtVaults();
       // What hangs on a row follows it: a batch ends before the next one.
-      if (batch.lines > batchLines && vaultsSeen && !isKeyTable(table)) {
+      if (batch.lines > batchLines && vaultsSeen && comesWith === undefined) {
         await flush();
         batch.lines = 1;
       }
@@ -159,7 +156,7 @@ const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promis
 const outcomeOf = async (restore: RunningRestore): Promise<RestoreOutcome> => {
   const { tx, target, newIds, stayDestroyed, withoutValue, labels, activated, newHandles } = restore;
   const counts: { [T in TenantTable]?: RestoreCounts } = {};
-  for (const table of tenantTables) {
+  for (const table of tx.tenantRows.tables()) {
     const { created, changed, unchanged, omitted } = counterOf(restore, table);
     const kept = Math.max(0, (await tx.tenantRows.count(table, target.tenantId)) - created - changed - unchanged);
     counts[table] = { created, changed, unchanged, kept, omitted };

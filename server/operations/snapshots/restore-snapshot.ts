@@ -13,6 +13,7 @@ import type { KeyRef } from '../../ports/crypto-core.ts';
 import type { RestoreRing } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
+import type { Activated } from '../../ports/tenant-rows.ts';
 import type { Window } from '../../ports/window.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findTenant, vaultsOf } from '../shared/find.ts';
@@ -24,7 +25,7 @@ import { findSnapshot } from './find-snapshot.ts';
 import { rememberOpened } from './opened.ts';
 import { isOwnFile, requireTrusted } from './own-file.ts';
 import { type RestoreOutcome, restoreRows } from './restore-rows.ts';
-import type { Activated, RestoreTarget, RestorePorts as RunningPorts } from './running-restore.ts';
+import type { RestoreTarget, RestorePorts as RunningPorts } from './running-restore.ts';
 import type { SnapshotSettings } from './snapshot-settings.ts';
 import { trustedFor } from './verify-snapshot.ts';
 

@@ -5,27 +5,9 @@ import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { idBytes } from '../../base/ids.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
-import type { TenantRow, TenantTable } from '../../ports/tenant-rows.ts';
-import { noteActivated } from './note-activated.ts';
-import {
-  counterOf,
-  differIn,
-  idHere,
-  keyColumn,
-  type RestoreBatch,
-  type RunningRestore,
-  same,
-} from './running-restore.ts';
-
-/** What names one place in the world: a copy of a tenant next to it cannot have it too. */
-const notCopied: ReadonlySet<TenantTable> = new Set([
-  'access_guids',
-  'instances',
-  'endpoint_credentials',
-  'external_key_stores',
-]);
-/** Rows that are only ever added. */
-const onlyAdded: ReadonlySet<TenantTable> = new Set(['instances', 'key_versions', 'key_bindings']);
+import { type CarriedTable, differIn, same, type TenantRow, type TenantTable } from '../../ports/tenant-rows.ts';
+import { nameFromLabel } from '../shared/names.ts';
+import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
 
 /** A row of the snapshot, and the same with the ids of the tenant. */
 interface GivenRow {
@@ -38,13 +20,13 @@ interface GivenRow {
 const isGiven = (handle: SnapshotRow[string] | undefined): handle is number =>
   Number.isSafeInteger(handle) && Number(handle) >= 1 && Number(handle) <= 0x3fffffff;
 
-const identityText = (table: TenantTable, row: SnapshotRow): string =>
-  table === 'key_versions' ? `${String(row.key_id)} ${String(row.version)}` : String(row[keyColumn(table)]);
+const identityText = ({ identity }: CarriedTable, row: SnapshotRow): string =>
+  identity.map((column) => String(row[column])).join(' ');
 
-const differsForever = (table: TenantTable, row: SnapshotRow): ServiceError =>
+const differsForever = ({ name, identity: [id] }: CarriedTable, row: SnapshotRow): ServiceError =>
   new ServiceError(
     'conflict',
-    `what never changes is different here (${table} ${String(row.name ?? row[keyColumn(table)])}): nothing was changed`,
+    `what never changes is different here (${name} ${String(row.name ?? row[id])}): nothing was changed`,
     { reason: 'fixed-value-differs', hint: 'restore the snapshot to a new tenant' },
   );
 
@@ -58,10 +40,10 @@ const strangeReference = (table: TenantTable, column: string): ServiceError =>
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
 
-const toTarget = (restore: RunningRestore, table: TenantTable, row: SnapshotRow): SnapshotRow => {
+const toTarget = (restore: RunningRestore, { identity, references }: CarriedTable, row: SnapshotRow): SnapshotRow => {
   const changed: Record<string, SnapshotRow[string]> = { ...row };
   if (restore.newIds)
-    for (const column of new Set([keyColumn(table), ...restore.tx.tenantRows.references(table).keys()])) {
+    for (const column of new Set([identity[0], ...references.keys()])) {
       const id = changed[column];
       if (typeof id === 'string') changed[column] = idHere(restore, id);
     }
@@ -77,7 +59,8 @@ export const findGone = async (restore: RunningRestore, { rows, materials }: Res
   const { gone, newIds, tx, endsAt } = restore;
   for (const { unitId, key, erasedAt } of materials)
     if (key === null) gone.set(unitId, Math.min(erasedAt ?? 0, endsAt));
-  for (const table of ['keys', 'tde_objects'] as const) {
+  for (const table of tx.tenantRows.tables()) {
+    if (!tx.tenantRows.of(table).leavesTombstones) continue;
     const ids = (rows.get(table) ?? []).map(({ row }) => String(row.id));
     if (ids.length === 0) continue;
     const here = (id: string): string => idHere(restore, id);
@@ -229,7 +212,7 @@ const referring = async (
 ): Promise<readonly GivenRow[]> => {
   const { tenantRows } = restore.tx;
   let left = here;
-  for (const [column, to] of tenantRows.references(table)) {
+  for (const [column, to] of tenantRows.of(table).references) {
     const ids = [...new Set(left.flatMap(({ row }) => (row[column] == null ? [] : [String(row[column])])))];
     const found = await tenantRows.findIn(to, restore.target.tenantId, ids);
     const known = new Set(found.map(({ row }) => String(row.id)));
@@ -241,39 +224,55 @@ const referring = async (
   return left;
 };
 
+/** The person who restores is told, and an approval may be required. */
+const noteActivated = (
+  { activated, applications }: RunningRestore,
+  { reactivates }: CarriedTable,
+  row: SnapshotRow,
+  before: SnapshotRow | undefined,
+): void => {
+  for (const { kind, change, ...shown } of reactivates(row, before)) {
+    let name = 'name' in shown ? shown.name : '';
+    if ('label' in shown) name = nameFromLabel(shown.label);
+    if ('application' in shown) name = applications.get(shown.application) ?? shown.application;
+    activated.push({ kind, change, id: String(row.id), name });
+  }
+};
+
 export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, table: TenantTable): Promise<void> => {
   const { tx, target, newIds } = restore;
   const { tenantRows } = tx;
   const given = rows.get(table) ?? [];
   if (given.length === 0) return;
   const counter = counterOf(restore, table);
-  if (newIds && notCopied.has(table)) {
+  const declared = tenantRows.of(table);
+  const { identity, isCopied, isReplaced, policy, fixed } = declared;
+  if (newIds && !isCopied) {
     counter.omitted += given.length;
     return;
   }
   const here = await referring(
     restore,
     table,
-    given.map(({ row, tampered }): GivenRow => ({ from: row, row: toTarget(restore, table, row), tampered })),
+    given.map(({ row, tampered }): GivenRow => ({ from: row, row: toTarget(restore, declared, row), tampered })),
   );
-  const ids = [...new Set(here.map(({ row }) => String(row[keyColumn(table)])))];
+  const ids = [...new Set(here.map(({ row }) => String(row[identity[0]])))];
   const found = await tenantRows.find(table, ids);
   if ((await tenantRows.findIn(table, target.tenantId, ids)).length !== found.length) throw takenIds(table);
-  const before = new Map(found.map((each) => [identityText(table, each.row), each]));
-  const policy = tenantRows.policy(table);
+  const before = new Map(found.map((each) => [identityText(declared, each.row), each]));
   const taken = table === 'tde_objects' ? await takenHandlesOf(restore, here, before) : new Set<number>();
   const put: TenantRow[] = [];
   const putRow = (row: SnapshotRow, integrity: TenantRow['integrity'], existing: TenantRow | undefined): void => {
     put.push({ row, integrity });
     if (table === 'tde_objects' && !(existing?.integrity === 'ok' && same(row.content, existing.row.content)))
       restore.newValues.add(String(row.id));
-    noteActivated(restore, table, row, existing?.row);
+    noteActivated(restore, declared, row, existing?.row);
   };
   for (const found of here) {
-    const existing = before.get(identityText(table, found.row));
+    const existing = before.get(identityText(declared, found.row));
     const each = table === 'access_guids' ? { ...found, row: withHash(restore, found.row, existing) } : found;
-    if (existing?.integrity === 'ok' && !each.tampered && differIn(tenantRows.fixed(table), each.row, existing.row))
-      throw differsForever(table, each.row);
+    if (existing?.integrity === 'ok' && !each.tampered && differIn(fixed, each.row, existing.row))
+      throw differsForever(declared, each.row);
     let wanted: SnapshotRow | undefined = each.row;
     if (table === 'tde_applications')
       restore.applications.set(String(each.row.id), String((each.tampered ? existing?.row : each.row)?.name));
@@ -291,7 +290,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     }
     const differs = differIn(policy, wanted, existing.row);
     // A row that was changed from outside, here, is set right by one that was sound.
-    if (onlyAdded.has(table) || (!differs && existing.integrity === 'ok') || each.tampered) {
+    if (!isReplaced || (!differs && existing.integrity === 'ok') || each.tampered) {
       counter.unchanged += 1;
       continue;
     }

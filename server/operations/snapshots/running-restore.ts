@@ -6,7 +6,7 @@ import type { RestoreRing } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotItem, SnapshotRow } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { keyTables, type TenantTable } from '../../ports/tenant-rows.ts';
+import type { Activated, TenantTable } from '../../ports/tenant-rows.ts';
 
 export interface StaysDestroyed {
   readonly id: string;
@@ -14,22 +14,6 @@ export interface StaysDestroyed {
   /** Base64 of a master key's label; null for general keys. */
   readonly label: string | null;
   readonly destroyedAt: number;
-}
-
-export interface Activated {
-  readonly kind:
-    | 'application'
-    | 'access-guid'
-    | 'endpoint'
-    | 'credential'
-    | 'vault'
-    | 'key'
-    | 'token-object'
-    | 'dual-control';
-  /** `changed`: its group, switches, settings, attributes or rule are those of before. */
-  readonly change: 'created' | 'reactivated' | 'changed';
-  readonly id: string;
-  readonly name: string;
 }
 
 export interface RestoreTarget {
@@ -132,14 +116,3 @@ export const idIn = (tenantId: string, id: string): string => {
 };
 export const idHere = ({ newIds, target }: RunningRestore, id: string): string =>
   newIds ? idIn(target.tenantId, id) : id;
-
-export const isKeyTable = (table: TenantTable): boolean => (keyTables as readonly string[]).includes(table);
-/** By what a row is found. */
-export const keyColumn = (table: TenantTable): string => (isKeyTable(table) ? 'key_id' : 'id');
-
-export const same = (one: SnapshotRow[string] | undefined, other: SnapshotRow[string] | undefined): boolean =>
-  one instanceof Uint8Array && other instanceof Uint8Array
-    ? Buffer.from(one).equals(Buffer.from(other))
-    : (one ?? null) === (other ?? null);
-export const differIn = (columns: readonly string[], one: SnapshotRow, other: SnapshotRow): boolean =>
-  columns.some((column) => !same(one[column], other[column]));

@@ -79,6 +79,7 @@ async function* liveObjectsOf(ports: PurgePorts, tenantId: string): AsyncGenerat
     }
 }
 
+/** In the order in which they run. */
 export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
   key_records: async ({ store }, _actor, tenantId) => {
     for (;;) {
@@ -102,16 +103,6 @@ export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
           await destroyKeyOfPurged(tx, actor, key, await destructionTime(tx, ports.clock));
       },
     ),
-  endpoint_credentials: (ports, _actor, tenantId) =>
-    inBatches(
-      ports,
-      endpointsOf(ports, tenantId),
-      async (tx, { id }) => {
-        const endpoint = await tx.endpoints.stored(tenantId, id);
-        for (const credential of endpoint?.credentials ?? []) await tx.endpoints.removeCredential(credential.id);
-      },
-      1,
-    ),
   endpoints: (ports, _actor, tenantId) =>
     inBatches(
       ports,
@@ -120,6 +111,16 @@ export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
         const endpoint = await tx.endpoints.stored(tenantId, id);
         if (endpoint !== undefined)
           await tx.endpoints.update({ ...endpoint, state: 'deleted', credentials: [], integrity: 'ok' });
+      },
+      1,
+    ),
+  endpoint_credentials: (ports, _actor, tenantId) =>
+    inBatches(
+      ports,
+      endpointsOf(ports, tenantId),
+      async (tx, { id }) => {
+        const endpoint = await tx.endpoints.stored(tenantId, id);
+        for (const credential of endpoint?.credentials ?? []) await tx.endpoints.removeCredential(credential.id);
       },
       1,
     ),
@@ -160,10 +161,6 @@ export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
           await tx.vaults.update({ ...vault, state: 'deleted', integrity: 'ok' });
       },
     ),
-  user_factors: (ports, _actor, tenantId) =>
-    inBatches(ports, usersOf(ports, tenantId), async (tx, { id }) => {
-      await removeFactorsOf(tx, id);
-    }),
   users: (ports, actor, tenantId) =>
     inBatches(
       ports,
@@ -180,6 +177,10 @@ export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
       },
       1,
     ),
+  user_factors: (ports, _actor, tenantId) =>
+    inBatches(ports, usersOf(ports, tenantId), async (tx, { id }) => {
+      await removeFactorsOf(tx, id);
+    }),
   // Of tokens: those of people end with the user.
   sessions: (ports, _actor, tenantId) =>
     inBatches(ports, tokensOf(ports, tenantId), async (tx, { id }) => {

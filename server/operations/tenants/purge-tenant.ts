@@ -10,7 +10,6 @@ import { type Actor, inTenant, serviceActor } from '../../domain/actor.ts';
 import type { AuditDetails } from '../../domain/audit-event.ts';
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
-import { purgeSteps } from '../../ports/purge.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { destructionTime } from '../keys/destruction-time.ts';
@@ -26,7 +25,7 @@ type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 /** Continues where an earlier process ended: each step finds what is left. Then the tenant can become unrecoverable. */
 const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): Promise<void> => {
   const { store, clock, erasure } = ports;
-  for (const step of purgeSteps) await clearingSteps[step](ports, actor, tenantId);
+  for (const step of Object.values(clearingSteps)) await step(ports, actor, tenantId);
   for (const table of store.read.purge.tables())
     while ((await store.write((tx) => tx.purge.remove(table, tenantId))) > 0);
   await store.write(async (tx) => {

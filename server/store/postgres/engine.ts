@@ -11,13 +11,13 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { PostgresDialect, type PostgresPool, sql } from 'kysely';
 import pg from 'pg';
+import type { RowAuthenticator } from '../../base/row-jobs.ts';
 import type { ChangeMark } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import { codeOfChange } from '../change-codes.ts';
 import type { ColumnKinds } from '../create-tables.ts';
 import type { Engine, HeadOfChanges } from '../engine.ts';
 import { StoreError } from '../errors.ts';
-import type { RowAuthenticator } from '../row-codes.ts';
 import {
   asConnectionError,
   awayCause,

@@ -22,16 +22,30 @@ export const apiTokensTables = {
       last_used_at: long({ null: true }),
       row_mac: rowMac,
       /** The user whose token it is; null: the service's. */
-      owner_id: text({ null: true }),
+      owner_id: text({ null: true, to: 'a person' }),
       row_version: rowVersion,
       /** Who acts by it: the user who made it, or the token itself. Null: of an earlier version. */
-      person_id: text({ null: true }),
+      person_id: text({ null: true, to: 'who acts by it' }),
     },
     codeSinceLayout: { person_id: 3 },
     indexes: [{ name: 'api_tokens_of_tenant', columns: ['tenant_id', 'id'] }],
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',
+    search: {
+      kind: 'token',
+      terms: { name: 'name' },
+      state: ({ revoked_at: at }) => (at === null ? 'active' : 'revoked'),
+      everywhere: true,
+    },
+    statistics: {
+      counted: 'tokens',
+      where: (now) => `"revoked_at" is null and ("expires_at" is null or "expires_at" > ${now})`,
+    },
+    records: 'none',
+    pruned: { never: 'tells who has acted' },
+    copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
 };
 

@@ -13,7 +13,8 @@ import {
 import type { Integrity } from '../../domain/vault.ts';
 import type { StoredAccessGuid } from '../../ports/tde-repositories.ts';
 import { membersOf } from './members.ts';
-import { long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { noted, whenEnabled } from './reactivates.ts';
+import { besideThings, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, stateOf, text } from './table.ts';
 import { parseTags } from './values.ts';
 
 export const applicationsTables = {
@@ -30,8 +31,20 @@ export const applicationsTables = {
     unique: { name: 'tde_groups_name', columns: ['tenant_id', 'name'] },
     indexes: [{ name: 'tde_groups_of_tenant', columns: ['tenant_id', 'id'] }],
     beside: {},
-    snapshots: { marks: [] },
+    snapshots: {
+      marks: [],
+      fixed: [],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: { nothing: 'a name, and where its keys are' },
+    },
     purge: { kept: 'the tombstones of its keys are of it' },
+    search: { kind: 'group', terms: { name: 'name' }, state: null },
+    statistics: { none: 'its applications are counted' },
+    records: 'none',
+    pruned: { never: 'its keys are of it' },
+    copied: 'for trials, too',
+    changes: { not: 'read at each use' },
   }),
   tde_applications: policyTable({
     columns: {
@@ -39,7 +52,7 @@ export const applicationsTables = {
       tenant_id: text({ of: 'tenants' }),
       group_id: text({ of: 'tde_groups' }),
       name: text(),
-      app_id: text(),
+      app_id: text({ to: 'what the program calls itself' }),
       state: text(),
       created_at: long(),
       row_mac: rowMac,
@@ -54,13 +67,26 @@ export const applicationsTables = {
       { name: 'tde_applications_by_group', columns: ['group_id', 'id'] },
       { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
     ],
-    statistics: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
+    plans: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
     codeWhenSet: { compatibility: /^\[/, callers: /^\{/ },
     beside: {},
-    snapshots: { marks: [] },
+    snapshots: {
+      marks: [],
+      fixed: [],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: whenEnabled('application', ['group_id', 'compatibility', 'callers']),
+    },
     purge: 'by a step',
+    search: { kind: 'application', terms: { name: 'name', app_id: 'app-id' }, state: stateOf },
+    statistics: { counted: 'applications', where: () => `"state" = 'enabled'` },
+    records: 'none',
+    pruned: { never: 'its keys are of it' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   access_guids: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       application_id: text({ of: 'tde_applications' }),
@@ -73,15 +99,28 @@ export const applicationsTables = {
     },
     indexes: [{ name: 'access_guids_by_application', columns: ['application_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'], fixed: ['hash', 'application_id', 'created_at'] },
+    snapshots: {
+      marks: ['last_used_at'],
+      fixed: ['hash', 'application_id', 'created_at'],
+      beside: { not: 'names one place in the world' },
+      existing: 'replaced',
+      reactivates: (row, before) =>
+        row.removed_at === null && (before === undefined || before.removed_at !== null)
+          ? [{ ...noted('access-guid', row, before), application: String(row.application_id) }]
+          : [],
+    },
     purge: 'by a step',
+    pruned: { never: 'says until when it was used' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   instances: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       application_id: text({ of: 'tde_applications' }),
       access_guid_id: text({ of: 'access_guids' }),
-      app_id: text(),
+      app_id: text({ to: 'what the program calls itself' }),
       host: text(),
       process: text(),
       os_user: text(),
@@ -95,8 +134,16 @@ export const applicationsTables = {
     unique: { name: 'instances_identity', columns: ['access_guid_id', 'app_id', 'host', 'process', 'os_user'] },
     indexes: [{ name: 'instances_by_application', columns: ['application_id', 'last_used_at'] }],
     unauthenticated: 'marks of use',
-    snapshots: { marks: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'] },
+    snapshots: {
+      marks: ['library_version', 'agent_version', 'pid', 'last_used_at', 'uses'],
+      fixed: [],
+      beside: { not: 'names one place in the world' },
+      existing: 'kept',
+      reactivates: { nothing: 'marks of use' },
+    },
     purge: { removed: 'application_id', of: 'tde_applications' },
+    pruned: { by: 'the number that an application may have' },
+    copied: 'for trials, too',
   }),
 };
 

@@ -3,7 +3,7 @@
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import { readDocument } from '../documents.ts';
 import { membersOf } from './members.ts';
-import { bytes, integer, long, plainTable, type RowOf, text } from './table.ts';
+import { bytes, integer, long, ofNoTenant, plainTable, type RowOf, text } from './table.ts';
 
 export const auditTables = {
   audit_events: plainTable({
@@ -12,13 +12,13 @@ export const auditTables = {
       at: long(),
       kind: text(),
       actor_kind: text(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
       peer: text({ null: true }),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       subject_kind: text(),
-      subject_id: text(),
-      request_id: text(),
+      subject_id: text({ to: 'a thing of any kind' }),
+      request_id: text({ to: 'a request' }),
       details: text(),
       leaf_hash: bytes(),
     },
@@ -30,24 +30,31 @@ export const auditTables = {
       { name: 'audit_events_of_tenant', columns: ['tenant_id', 'sequence'] },
       { name: 'audit_by_kind_of_tenant', columns: ['tenant_id', 'kind', 'sequence'] },
     ],
-    statistics: { audit_events_by_scope: "coalesce(tenant_id, '')" },
+    plans: { audit_events_by_scope: "coalesce(tenant_id, '')" },
     unauthenticated: 'leaves of the tree that checkpoints sign',
     snapshots: { without: "the log is one, and the service's own" },
     purge: { kept: 'the log is one, and its records are evidence' },
+    search: { not: 'its own indexes find them' },
+    statistics: { none: 'of the log' },
+    records: 'none',
+    pruned: { never: 'evidence' },
+    copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   /** One row: how many records there are. A writer locks it until its transaction ends. */
   audit_head: plainTable({
+    ...ofNoTenant,
     columns: {
       id: integer({ key: true }),
       size: long(),
     },
     rows: () => [{ id: 1, size: 0 }],
     unauthenticated: 'the size of the tree that checkpoints sign',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'of the log' },
   }),
   /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
   audit_nodes: plainTable({
+    ...ofNoTenant,
     columns: {
       level: integer(),
       position: long(),
@@ -55,18 +62,17 @@ export const auditTables = {
     },
     primaryKey: { name: 'audit_nodes_pk', columns: ['level', 'position'] },
     unauthenticated: 'nodes of the tree that checkpoints sign',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'of the log' },
   }),
   audit_checkpoints: plainTable({
+    ...ofNoTenant,
     columns: {
       size: long({ key: true }),
       at: long(),
       note: text(),
     },
     unauthenticated: 'signed',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'of the log' },
   }),
 };
 

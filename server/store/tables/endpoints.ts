@@ -12,7 +12,20 @@ import { recordAttributes } from '../../ports/records.ts';
 import type { StoredDiagnosis } from '../../ports/xks-repositories.ts';
 import { readDocument } from '../documents.ts';
 import { membersOf } from './members.ts';
-import { integer, long, plainTable, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { noted, whenEnabled } from './reactivates.ts';
+import {
+  besideThings,
+  day,
+  integer,
+  long,
+  plainTable,
+  policyTable,
+  type RowOf,
+  rowMac,
+  rowVersion,
+  stateOf,
+  text,
+} from './table.ts';
 
 export const endpointsTables = {
   endpoints: policyTable({
@@ -36,14 +49,26 @@ export const endpointsTables = {
       { name: 'endpoints_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'] },
+    snapshots: {
+      marks: ['last_used_at'],
+      fixed: [],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: whenEnabled('endpoint', ['settings', 'vault_id', 'key_id']),
+    },
     purge: 'by a step',
+    search: { kind: 'endpoint', terms: { name: 'name', prefix: 'prefix' }, state: stateOf, deleted: 'deleted' },
+    statistics: { counted: 'endpoints', where: () => `"state" = 'enabled'` },
+    records: 'none',
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   endpoint_credentials: policyTable({
     columns: {
       id: text({ key: true }),
       endpoint_id: text({ of: 'endpoints' }),
-      access_key_id: text({ unique: true }),
+      access_key_id: text({ unique: true, to: 'its own name' }),
       created_at: long(),
       last_used_at: long({ null: true }),
       row_mac: rowMac,
@@ -51,15 +76,27 @@ export const endpointsTables = {
     },
     indexes: [{ name: 'endpoint_credentials_by_endpoint', columns: ['endpoint_id'] }],
     beside: { last_used_at: 'a mark of use' },
-    snapshots: { marks: ['last_used_at'], fixed: ['access_key_id', 'endpoint_id', 'created_at'] },
+    snapshots: {
+      marks: ['last_used_at'],
+      fixed: ['access_key_id', 'endpoint_id', 'created_at'],
+      beside: { not: 'names one place in the world' },
+      existing: 'replaced',
+      reactivates: (row, before) => [{ ...noted('credential', row, before), name: String(row.access_key_id) }],
+    },
     records: {
       classes: ['endpoint-secret'],
       each: { tenant: 'endpoint_id' },
       attributes: ({ access_key_id: id }) => recordAttributes.credential(String(id)),
     },
     purge: 'by a step',
+    search: { as: 'endpoint_id', by: 'access_key_id', field: 'access-key-id' },
+    statistics: { none: 'its endpoint is counted' },
+    pruned: { by: 'who replaces it' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   diagnoses: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       endpoint_id: text({ of: 'endpoints' }),
@@ -71,12 +108,14 @@ export const endpointsTables = {
     unauthenticated: 'results for people',
     snapshots: { without: 'results of their day' },
     purge: { removed: 'endpoint_id', of: 'endpoints' },
+    pruned: { past: { at: 90 * day } },
   }),
   /** Figures by the minute. */
   xks_latency: plainTable({
+    ...besideThings,
     columns: {
       minute: integer(),
-      endpoint_id: text(),
+      endpoint_id: text({ to: 'an endpoint that may be gone' }),
       node: text(),
       counts: text(),
       errors: integer(),
@@ -85,6 +124,7 @@ export const endpointsTables = {
     unauthenticated: 'figures',
     snapshots: { without: 'figures of their day' },
     purge: { removed: 'endpoint_id', of: 'endpoints' },
+    pruned: { past: { minute: 8 * day }, unitMs: 60_000 },
   }),
 };
 

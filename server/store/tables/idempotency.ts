@@ -1,14 +1,15 @@
 // What requests under an `Idempotency-Key` created, for a day.
 
-import { long, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, day, long, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const idempotencyTables = {
   idempotency_keys: policyTable({
+    ...besideThings,
     columns: {
       /** Digest of the caller and of the key: the key itself is not stored. */
       id: text({ key: true }),
       fingerprint: text(),
-      request_id: text(),
+      request_id: text({ to: 'a request' }),
       run: text(),
       created_at: long(),
       location: text({ null: true }),
@@ -20,5 +21,6 @@ export const idempotencyTables = {
     beside: {},
     snapshots: { without: 'requests of their day' },
     purge: { kept: 'for a day, and sealed' },
+    pruned: { past: { created_at: day } },
   }),
 };

@@ -2,10 +2,15 @@
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Key } from '../../domain/key.ts';
-import type { Integrity } from '../../domain/vault.ts';
+import { refusalOfState } from '../../domain/key-policy.ts';
+import { effectiveState, type KeyState } from '../../domain/lifecycle.ts';
+import type { Integrity, VaultState } from '../../domain/vault.ts';
 import { type RecordClass, recordAttributes, type StoredRecord } from '../../ports/records.ts';
+import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { membersOf } from './members.ts';
+import { noted } from './reactivates.ts';
 import {
+  besideThings,
   bytes,
   bytewise,
   integer,
@@ -18,6 +23,9 @@ import {
   text,
 } from './table.ts';
 import { parseTags, parseUsages, toBuffer } from './values.ts';
+
+const isUsable = ({ kind, state, disabled_at: disabledAt }: SnapshotRow): boolean =>
+  refusalOfState({ kind, state, disabledAt } as Parameters<typeof refusalOfState>[0]) === null;
 
 export const keysTables = {
   keys: policyTable({
@@ -65,12 +73,18 @@ export const keysTables = {
       },
       { name: 'keys_by_copy', columns: ['copy_of', 'id'], where: '"copy_of" is not null' },
     ],
-    statistics: { keys_by_scope: "coalesce(tenant_id, '')" },
+    plans: { keys_by_scope: "coalesce(tenant_id, '')" },
     codeWhenSet: { tags: /^\[/, copy_of: /^[0-9a-f]{8}-/ },
     beside: { first_used_at: 'a mark of use', last_used_at: 'a mark of use' },
     snapshots: {
       marks: ['first_used_at', 'last_used_at'],
       fixed: ['kind', 'algorithm', 'bits', 'created_at'],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: (row, before) =>
+        // A new key lets no caller use anything on its own. A soft-deleted master key is not among
+        // them: its database has continued to use it.
+        before !== undefined && !isUsable(before) && isUsable(row) ? [noted('key', row, before)] : [],
     },
     records: {
       classes: ['vault-copy', 'sealed-copy'],
@@ -79,13 +93,23 @@ export const keysTables = {
         recordAttributes.key({ algorithm: String(algorithm), bits: Number(bits), kind: String(kind) }),
     },
     purge: 'by a step',
+    search: {
+      kind: 'key',
+      terms: { name: 'name', tags: 'tag' },
+      state: ({ state, vault_state: vault }) => effectiveState(state as KeyState, (vault ?? 'deleted') as VaultState),
+    },
+    statistics: { counted: 'keys', where: () => `"state" != 'destroyed'` },
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   key_records: plainTable({
+    ...besideThings,
     columns: {
-      object_id: text(),
+      object_id: text({ to: 'the row that owns it' }),
       version: integer(),
       class: text(),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       epoch: integer(),
       attributes: text(),
       /** Null after it was wiped. */
@@ -103,8 +127,12 @@ export const keysTables = {
     unauthenticated: 'records authenticate themselves, and where they belong',
     snapshots: { without: 'carried as keys, sealed to recovery keys' },
     purge: 'by a step',
+    pruned: { by: 'the end of its owner, which wipes it' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   key_versions: plainTable({
+    ...besideThings,
     columns: {
       key_id: text({ of: 'keys' }),
       version: integer(),
@@ -113,31 +141,51 @@ export const keysTables = {
     primaryKey: { name: 'key_versions_pk', columns: ['key_id', 'version'] },
     indexes: [{ name: 'key_versions_by_age', columns: ['created_at', 'key_id', 'version'] }],
     unauthenticated: 'times; the key says how many there are',
-    snapshots: { marks: [], fixed: ['created_at'] },
+    snapshots: {
+      marks: [],
+      fixed: ['created_at'],
+      beside: 'copied',
+      existing: 'kept',
+      reactivates: { nothing: 'times' },
+    },
     purge: { kept: 'numbers and times of the tombstones' },
+    pruned: { never: 'numbers and times of tombstones' },
+    copied: 'for trials, too',
   }),
   /** Derived from `keys`: finds the keys of a tag. */
   key_tags: plainTable({
+    ...besideThings,
     columns: {
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       tag: bytewise(),
-      key_id: text(),
+      key_id: text({ to: 'its key' }),
     },
     primaryKey: { name: 'key_tags_pk', columns: ['tenant_id', 'tag', 'key_id'] },
     indexes: [{ name: 'key_tags_by_key', columns: ['key_id'] }],
     unauthenticated: 'where the list of keys of a tag looks: made of what stands in other rows',
     snapshots: { without: 'made from other rows, and again with them' },
     purge: { kept: 'made from the tombstones' },
+    pruned: { by: 'a change of its key' },
+    copied: 'for trials, too',
   }),
   /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
   key_bindings: plainTable({
+    ...besideThings,
     columns: {
       key_id: text({ key: true, of: 'keys' }),
       binding: bytes(),
     },
     unauthenticated: 'what a ciphertext is bound to: another value opens nothing',
-    snapshots: { marks: [] },
+    snapshots: {
+      marks: [],
+      fixed: [],
+      beside: 'copied',
+      existing: 'kept',
+      reactivates: { nothing: 'opens nothing' },
+    },
     purge: { kept: 'opens nothing' },
+    pruned: { never: 'what a key is bound to' },
+    copied: 'for trials, too',
   }),
 };
 

@@ -1,15 +1,16 @@
 // Notifications, and what is sent on from them.
 
-import { integer, long, plainTable, sequence, text } from './table.ts';
+import { besideThings, day, integer, long, plainTable, sequence, text } from './table.ts';
 
 export const notificationsTables = {
   notifications: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       kind: text(),
       subject_kind: text(),
-      subject_id: text(),
+      subject_id: text({ to: 'a thing of any kind' }),
       subject_name: text(),
       severity: text(),
       stage: integer(),
@@ -39,18 +40,21 @@ export const notificationsTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
     purge: { kept: 'resolved by the clock, and removed with their age' },
+    pruned: { past: { resolved_at: 90 * day } },
   }),
   notification_events: plainTable({
+    ...besideThings,
     columns: {
       sequence: sequence(),
       event: text(),
       at: long(),
-      notification_id: text(),
+      notification_id: text({ to: 'a notification that may be gone' }),
       document: text(),
     },
     indexes: [{ name: 'notification_events_by_age', columns: ['at'] }],
     unauthenticated: 'for people',
     snapshots: { without: 'of their day' },
     purge: { kept: 'removed with their age' },
+    pruned: { past: { at: 90 * day } },
   }),
 };

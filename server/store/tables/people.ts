@@ -1,6 +1,17 @@
 // Users, their factors and sessions, sign-ins under way, and attempts that failed.
 
-import { integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import {
+  besideThings,
+  day,
+  integer,
+  long,
+  plainTable,
+  policyTable,
+  rowMac,
+  rowVersion,
+  stateOf,
+  text,
+} from './table.ts';
 
 export const peopleTables = {
   users: policyTable({
@@ -29,8 +40,21 @@ export const peopleTables = {
     beside: { last_sign_in_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',
+    search: {
+      kind: 'user',
+      terms: { name: 'name', display_name: 'display-name', email: 'email' },
+      state: stateOf,
+      everywhere: true,
+      deleted: 'deleted',
+    },
+    statistics: { none: 'counted by what they may do' },
+    records: 'none',
+    pruned: { by: 'the jobs of every minute: a deleted one keeps no name' },
+    copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   user_factors: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       user_id: text({ of: 'users' }),
@@ -51,14 +75,16 @@ export const peopleTables = {
     beside: { last_used_at: 'a mark of use' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',
+    pruned: { by: 'the end of its user' },
   }),
   sessions: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       tenant_id: text({ of: 'tenants', null: true }),
       hash: text({ unique: true }),
       holder_kind: text(),
-      holder_id: text(),
+      holder_id: text({ to: 'a person or a token' }),
       method: text(),
       proved: integer(),
       created_at: long(),
@@ -80,20 +106,24 @@ export const peopleTables = {
     beside: { used_at: 'a mark of use, which ends it before its time' },
     snapshots: { without: "the service's own: they do not come back with a tenant" },
     purge: 'by a step',
+    pruned: { past: { expires_at: 0, used_at: 'the idle time of sessions' } },
   }),
   sign_in_attempts: plainTable({
+    ...besideThings,
     columns: {
       hash: text({ key: true }),
       kind: text(),
-      user_id: text({ null: true }),
+      user_id: text({ null: true, to: 'a person' }),
       data: text(),
       expires_at: long(),
     },
     unauthenticated: 'digests of what only the other party has',
     snapshots: { without: 'of their minute' },
     purge: { kept: 'for minutes' },
+    pruned: { past: { expires_at: 0 } },
   }),
   sign_in_failures: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       failures: integer(),
@@ -103,5 +133,6 @@ export const peopleTables = {
     unauthenticated: 'counters',
     snapshots: { without: 'of their day' },
     purge: { kept: 'for days, without a name' },
+    pruned: { past: { failed_at: 2 * day } },
   }),
 };

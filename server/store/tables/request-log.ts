@@ -1,24 +1,24 @@
 // The log of XKS requests.
 
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
-import { double, integer, long, plainTable, type RowOf, sequence, text } from './table.ts';
+import { double, integer, long, ofNoTenant, plainTable, type RowOf, sequence, text } from './table.ts';
 
 export const requestLogTables = {
   request_log: plainTable({
     columns: {
       sequence: sequence(),
       at: long(),
-      endpoint_id: text({ null: true }),
+      endpoint_id: text({ null: true, to: 'an endpoint that may be gone' }),
       operation: text(),
       status: integer(),
       error_name: text({ null: true }),
-      request_id: text(),
+      request_id: text({ to: 'a request' }),
       kms_operation: text({ null: true }),
-      kms_request_id: text({ null: true }),
+      kms_request_id: text({ null: true, to: 'a request of the cloud' }),
       principal: text({ null: true }),
       kms_key_arn: text({ null: true }),
-      external_key_id: text({ null: true }),
-      credential_id: text({ null: true }),
+      external_key_id: text({ null: true, to: 'what the request named' }),
+      credential_id: text({ null: true, to: 'what the request named' }),
       duration_ms: double(),
       read_ms: double(),
       auth_ms: double(),
@@ -39,17 +39,23 @@ export const requestLogTables = {
     unauthenticated: 'figures, for people',
     snapshots: { without: 'figures of their day' },
     purge: { kept: 'the audit log has their hashes; removed with their age' },
+    search: { not: 'its own indexes find them' },
+    statistics: { none: 'figures' },
+    records: 'none',
+    pruned: { by: 'their age, and the space that a tenant has' },
+    copied: 'with the store',
+    changes: { not: 'read at each use' },
   }),
   /** Requests without a record, by the minute, until the audit log has them. */
   request_log_dropped: plainTable({
+    ...ofNoTenant,
     columns: {
       minute: long({ key: true }),
       signed: long(),
       unsigned: long(),
     },
     unauthenticated: 'figures, for people',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { by: 'the record of the audit log that has them' },
   }),
 };
 

@@ -1,10 +1,11 @@
 // The set of policy rows (row-set.ts).
 
-import { integer, long, plainTable, text } from './table.ts';
+import { integer, long, ofNoTenant, plainTable, text } from './table.ts';
 
 export const rowSetTables = {
   /** At most one row: the newest version, the masked sum over all policy rows, and its authentication code (row-set.ts). */
   row_set: plainTable({
+    ...ofNoTenant,
     columns: {
       id: integer({ key: true }),
       version: long(),
@@ -12,7 +13,6 @@ export const rowSetTables = {
       tag: text(),
     },
     unauthenticated: 'has an authentication code of its own',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'one row' },
   }),
 };

@@ -1,14 +1,15 @@
 // Runs of runbooks and their steps.
 
-import { long, plainTable, text } from './table.ts';
+import { besideThings, long, plainTable, text } from './table.ts';
 
 export const runbooksTables = {
   /** Evidence, which outlives the application. */
   runbook_runs: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
-      application_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
+      application_id: text({ to: 'an application that may be gone' }),
       runbook: text(),
       /** JSON: what was shown. */
       content: text(),
@@ -22,14 +23,16 @@ export const runbooksTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
     purge: { kept: 'evidence, as the audit log is' },
+    pruned: { never: 'evidence' },
   }),
   runbook_ticks: plainTable({
+    ...besideThings,
     columns: {
       run_id: text({ of: 'runbook_runs' }),
       step: text(),
       outcome: text(),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
       note: text({ null: true }),
     },
@@ -37,5 +40,6 @@ export const runbooksTables = {
     unauthenticated: 'for people',
     snapshots: { without: 'notes of their day' },
     purge: { kept: 'evidence, as the audit log is' },
+    pruned: { never: 'evidence' },
   }),
 };

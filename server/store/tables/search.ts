@@ -1,15 +1,16 @@
 // What search finds things by (search.ts). `scope`: the tenant, or * for users and tokens of every tenant and of the platform.
 
-import { bytewise, plainTable, text } from './table.ts';
+import { besideThings, bytewise, plainTable, text } from './table.ts';
 
 export const searchTables = {
   /** Derived from the other tables: search.ts. */
   search_terms: plainTable({
+    ...besideThings,
     columns: {
       scope: text(),
       kind: text(),
       term: bytewise(),
-      subject_id: text(),
+      subject_id: text({ to: 'a thing of any kind' }),
       field: text(),
     },
     primaryKey: { name: 'search_terms_pk', columns: ['scope', 'kind', 'term', 'subject_id'] },
@@ -17,5 +18,6 @@ export const searchTables = {
     unauthenticated: 'where a search looks: made of what stands in other rows',
     snapshots: { without: 'made from other rows, and again with them' },
     purge: { kept: 'made from other rows, and changed with them' },
+    pruned: { by: 'a change of its row' },
   }),
 };

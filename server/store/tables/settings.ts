@@ -1,18 +1,21 @@
 // Settings of the service in the database: counters, how far background work has come, and what decides something (domain/decisions.ts).
 
-import { plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { ofNoTenant, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const settingsTables = {
   settings: plainTable({
+    ...ofNoTenant,
     columns: {
       name: text({ key: true }),
       value: text(),
     },
     unauthenticated: 'counters and what work has come to',
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    rows: 'written when the store is opened',
+    pruned: { never: 'one row for each name' },
+    copied: 'for trials, too',
   }),
   decisions: policyTable({
+    ...ofNoTenant,
     columns: {
       id: text({ key: true }),
       value: text({ null: true }),
@@ -20,7 +23,8 @@ export const settingsTables = {
       row_version: rowVersion,
     },
     beside: {},
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'one row for each name' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
 };

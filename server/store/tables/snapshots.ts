@@ -1,9 +1,10 @@
 // Snapshots, the recovery keys that they are sealed to, their exports and openings.
 
-import { integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, integer, long, ofNoTenant, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const snapshotsTables = {
   recovery_keys: policyTable({
+    ...ofNoTenant,
     columns: {
       id: text({ key: true }),
       name: text(),
@@ -14,14 +15,13 @@ export const snapshotsTables = {
       row_version: rowVersion,
     },
     beside: {},
-    snapshots: 'of no tenant',
-    purge: { kept: 'of no tenant' },
+    pruned: { never: 'a removed one opens snapshots still' },
   }),
   /** Without a reference to the tenant: a record of an export outlives the tenant. */
   snapshots: policyTable({
     columns: {
       id: text({ key: true }),
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       origin: text(),
       state: text(),
       created_at: long(),
@@ -69,33 +69,42 @@ export const snapshotsTables = {
     },
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'the erasure run takes the keys out of their files' },
+    search: { not: 'by their ids alone: each is read' },
+    statistics: { none: 'counted as copies' },
+    records: 'none',
+    pruned: { never: 'outlive their files' },
+    copied: 'for trials, too',
+    changes: { not: 'read at each use' },
   }),
   /** As earlier versions kept exports: the first start moves them to outside_copies. */
   snapshot_exports: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
     },
     indexes: [{ name: 'snapshot_exports_by_snapshot', columns: ['snapshot_id', 'id'] }],
     unauthenticated: 'empty since they have authentication codes elsewhere',
     snapshots: { without: 'about snapshots' },
     purge: { kept: 'empty' },
+    pruned: { by: 'the first start, which moves them' },
   }),
   /**
    * Files that left the service (domain/copies.ts). Without references: they outlive snapshot and
    * tenant.
    */
   outside_copies: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       kind: text(),
-      tenant_id: text({ null: true }),
-      snapshot_id: text({ null: true }),
+      tenant_id: text({ null: true, to: 'a tenant that may be gone' }),
+      snapshot_id: text({ null: true, to: 'a snapshot that may be gone' }),
       at: long(),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       actor_name: text(),
       state_from: long(),
       state_until: long(),
@@ -117,17 +126,21 @@ export const snapshotsTables = {
     beside: {},
     snapshots: { without: 'about files elsewhere' },
     purge: { kept: 'names the copies that are elsewhere' },
+    pruned: { never: 'names the copies that are elsewhere' },
+    changes: 'told',
   }),
   snapshot_openings: plainTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       snapshot_id: text({ of: 'snapshots' }),
-      actor_id: text(),
+      actor_id: text({ to: 'who acted' }),
       expires_at: long(),
     },
     unauthenticated: 'bound into the record of its key',
     records: { classes: ['snapshot-opening'], each: { tenant: 'the service' } },
     snapshots: { without: 'of their ten minutes' },
     purge: { kept: 'for ten minutes' },
+    pruned: { past: { expires_at: 0 } },
   }),
 };

@@ -1,6 +1,6 @@
 // Tenants, and the keys under which their records are sealed.
 
-import { bytes, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, bytes, integer, long, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 
 export const tenantsTables = {
   tenants: policyTable({
@@ -26,10 +26,17 @@ export const tenantsTables = {
     beside: {},
     snapshots: { without: 'restored into one that is there, or made for it' },
     purge: { kept: 'its own tombstone' },
+    search: { not: 'few: each is read' },
+    statistics: { none: 'itself' },
+    records: 'none',
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   tenant_keks: plainTable({
+    ...besideThings,
     columns: {
-      tenant_id: text(),
+      tenant_id: text({ to: 'a tenant that may be gone' }),
       epoch: integer(),
       root_epoch: integer(),
       record: bytes(),
@@ -38,5 +45,8 @@ export const tenantsTables = {
     unauthenticated: 'records authenticate themselves',
     snapshots: { without: 'a tenant that is restored gets a fresh one' },
     purge: 'by a step',
+    pruned: { by: 'what makes newer ones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
 };

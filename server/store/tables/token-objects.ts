@@ -3,12 +3,17 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import { contentDigest } from '../../base/content-digest.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
+import { repeatMs } from '../../domain/tde.ts';
 import type { Integrity } from '../../domain/vault.ts';
 import { recordAttributes } from '../../ports/records.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
+import { differIn } from '../../ports/tenant-rows.ts';
 import { membersOf } from './members.ts';
-import { bytes, integer, long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { besideThings, bytes, integer, long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
 import { bytesOf, flag, parseUsages } from './values.ts';
+
+/** What decides what a token object may be used for, and whether its value may leave. */
+const protection = ['usages', 'sensitive', 'extractable', 'attributes', 'wrapped_sensitive', 'rules'] as const;
 
 export const tokenObjectsTables = {
   tde_objects: policyTable({
@@ -70,16 +75,32 @@ export const tokenObjectsTables = {
     codeSinceLayout: { content_digest: 3, content_replaced_at: 3 },
     beside: { content: 'its digest is under the code, and it authenticates itself' },
     digests: { content: 'content_digest' },
-    snapshots: { marks: [], fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'] },
+    snapshots: {
+      marks: [],
+      fixed: ['class', 'algorithm', 'bits', 'check_value', 'created_at'],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: (row, before) =>
+        // Attributes that have become stricter since: what they protect against would be possible again.
+        before !== undefined && row.destroyed_at === null && differIn(protection, row, before)
+          ? [{ kind: 'token-object', change: 'changed', label: String(row.label) }]
+          : [],
+    },
     records: {
       classes: ['object-content'],
       each: { tenant: 'tenant_id', where: '"content" is not null and "destroyed_at" is null' },
       attributes: () => recordAttributes.content,
     },
     purge: 'by a step',
+    search: { not: 'its key is found; others are few, and in the list of an application' },
+    statistics: { none: 'its key is counted' },
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
   /** Requests of database hosts that were carried out. `handles`: JSON. */
   tde_requests: policyTable({
+    ...besideThings,
     columns: {
       id: text({ key: true }),
       fingerprint: text(),
@@ -92,6 +113,7 @@ export const tokenObjectsTables = {
     beside: {},
     snapshots: { without: 'requests of their hour' },
     purge: { kept: 'for a week, without a value' },
+    pruned: { past: { at: repeatMs } },
   }),
 };
 

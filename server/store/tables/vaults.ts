@@ -3,8 +3,10 @@
 import { canonicalJson } from '../../base/bytes.ts';
 import type { DualControlRule } from '../../domain/dual-control.ts';
 import type { Integrity, Vault } from '../../domain/vault.ts';
+import { same } from '../../ports/tenant-rows.ts';
 import { membersOf } from './members.ts';
-import { long, policyTable, type RowOf, rowMac, rowVersion, text } from './table.ts';
+import { becomes, noted } from './reactivates.ts';
+import { long, policyTable, type RowOf, rowMac, rowVersion, stateOf, text } from './table.ts';
 
 export const vaultsTables = {
   vaults: policyTable({
@@ -27,17 +29,35 @@ export const vaultsTables = {
       { name: 'vaults_of_tenant', columns: ['tenant_id', 'id'] },
     ],
     beside: {},
-    snapshots: { marks: [], fixed: ['kind', 'created_at'] },
+    snapshots: {
+      marks: [],
+      fixed: ['kind', 'created_at'],
+      beside: 'copied',
+      existing: 'replaced',
+      reactivates: (row, before) => [
+        // A new vault lets no caller use anything on its own.
+        ...(before !== undefined && becomes('enabled', row, before) ? [noted('vault', row, before)] : []),
+        ...(same(row.dual_control, before?.dual_control) ? [] : [noted('dual-control', row, before, 'changed')]),
+      ],
+    },
     purge: 'by a step',
+    search: { kind: 'vault', terms: { name: 'name' }, state: stateOf },
+    statistics: { counted: 'vaults', where: () => `"state" != 'deleted'` },
+    records: 'none',
+    pruned: { never: 'tombstones' },
+    copied: 'for trials, too',
+    changes: 'told',
   }),
 };
 
 type Row<T extends keyof typeof vaultsTables> = RowOf<(typeof vaultsTables)[T]>;
 
-/** A rule that is not JSON is in a tampered row, which is refused. */
-const parseRule = (text: string | null): DualControlRule | null => {
+/** A rule of another form is in a tampered row, which is refused. */
+export const parseRule = (text: string | null): DualControlRule | null => {
   try {
-    return text === null ? null : (JSON.parse(text) as DualControlRule);
+    const rule = text === null ? null : (JSON.parse(text) as DualControlRule);
+    const approvers: unknown = rule?.approvers ?? [];
+    return Array.isArray(approvers) && approvers.every((each) => typeof each === 'string') ? rule : null;
   } catch {
     return null;
   }

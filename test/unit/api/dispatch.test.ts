@@ -3,13 +3,17 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2, type Http2Server } from 'node:http2';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDispatch } from '../../../server/fronts/shared/dispatch.ts';
+import { answerInPieces } from '../../../server/fronts/shared/outbox.ts';
 
 const others = new Hono();
 others.get('/page', (c) => c.text(`page of ${c.req.path}`));
+/** More than the system keeps for a connection. */
+const long = Buffer.alloc(32 * 1024 * 1024, 'long ');
+others.get('/long', () => answerInPieces(long, { headers: { 'content-type': 'text/plain' } }));
 others.post('/page', async (c) => c.text(`read ${(await c.req.text()).length}`));
 
 /** Reads the body, then answers with the target, the Host and the body's length. */
@@ -89,6 +93,40 @@ test('any method reaches the front, and HEAD gets no body', async () => {
   expect(await ask('/raw/x', 'a.example', 'DELETE')).toContain('raw DELETE /raw/x');
   expect(await ask('/raw/x', 'a.example', 'PROPFIND')).toContain('raw PROPFIND /raw/x');
   expect(await ask('/raw/x', 'a.example', 'HEAD')).toBe('200 ');
+});
+
+test('of a long answer, the service keeps no more than a few pieces for a peer that does not read', async () => {
+  const accepted = once(http1, 'connection') as Promise<[Socket]>;
+  const socket = connect((http1.address() as AddressInfo).port, '127.0.0.1');
+  const [{ 0: ours }] = await Promise.all([accepted, once(socket, 'connect')]);
+  socket.write('GET /long HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n');
+  const parts: Buffer[] = [];
+  parts.push(((await once(socket, 'data')) as [Buffer])[0]);
+  socket.pause();
+  // As long as the system takes bytes for the peer, more of them are written.
+  for (let written = -1; written !== ours.bytesWritten && written < long.length; ) {
+    written = ours.bytesWritten;
+    expect(await ask('/page')).toBe('200 page of /page');
+    expect(ours.writableLength).toBeLessThan(256 * 1024);
+  }
+  for await (const part of socket) parts.push(part as Buffer);
+  const answer = Buffer.concat(parts);
+  const body = answer.indexOf('\r\n\r\n') + 4;
+  expect(answer.subarray(0, body).toString()).toContain(`content-length: ${long.length}\r\n`);
+  expect(answer.subarray(body).equals(long)).toBe(true);
+  expect(await ask('/long', 'a.example', 'HEAD')).toBe('200 ');
+});
+
+test('a long answer over HTTP/2 is complete', async () => {
+  const session = connectHttp2(`http://127.0.0.1:${(http2.address() as AddressInfo).port}`);
+  try {
+    const stream = session.request({ ':path': '/long' });
+    const parts: Buffer[] = [];
+    for await (const part of stream) parts.push(part as Buffer);
+    expect(Buffer.concat(parts).equals(long)).toBe(true);
+  } finally {
+    session.close();
+  }
 });
 
 test('a body over HTTP/2 that comes after the handler has returned is read to its end', async () => {

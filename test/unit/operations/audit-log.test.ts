@@ -14,7 +14,7 @@ import {
 import { inclusionProof, leafHash, nodeHash, type SubtreeHash } from '../../../server/base/merkle-tree.ts';
 import { type AuditVerdict, verifyAuditLog } from '../../../server/cli/audit-verify.ts';
 import { inTenant } from '../../../server/domain/actor.ts';
-import type { AuditEvent } from '../../../server/domain/audit-event.ts';
+import { type AuditEvent, auditKinds, auditSeverities } from '../../../server/domain/audit-event.ts';
 import { verifyInclusion } from '../../support/inclusion.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import fc from '../../support/property.ts';
@@ -195,6 +195,49 @@ describe('a long log', () => {
       expect((await verifyAuditLog(each(lines), await verifierOf(other))).findings).not.toEqual([]);
     } finally {
       await other.remove();
+    }
+  });
+});
+
+describe('records of a severity', () => {
+  test('are those of every kind that matters as much, in either order, page by page', async () => {
+    const service = await openTestService();
+    try {
+      const { audit, vaults, keys, applications, tdeGroups } = service.operations;
+      const { id: vaultId } = await vaults.create(administrator, { name: 'watched' });
+      const group = await tdeGroups.create(administrator, { name: 'watched' });
+      for (let at = 0; at < 4; at += 1) {
+        const key = await keys.create(administrator, { name: `key ${at}`, vaultId });
+        await keys.disable(administrator, key.id);
+        const named = { name: `database ${at}`, groupId: group.id };
+        const { application } = await applications.register(administrator, named);
+        await applications.disable(administrator, application.id);
+        await keys.softDelete(administrator, key.id);
+        await applications.setCompatibility(administrator, application.id, ['sha1-signatures']);
+      }
+      type Query = Parameters<typeof audit.list>[1];
+      const all = async (query: Query): Promise<readonly number[]> => {
+        const found: number[] = [];
+        for (let after: string | undefined; ; ) {
+          const page = await audit.list(administrator, { ...query, limit: 3, after });
+          found.push(...page.items.map(({ sequence }) => sequence));
+          if (page.next === null) return found;
+          after = page.next;
+        }
+      };
+      const every = (await audit.list(administrator, { limit: 1000 })).items;
+      for (const [at, severity] of auditSeverities.entries()) {
+        const matters = every.filter(({ kind }) => auditSeverities.indexOf(auditKinds[kind].severity) >= at);
+        const newest = matters.map(({ sequence }) => sequence);
+        expect(await all({ severity })).toEqual(newest);
+        expect(await all({ severity, order: 'oldest' })).toEqual(newest.toReversed());
+        expect(await all({ severity, from: 0 })).toEqual(newest);
+        const deleted = matters.filter(({ kind }) => kind === 'key.deleted').map(({ sequence }) => sequence);
+        expect(await all({ severity, kind: 'key.deleted' })).toEqual(deleted);
+      }
+      expect(every.filter(({ kind }) => auditKinds[kind].severity === 'high').length).toBeGreaterThanOrEqual(4);
+    } finally {
+      await service.remove();
     }
   });
 });

@@ -66,6 +66,24 @@ test.each(spellings)('a person is one person under every spelling of the name: %
   expect(await errorOf(signIn.byPassword(spelling, bytesOf(goodPassword), originOf()))).toBe('rate-limited');
 });
 
+test('a name with spaces or unseen letters is another one: it signs no one in, and no user can have it', async () => {
+  const { signIn, users } = opened.operations;
+  await makeUser(opened.operations, 'ada');
+  const grants = [{ role: 'auditor' as const, scope: null, tenantId: null }];
+  const unseen = ['\u200b', '\u200c', '\u200d', '\u2060', '\ufeff', '\u00ad', '\u034f', '\u115f', '\u3164', '\ufe0f'];
+  const around = [' ', '\t', '\u00a0', '\u3000', '\u202e', '\u0000', '.', '/'];
+  for (const each of [...unseen, ...around].flatMap((mark) => [`${mark}ada`, `ada${mark}`, `a${mark}da`])) {
+    const refused = await errorOf(signIn.byPassword(each, bytesOf(goodPassword), originOf()));
+    expect([each, ['unauthenticated', 'validation'].includes(refused)]).toEqual([each, true]);
+    // A dot counts as a letter of a name.
+    if (each === 'a.da' || each === 'ada.') continue;
+    expect([each, await errorOf(users.create(administrator, everything, { name: each, grants }))]).toEqual([
+      each,
+      'validation',
+    ]);
+  }
+});
+
 test('a one-time code is used once, in every spelling of its digits', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   const { signIn } = opened.operations;

@@ -13,6 +13,7 @@ import {
 } from '../../support/open-service.ts';
 import { sealedKey } from '../../support/sealed-key.ts';
 import { sharedService } from '../../support/shared.ts';
+import { onPostgresql, queryStored } from '../../support/test-store.ts';
 
 const iv = Buffer.alloc(16, 7);
 const cbc = { algorithm: 'aes-cbc', iv } as const;
@@ -72,6 +73,33 @@ describe('a master key', () => {
     await keys.softDelete(administrator, key.id);
     await tde.checkUse(caller, key.handle, 'encrypt');
     expect((await auditKindsOf(opened, key.id)).slice(3)).toEqual(['key.deleted', 'key.reimported']);
+  });
+
+  test('is deleted although its vault copy cannot be cleared, which is said', async () => {
+    const { caller } = await registerCaller(opened, 'kept copy');
+    const { tde, keys } = opened.operations;
+    const key = await makeKey(caller);
+    const sealed = await tde.encrypt(caller, key.handle, cbc, plain);
+    const isKept = "class = 'vault-copy' and new.record is null";
+    const [refuse, allow] = onPostgresql
+      ? [
+          "alter table key_records add constraint kept check (class <> 'vault-copy' or record is not null) not valid",
+          'alter table key_records drop constraint kept',
+        ]
+      : [
+          `create trigger kept before update on key_records when new.${isKept} begin select raise(abort, 'kept'); end`,
+          'drop trigger kept',
+        ];
+    await queryStored(opened.folder, refuse);
+    const deleted = await keys.softDelete(administrator, key.id);
+    expect(deleted).toMatchObject({ vaultCopyCleared: false, key: { state: 'soft-deleted' } });
+    const [record] = (await opened.operations.audit.list(administrator, { kind: 'key.deleted' })).items;
+    expect(record).toMatchObject({ subjectId: key.id, details: { vaultCopy: 'kept' } });
+    await queryStored(opened.folder, allow);
+    expect(await tde.decrypt(caller, key.handle, cbc, sealed)).toEqual(plain);
+    // Repeated, it clears what was left.
+    expect(await keys.softDelete(administrator, key.id)).toMatchObject({ vaultCopyCleared: true });
+    expect(await keys.versions(administrator, key.id)).toMatchObject([{ vaultCopy: false }]);
   });
 
   test('that is disabled refuses use, also after soft deletion', async () => {

@@ -1,6 +1,6 @@
 // Accepted names: those of every script, and none that looks like another one or that is invisible.
 import { expect, test } from 'vitest';
-import { isUserName } from '../../../server/domain/user.ts';
+import { foldUserName, isUserName } from '../../../server/domain/user.ts';
 import { checkName } from '../../../server/operations/shared/names.ts';
 
 test.each([
@@ -69,4 +69,22 @@ test('a user name has no letter that is not seen', () => {
   expect(['ada', '\u3164', ...unseen.map((each) => `ada${each}`)].filter(isUserName)).toEqual(['ada']);
   // Marks that are seen belong to the scripts.
   expect(['मास्टर', 'e\u0301va'].filter(isUserName)).toHaveLength(2);
+});
+
+test('a user name is compared in one way, in whichever case, width and composition it is written', () => {
+  const differing: string[] = [];
+  for (let point = 0; point < 0x110000; point += 1) {
+    if (point >= 0xd800 && point < 0xe000) continue;
+    for (const name of [`a${String.fromCodePoint(point)}`, `a${String.fromCodePoint(point)}b`]) {
+      if (!isUserName(name)) continue;
+      const folded = foldUserName(name);
+      const lower = name.toLowerCase();
+      const spellings = [folded, lower, name.normalize('NFC'), name.normalize('NFD'), lower.normalize('NFD')];
+      for (const spelling of [...spellings, name.normalize('NFKC'), name.normalize('NFKD')])
+        if (foldUserName(spelling) !== folded) differing.push(`${name} ${spelling}`);
+    }
+  }
+  expect(differing).toEqual([]);
+  // Letters without a capital of their own.
+  expect(foldUserName('J\u030c')).toBe(foldUserName('\u01f0'));
 });

@@ -3,13 +3,11 @@ import { beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
-import { deadlinesBy } from '../../support/deadlines.ts';
 import { storeOfTest } from '../../support/open-store.ts';
 
 const minute = 60_000;
 let now = 0;
 const clock = { now: () => now, monotonic: () => now, sleep: () => Promise.resolve() };
-const deadlines = deadlinesBy(clock);
 
 let store: Store;
 beforeEach(async () => {
@@ -21,7 +19,7 @@ const request = (endpointId: string | null, durationMs: number, errorName: strin
   ({ endpointId, at: now, durationMs, errorName }) as XksRequestRecord;
 
 test('an hour is sixty minutes, of which the last is now; a request without an endpoint counts nowhere', async () => {
-  const latency = createXksLatency({ store, clock, deadlines });
+  const latency = createXksLatency({ store, clock });
   latency.record(request('e', 5));
   latency.record(request('f', 5));
   latency.record(request(null, 5));
@@ -32,7 +30,7 @@ test('an hour is sixty minutes, of which the last is now; a request without an e
 });
 
 test('what was written is read back, with what came since and what another process wrote', async () => {
-  const [one, other] = [createXksLatency({ store, clock, deadlines }), createXksLatency({ store, clock, deadlines })];
+  const [one, other] = [createXksLatency({ store, clock }), createXksLatency({ store, clock })];
   one.record(request('e', 300));
   other.record(request('e', 1, 'KeyNotFoundException'));
   now += minute;
@@ -53,16 +51,6 @@ test('what was written is read back, with what came since and what another proce
   expect((await one.read(['e'], 'day')).reduce((sum, point) => sum + point.requests, 0)).toBe(5);
 });
 
-test('figures older than a week are removed', async () => {
-  const latency = createXksLatency({ store, clock, deadlines });
-  latency.record(request('e', 1));
-  now += 9 * 24 * 60 * minute;
-  await latency.flush(false);
-  now += minute;
-  await latency.flush(false);
-  expect(await store.read.latency.list(['e'], 0)).toEqual([]);
-});
-
 test('a request is counted once, also while its minute is on its way from memory into the store', async () => {
   let release = (): void => undefined;
   const held = new Promise<void>((resolve) => {
@@ -75,7 +63,7 @@ test('a request is counted once, also while its minute is on its way from memory
       return store.write(work, options);
     },
   };
-  const latency = createXksLatency({ store: slow, clock, deadlines });
+  const latency = createXksLatency({ store: slow, clock });
   latency.record(request('e', 1));
   now += minute;
   const flushed = latency.flush(false);
@@ -87,7 +75,6 @@ test('a request is counted once, also while its minute is on its way from memory
   const broken = createXksLatency({
     store: { ...store, write: () => Promise.reject(new Error('full')) },
     clock,
-    deadlines,
   });
   broken.record(request('f', 1));
   now += minute;

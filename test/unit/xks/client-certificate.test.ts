@@ -64,3 +64,28 @@ test('a certificate, or one above it, that expires on a kept connection is refus
   now = Date.parse('2100-01-01T00:00:00Z');
   expect(check(chained, between)).toBe('the client certificate has expired');
 });
+
+test('only the very name is taken: no pattern, no other case, no beginning and no second name', async () => {
+  const authority = makeAuthority(folderOfTest(), 'names');
+  const wanted = { authorities: authority.pem, commonName: 'cloud' };
+  const check = createClientCertificateCheck(() => Date.parse('2030-01-01T00:00:00Z'));
+  const others = [
+    '*',
+    'clou*',
+    'CLOUD',
+    'ｃｌｏｕｄ',
+    'cloud.',
+    'cloud\\\\00.evil',
+    'evil\nCN=cloud',
+    'cloud\nx',
+    'cloud/CN=evil',
+  ];
+  for (const commonName of others) {
+    const socket = await shown(authority, authority.issue({ commonName }));
+    expect([commonName, check(socket, wanted)]).toEqual([commonName, expect.stringMatching(/is for /)]);
+  }
+  for (const commonName of ['*', 'clou*', 'CLOUD']) {
+    const socket = await shown(authority, authority.issue({ commonName: 'cloud' }));
+    expect(check(socket, { ...wanted, commonName })).toMatch(/is for cloud/);
+  }
+});

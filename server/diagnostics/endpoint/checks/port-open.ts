@@ -1,24 +1,32 @@
 // Network: every address of the public name accepts connections.
 
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { ok } from '../../../base/checks.ts';
+import { callOutside } from '../../../base/outside.ts';
 import { type EndpointCheck, foretold } from '../context.ts';
 import { portOf } from '../probe.ts';
 
 const timeoutMs = 3_000;
 
-/** Undefined when a connection was accepted, else why not. */
-const refusal = (host: string, port: number): Promise<string | undefined> =>
-  new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: timeoutMs });
-    const settle = (answer: string | undefined): void => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => settle(undefined));
-    socket.once('timeout', () => settle(`no answer in ${timeoutMs} ms`));
-    socket.once('error', (error: NodeJS.ErrnoException) => settle(error.code ?? error.message));
+const accept = (socket: Socket): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('error', reject);
   });
+
+/** Undefined when a connection was accepted, else why not. */
+const refusal = async (host: string, port: number): Promise<string | undefined> => {
+  const socket = connect({ host, port });
+  try {
+    await callOutside({ place: host, totalMs: timeoutMs }, () => accept(socket));
+    return undefined;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code ?? message;
+  } finally {
+    socket.destroy();
+  }
+};
 
 export const portOpen: EndpointCheck = {
   id: 'port-open',

@@ -2,50 +2,59 @@
 
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { connect } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { ok } from '../../../base/checks.ts';
 import { cloudOffer } from '../../../base/cloud-causes.ts';
+import { lookupWithin } from '../../../base/name-lookup.ts';
+import { callOutside } from '../../../base/outside.ts';
 import { type EndpointCheck, foretold, type Handshake } from '../context.ts';
 import { hostOf, portOf } from '../probe.ts';
 
 const timeoutMs = 3_000;
 
-const shake = (host: string, port: number, trust: readonly string[]): Promise<Handshake> =>
+/** Rejects with the error of the connection. */
+const secure = (socket: TLSSocket): Promise<void> =>
   new Promise((resolve, reject) => {
-    const socket = connect(
-      {
-        host,
-        port,
-        rejectUnauthorized: false,
-        ...cloudOffer,
-        ca: [...trust],
-        ...(isIP(host) === 0 ? { servername: host } : {}),
-      },
-      () => {
-        const certificate = socket.getPeerX509Certificate();
-        if (certificate === undefined) reject(new Error('the server sent no certificate'));
-        else {
-          let top: X509Certificate = certificate;
-          for (let next = top.issuerCertificate; next !== undefined && next.raw.compare(top.raw) !== 0; ) {
-            top = next;
-            next = top.issuerCertificate;
-          }
-          // A wrong name is a finding of its own.
-          const fault = String(socket.authorizationError ?? '');
-          resolve({
-            protocol: socket.getProtocol() ?? 'unknown',
-            cipher: socket.getCipher().name,
-            certificate,
-            fault: socket.authorized || fault.startsWith('ERR_TLS_CERT_ALTNAME') ? null : fault,
-            top,
-          });
-        }
-        socket.destroy();
-      },
-    );
-    socket.setTimeout(timeoutMs, () => socket.destroy(new Error(`no handshake in ${timeoutMs} ms`)));
+    socket.once('secureConnect', resolve);
     socket.once('error', reject);
   });
+
+const describe = (socket: TLSSocket): Handshake => {
+  const certificate = socket.getPeerX509Certificate();
+  if (certificate === undefined) throw new Error('the server sent no certificate');
+  let top: X509Certificate = certificate;
+  for (let next = top.issuerCertificate; next !== undefined && next.raw.compare(top.raw) !== 0; ) {
+    top = next;
+    next = top.issuerCertificate;
+  }
+  // A wrong name is a finding of its own.
+  const fault = String(socket.authorizationError ?? '');
+  return {
+    protocol: socket.getProtocol() ?? 'unknown',
+    cipher: socket.getCipher().name,
+    certificate,
+    fault: socket.authorized || fault.startsWith('ERR_TLS_CERT_ALTNAME') ? null : fault,
+    top,
+  };
+};
+
+const shake = async (host: string, port: number, trust: readonly string[]): Promise<Handshake> => {
+  const socket = connect({
+    host,
+    port,
+    rejectUnauthorized: false,
+    ...cloudOffer,
+    ca: [...trust],
+    lookup: lookupWithin(timeoutMs),
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+  });
+  try {
+    await callOutside({ place: host, totalMs: timeoutMs }, () => secure(socket));
+    return describe(socket);
+  } finally {
+    socket.destroy();
+  }
+};
 
 /** `trust`: PEM certificates that are trusted. */
 export const tlsHandshake = (trust: readonly string[]): EndpointCheck => ({

@@ -1,6 +1,7 @@
 // Handlers of key store endpoints, and the proxy configuration file of their credentials.
 
 import type { RequestOrigin } from '../../../domain/authorization-rule.ts';
+import type { Endpoint } from '../../../domain/endpoint.ts';
 import type { Operations } from '../../../operations/index.ts';
 import type { SimulatedRequest } from '../../contract/api/endpoints.ts';
 import { representEndpoint, representPage, uriPathOf } from '../represent.ts';
@@ -38,29 +39,34 @@ const originOf = ({
   kmsViaService,
 });
 
-export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoints'] => ({
-  create: async ({ actor, body }) => {
-    const endpoint = await endpoints.create(actor, body);
-    return { id: endpoint.id, answer: representEndpoint(endpoint) };
-  },
-  list: async ({ actor, query }) => representPage(await endpoints.list(actor, query), representEndpoint),
-  get: async ({ actor, path }) => representEndpoint(await endpoints.get(actor, path.id)),
-  enable: async ({ actor, path }) => representEndpoint(await endpoints.enable(actor, path.id)),
-  disable: async ({ actor, path }) => representEndpoint(await endpoints.disable(actor, path.id)),
-  delete: async ({ actor, path }) => representEndpoint(await endpoints.delete(actor, path.id)),
-  changeSettings: async ({ actor, path, body }) =>
-    representEndpoint(await endpoints.changeSettings(actor, path.id, body)),
-  simulateRules: async ({ actor, path, body }) => ({
-    items: await endpoints.simulateRules(actor, path.id, { rules: body.rules, requests: body.requests.map(originOf) }),
-  }),
-  addCredential: async ({ actor, path }) => {
-    const { prefix } = await endpoints.get(actor, path.id);
-    const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);
-    return {
-      id: credential.id,
-      answer: formatProxyConfiguration(prefix, credential.accessKeyId, secretAccessKey),
-    };
-  },
-  removeCredential: async ({ actor, path }) =>
-    representEndpoint(await endpoints.removeCredential(actor, path.id, path.credentialId)),
-});
+export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoints'] => {
+  const represent = (endpoint: Endpoint) => representEndpoint(endpoint, endpoints.uriEndpoint());
+  return {
+    create: async ({ actor, body }) => {
+      const endpoint = await endpoints.create(actor, body);
+      return { id: endpoint.id, answer: represent(endpoint) };
+    },
+    list: async ({ actor, query }) => representPage(await endpoints.list(actor, query), represent),
+    get: async ({ actor, path }) => represent(await endpoints.get(actor, path.id)),
+    enable: async ({ actor, path }) => represent(await endpoints.enable(actor, path.id)),
+    disable: async ({ actor, path }) => represent(await endpoints.disable(actor, path.id)),
+    delete: async ({ actor, path }) => represent(await endpoints.delete(actor, path.id)),
+    changeSettings: async ({ actor, path, body }) => represent(await endpoints.changeSettings(actor, path.id, body)),
+    simulateRules: async ({ actor, path, body }) => ({
+      items: await endpoints.simulateRules(actor, path.id, {
+        rules: body.rules,
+        requests: body.requests.map(originOf),
+      }),
+    }),
+    addCredential: async ({ actor, path }) => {
+      const { prefix } = await endpoints.get(actor, path.id);
+      const { credential, secretAccessKey } = await endpoints.addCredential(actor, path.id);
+      return {
+        id: credential.id,
+        answer: formatProxyConfiguration(prefix, credential.accessKeyId, secretAccessKey),
+      };
+    },
+    removeCredential: async ({ actor, path }) =>
+      represent(await endpoints.removeCredential(actor, path.id, path.credentialId)),
+  };
+};

@@ -1,7 +1,7 @@
 // The audit log. Records have identifiers, names, counts and states; never a secret.
 
 import { z } from '@hono/zod-openapi';
-import { type AuditEvent, auditKindNames, subjectKinds } from '../../../domain/audit-event.ts';
+import { type AuditEvent, auditKindNames, auditSeverities, subjectKinds } from '../../../domain/audit-event.ts';
 import { identifier, listOf, moment, orNull, pageOf, pageQuery, type RouteGroup, timeSpan } from './row.ts';
 
 const auditKind = z.enum(auditKindNames);
@@ -207,6 +207,10 @@ export const auditRoutes = {
     summary: 'List audit records',
     query: pageQuery.extend({
       kind: auditKind.optional(),
+      severity: z
+        .enum(auditSeverities)
+        .optional()
+        .openapi({ description: 'Records of kinds that have this severity or a higher one.' }),
       actorId: filterText,
       subjectId: filterText,
       requestId: filterText,

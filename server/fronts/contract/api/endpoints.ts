@@ -141,6 +141,9 @@ export const endpointSchema = z
     tenantId: identifier,
     name: z.string(),
     prefix: z.string(),
+    uriEndpoint: z
+      .string()
+      .openapi({ description: 'XksProxyUriEndpoint: the address of the service (server.public_url).' }),
     uriPath: z.string().openapi({ description: 'XksProxyUriPath' }),
     vaultId: identifier,
     keyId: identifier.openapi({ description: 'The external key id (XksKeyId).' }),

@@ -1,6 +1,8 @@
 // The types of the API's answers, taken from the contract that the server validates against. Types only: no schema
 // reaches the pages' script.
 
+import type { RouteRow } from '../../../fronts/contract/api/row.ts';
+
 export type { Approval } from '../../../fronts/contract/api/approvals.ts';
 export type {
   AuditCheckpoint,
@@ -57,6 +59,9 @@ export type { ChangedTenant, Tenant, TenantImpact } from '../../../fronts/contra
 export type { IssuedToken, RoleDescription, Token } from '../../../fronts/contract/api/tokens.ts';
 export type { Factor, InvitedUser, User } from '../../../fronts/contract/api/users.ts';
 export type { DualControlRule, Vault, VaultDualControl } from '../../../fronts/contract/api/vaults.ts';
+
+/** What a call needs, as the contract names it. */
+export type Permission = Exclude<RouteRow['needs'], 'signed-in' | 'sign-in'>;
 
 /** Answer of `GET /api/snapshot-schedule`. */
 export interface SnapshotSchedule {

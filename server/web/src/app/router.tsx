@@ -167,7 +167,7 @@ const externalKeyStores = createRoute({
 const audit = createRoute({
   getParentRoute: () => root,
   path: '/audit',
-  validateSearch: readFilters('kind', 'actorId', 'subjectId', 'requestId', 'from', 'to'),
+  validateSearch: readFilters('kind', 'severity', 'actorId', 'subjectId', 'requestId', 'from', 'to'),
   component: lazyRouteComponent(() => import('../pages/audit.tsx'), 'AuditPage'),
 });
 const auditVerification = createRoute({

@@ -5,7 +5,7 @@ import { onlineManager, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
-import type { Session, Tenant } from '../api/types.ts';
+import type { Permission, Session, Tenant } from '../api/types.ts';
 import { IconButton } from '../components/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/command-palette.tsx';
 import { Icon, type IconName, Mark } from '../components/icon.tsx';
@@ -18,6 +18,8 @@ import { hasUnsaved } from '../components/unsaved.tsx';
 import { ZoneToggle } from '../components/zone.tsx';
 import { InContact } from './contact.tsx';
 import { loadPages } from './load-pages.ts';
+import { useMay } from './may.ts';
+import { OwnResources } from './own-resources.tsx';
 import { sessionQuery, useSignOut, wasEnded } from './session.ts';
 import { Invitation, SignIn, Unfinished } from './sign-in.tsx';
 import { chooseTenant, useTenant } from './tenant.ts';
@@ -27,69 +29,80 @@ interface NavigationItem {
   readonly text: string;
   readonly icon: IconName;
   readonly exact?: boolean;
+  /** Who lacks it does not see the page in the navigation; null: the page is for everyone. */
+  readonly needs: Permission | null;
 }
 
 const navigation: readonly { readonly title: string | null; readonly items: readonly NavigationItem[] }[] = [
   {
     title: null,
     items: [
-      { to: '/', text: 'Overview', icon: 'overview', exact: true },
-      { to: '/notifications', text: 'Notifications', icon: 'bell' },
+      { to: '/', text: 'Overview', icon: 'overview', needs: null, exact: true },
+      { to: '/notifications', text: 'Notifications', icon: 'bell', needs: 'notifications:read' },
     ],
   },
   {
     title: 'Keys',
     items: [
-      { to: '/vaults', text: 'Vaults', icon: 'vault' },
-      { to: '/keys', text: 'Keys', icon: 'key' },
+      { to: '/vaults', text: 'Vaults', icon: 'vault', needs: 'vaults:read' },
+      { to: '/keys', text: 'Keys', icon: 'key', needs: 'keys:read' },
     ],
   },
   {
     title: 'Database encryption',
     items: [
-      { to: '/tde/groups', text: 'Groups', icon: 'group' },
-      { to: '/tde/applications', text: 'Applications', icon: 'application' },
-      { to: '/runbooks', text: 'Runbooks', icon: 'book' },
+      { to: '/tde/groups', text: 'Groups', icon: 'group', needs: 'applications:read' },
+      { to: '/tde/applications', text: 'Applications', icon: 'application', needs: 'applications:read' },
+      { to: '/runbooks', text: 'Runbooks', icon: 'book', needs: 'applications:read' },
     ],
   },
   {
     title: 'Cloud key stores',
     items: [
-      { to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint' },
-      { to: '/external-key-stores', text: 'External key stores', icon: 'active' },
-      { to: '/requests', text: 'Request log', icon: 'clock' },
-      { to: '/diagnostics', text: 'Diagnostics', icon: 'pulse' },
+      { to: '/endpoints', text: 'Key store endpoints', icon: 'endpoint', needs: 'endpoints:read' },
+      { to: '/external-key-stores', text: 'External key stores', icon: 'active', needs: 'endpoints:read' },
+      { to: '/requests', text: 'Request log', icon: 'clock', needs: 'requests:read' },
+      { to: '/diagnostics', text: 'Diagnostics', icon: 'pulse', needs: 'endpoints:read' },
     ],
   },
   {
     title: 'Audit and recovery',
     items: [
-      { to: '/audit', text: 'Audit log', icon: 'audit' },
-      { to: '/approvals', text: 'Approvals', icon: 'thumb' },
-      { to: '/snapshots', text: 'Snapshots', icon: 'snapshot' },
+      { to: '/audit', text: 'Audit log', icon: 'audit', needs: 'audit:read' },
+      { to: '/approvals', text: 'Approvals', icon: 'thumb', needs: 'approvals:read' },
+      { to: '/snapshots', text: 'Snapshots', icon: 'snapshot', needs: 'snapshots:read' },
     ],
   },
   {
     title: 'Access',
     items: [
-      { to: '/users', text: 'Users', icon: 'users' },
-      { to: '/roles', text: 'Roles', icon: 'shield' },
-      { to: '/tokens', text: 'API tokens', icon: 'token' },
+      { to: '/users', text: 'Users', icon: 'users', needs: 'users:read' },
+      { to: '/roles', text: 'Roles', icon: 'shield', needs: null },
+      { to: '/tokens', text: 'API tokens', icon: 'token', needs: 'tokens:read' },
     ],
   },
   {
     title: 'Service',
     items: [
-      { to: '/tenants', text: 'Tenants', icon: 'tenant' },
-      { to: '/nodes', text: 'Nodes', icon: 'server' },
-      { to: '/settings', text: 'Settings', icon: 'gear' },
+      { to: '/tenants', text: 'Tenants', icon: 'tenant', needs: 'tenants:read' },
+      { to: '/nodes', text: 'Nodes', icon: 'server', needs: 'nodes:read' },
+      { to: '/settings', text: 'Settings', icon: 'gear', needs: 'status:read' },
     ],
   },
 ];
 
+/** The sections and pages that the person may open. */
+const useNavigation = (): typeof navigation => {
+  const may = useMay();
+  return navigation.flatMap(({ title, items }) => {
+    const open = items.filter(({ needs }) => needs === null || may(needs, { scoped: false }));
+    return open.length === 0 ? [] : [{ title, items: open }];
+  });
+};
+
 const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (
   <nav aria-label="Main" className="flex-1 space-y-5 overflow-y-auto px-3 py-4">
-    {navigation.map((section) => (
+    {useNavigation().map((section) => (
       <div key={section.title ?? 'top'}>
         {section.title !== null && <p className="mb-1 px-2.5 text-xs font-medium text-muted">{section.title}</p>}
         <ul className="space-y-0.5">
@@ -111,6 +124,7 @@ const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (
         </ul>
       </div>
     ))}
+    <OwnResources onNavigate={onNavigate} />
   </nav>
 );
 
@@ -171,20 +185,23 @@ const Drawer = ({ name }: { name: string }) => {
 };
 
 /** The pages as search finds them. */
-const searchable: readonly Found[] = navigation.flatMap(({ title, items }) =>
-  items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
-);
+const useSearchable = (): readonly Found[] =>
+  useNavigation().flatMap(({ title, items }) =>
+    items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
+  );
 
 /** Chooses the tenant to act in; hidden for users who have only one. */
 const TenantSwitcher = () => {
   const client = useQueryClient();
   const tenant = useTenant();
+  const mayRead = useMay()('tenants:read');
   const tenants = useQuery({
     queryKey: ['/api/tenants', 'choices'],
     queryFn: ({ signal }) =>
       send<{ readonly items: readonly Tenant[] }>({ method: 'GET', path: '/api/tenants' }, { signal }),
     staleTime: 60_000,
     retry: false,
+    enabled: mayRead,
   }).data?.items.filter(({ state }) => state === 'active' || state === 'suspended');
   if (tenants === undefined || (tenants.length < 2 && tenant === null)) return null;
   return (
@@ -209,10 +226,12 @@ const TenantSwitcher = () => {
 
 /** The number of notifications that need attention today, on top of every page. */
 const Bell = () => {
-  const items = useQuery(waitingQuery).data?.items;
+  const mayRead = useMay()('notifications:read');
+  const items = useQuery({ ...waitingQuery, enabled: mayRead }).data?.items;
   const count = items?.filter((item) => needsToday(item, Date.now())).length ?? 0;
   const text =
     count === 0 ? 'Notifications: none need attention today' : `Notifications: ${count} need attention today`;
+  if (!mayRead) return null;
   return (
     <Link
       to="/notifications"
@@ -356,6 +375,7 @@ export const Shell = () => {
   const [invited, setInvited] = useState(() => location.pathname === '/invitation' && location.hash.length > 1);
   const openSearch = useCallback(() => setSearching(true), []);
   useSearchKey(openSearch);
+  const searchable = useSearchable();
   if (invited) return <Invitation other={session.data?.name} onDone={() => setInvited(false)} />;
   if (session.data === undefined) {
     return (

@@ -2,6 +2,7 @@
 // the credential does not travel twice.
 
 import { useEffect, useState } from 'react';
+import { authorityPath, withAuthority } from '../../../bundle/files.ts';
 import { toHex } from '../api/hex.ts';
 import type { IssuedAccessGuid } from '../api/types.ts';
 import { BundleDownload } from './bundle-download.tsx';
@@ -24,6 +25,39 @@ const Checksum = ({ text }: { text: string }) => {
   );
 };
 
+/** The file alone, with the certificate that it needs where the service has one of its own. */
+const ConfigurationFile = ({ issued: { config } }: { issued: IssuedAccessGuid }) => {
+  const authority = config.ca_pem;
+  const text = withAuthority(config.pkcs11_toml, authority);
+  return (
+    <div className="space-y-2">
+      <p className="font-medium">Configuration file only</p>
+      <p className="text-muted">
+        Save the file on the database host, at the path in <code>DKE_PKCS11_CONF</code>. Only the database's OS user may
+        read it{authority !== null && '. The file names the certificate of this service, which the host must have too'}:
+      </p>
+      <pre className="overflow-x-auto rounded-md bg-sunken p-3 text-xs">
+        chown oracle:oinstall pkcs11.toml{'\n'}chmod {config.mode} pkcs11.toml
+        {authority !== null && `\ninstall -m 644 ca.pem ${authorityPath}`}
+      </pre>
+      <p className="text-muted">
+        Install the library as <code className="break-all">{config.library}</code>.
+      </p>
+      <div className="flex flex-wrap gap-2">
+        <Button icon="download" onClick={() => saveFile('pkcs11.toml', text, 'application/toml')}>
+          Download pkcs11.toml
+        </Button>
+        {authority !== null && (
+          <Button icon="download" onClick={() => saveFile('ca.pem', authority, 'application/x-pem-file')}>
+            Download ca.pem
+          </Button>
+        )}
+      </div>
+      <Checksum text={text} />
+    </div>
+  );
+};
+
 export const AccessGuidDialog = ({
   applicationName,
   issued,
@@ -42,26 +76,6 @@ export const AccessGuidDialog = ({
     <SecretValue label="access_guid" value={issued.accessGuid} />
     <SecretValue label="server_url (contains the access_guid)" value={issued.config.server_url} />
     <BundleDownload applicationName={applicationName} issued={issued} />
-    <div className="space-y-2">
-      <p className="font-medium">Configuration file only</p>
-      <p className="text-muted">
-        Save the file on the database host, at the path in <code>DKE_PKCS11_CONF</code>. Only the database's OS user may
-        read it:
-      </p>
-      <pre className="overflow-x-auto rounded-md bg-sunken p-3 text-xs">
-        chown oracle:oinstall pkcs11.toml{'\n'}chmod {issued.config.mode} pkcs11.toml
-      </pre>
-      <p className="text-muted">
-        Install the library as <code className="break-all">{issued.config.library}</code>.
-      </p>
-      <Button
-        icon="download"
-        onClick={() => saveFile('pkcs11.toml', issued.config.pkcs11_toml, 'application/toml')}
-        className="max-sm:w-full"
-      >
-        Download pkcs11.toml
-      </Button>
-      <Checksum text={issued.config.pkcs11_toml} />
-    </div>
+    <ConfigurationFile issued={issued} />
   </SecretOnceDialog>
 );

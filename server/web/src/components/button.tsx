@@ -1,6 +1,8 @@
 // Buttons, and links that look like them. One primary action in each view; danger only for what cannot be undone.
 
 import type { ComponentProps, ReactNode } from 'react';
+import type { Permission } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 const tones = {
@@ -23,10 +25,19 @@ export interface ButtonProps extends Omit<ComponentProps<'button'>, 'children'> 
   readonly icon?: IconName;
   /** While true, the button keeps its label, shows progress, and ignores a second press. */
   readonly busy?: boolean;
+  /** Who lacks it does not see the button. */
+  readonly needs?: Permission;
+  /** The permission is needed for what does not exist yet: one for a single resource is not enough. */
+  readonly creates?: boolean;
   readonly children: ReactNode;
 }
 
-export const Button = ({
+export const Button = ({ needs, creates = false, ...rest }: ButtonProps) => {
+  const may = useMay();
+  return needs === undefined || may(needs, { scoped: !creates }) ? <PlainButton {...rest} /> : null;
+};
+
+const PlainButton = ({
   tone = 'plain',
   icon,
   busy = false,
@@ -34,7 +45,7 @@ export const Button = ({
   className = '',
   onClick,
   ...rest
-}: ButtonProps) => (
+}: Omit<ButtonProps, 'needs' | 'creates'>) => (
   <button
     type="button"
     data-tone={tone}

@@ -85,7 +85,11 @@ export const Callers = ({ application }: { application: Application }) => {
     <Panel
       title="Allowed callers"
       description="Networks and client certificates that may use the credentials of this application."
-      actions={<Button onClick={() => setChanging(true)}>Change callers</Button>}
+      actions={
+        <Button needs="applications:manage" onClick={() => setChanging(true)}>
+          Change callers
+        </Button>
+      }
     >
       <Facts
         items={[

@@ -61,7 +61,11 @@ export const Compatibility = ({ application }: { application: Application }) => 
     <Panel
       title="Compatibility"
       description="Weaker cryptography that programs of this application may use."
-      actions={<Button onClick={() => setChanging(true)}>Change switches</Button>}
+      actions={
+        <Button needs="applications:manage" onClick={() => setChanging(true)}>
+          Change switches
+        </Button>
+      }
     >
       {compatibility.length === 0 ? (
         <p>None. Weak cryptography is refused.</p>

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { type ApiCall, send } from '../api/client.ts';
 import type { DualControlRule, Vault, VaultDualControl } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { Button } from './button.tsx';
 import { EditDialog, type Fields } from './edit-dialog.tsx';
 import { CheckField, SelectField } from './field.tsx';
@@ -136,14 +137,12 @@ export const DualControlDialog = ({ vault, onClose }: { vault: Vault; onClose: (
 
 export const DualControlButton = ({ vault }: { vault: Vault }) => {
   const [open, setOpen] = useState(false);
+  const text = vault.dualControl === null ? 'None' : `${vault.dualControl.required} must approve`;
+  if (!useMay()('dual-control:manage')) return text;
   return (
     <>
-      <Button
-        tone="quiet"
-        aria-label={`${vault.dualControl === null ? 'None' : `${vault.dualControl.required} must approve`}: dual control of ${vault.name}`}
-        onClick={() => setOpen(true)}
-      >
-        {vault.dualControl === null ? 'None' : `${vault.dualControl.required} must approve`}
+      <Button tone="quiet" aria-label={`${text}: dual control of ${vault.name}`} onClick={() => setOpen(true)}>
+        {text}
       </Button>
       {open && <DualControlDialog vault={vault} onClose={() => setOpen(false)} />}
     </>

@@ -66,6 +66,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
       description="Up to two, for rotation without an interruption. Add the new one, enter it in the cloud key service, then remove the old one."
       actions={
         <Button
+          needs="endpoints:credentials"
           icon="plus"
           onClick={() => setAdding(true)}
           disabled={full}
@@ -103,7 +104,15 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
               cell: (credential) => (
                 <ActionMenu
                   label={`Actions on credential ${credential.accessKeyId}`}
-                  actions={[{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(credential) }]}
+                  actions={[
+                    {
+                      text: 'Remove…',
+                      needs: 'endpoints:credentials',
+                      icon: 'trash',
+                      danger: true,
+                      onSelect: () => setRemoving(credential),
+                    },
+                  ]}
                 />
               ),
             },

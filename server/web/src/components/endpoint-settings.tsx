@@ -135,7 +135,13 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
     <Panel
       title="Access settings"
       description="In addition to SigV4, which every request needs."
-      actions={endpoint.state !== 'deleted' && <Button onClick={() => setOpen(true)}>Change settings…</Button>}
+      actions={
+        endpoint.state !== 'deleted' && (
+          <Button needs="endpoints:manage" onClick={() => setOpen(true)}>
+            Change settings…
+          </Button>
+        )
+      }
     >
       <Facts
         items={[

@@ -1,11 +1,11 @@
 // The TDE groups, for selection fields and for the name of an application's group.
 
-import { useEvery } from '../api/every.ts';
 import type { TdeGroup } from '../api/types.ts';
+import { useEvery } from '../app/every.ts';
 
 export const groupsPath = '/api/tde/groups';
 
-export const useGroups = (): readonly TdeGroup[] => useEvery<TdeGroup>(groupsPath) ?? [];
+export const useGroups = (): readonly TdeGroup[] => useEvery<TdeGroup>(groupsPath, 'applications:read') ?? [];
 
 /** The name of a group, or its id while the name is not known. */
 export const nameGroup = (groups: readonly TdeGroup[], id: string): string =>

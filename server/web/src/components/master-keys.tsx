@@ -213,12 +213,13 @@ export const MasterKeys = ({ id }: { id: string }) => {
               <ActionMenu
                 label={`Actions on master key ${key.name}`}
                 actions={[
-                  { text: 'Blast radius…', icon: 'info', onSelect: () => setRadiusOf(key) },
+                  { text: 'Blast radius…', needs: 'master-keys:read', icon: 'info', onSelect: () => setRadiusOf(key) },
                   ...(key.state === 'destroyed'
                     ? []
                     : [
                         {
                           text: 'Destroy…',
+                          needs: 'master-keys:destroy',
                           icon: 'destroyed',
                           danger: true,
                           onSelect: () => setDestroying(key),

@@ -3,16 +3,27 @@
 
 import { DropdownMenu } from 'radix-ui';
 import { type ReactNode, useRef } from 'react';
+import type { Permission } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { Icon, type IconName } from './icon.tsx';
 
 export interface MenuAction {
   readonly text: string;
+  /** Who lacks it does not see the action. */
+  readonly needs: Permission;
   readonly icon: IconName;
   readonly onSelect: () => void;
   readonly danger?: boolean;
 }
 
-export const ActionMenu = ({ label, actions }: { label: string; actions: readonly MenuAction[] }): ReactNode => {
+interface ActionMenuProps {
+  readonly label: string;
+  readonly actions: readonly MenuAction[];
+}
+
+export const ActionMenu = ({ label, actions: all }: ActionMenuProps): ReactNode => {
+  const may = useMay();
+  const actions = all.filter(({ needs }) => may(needs));
   const trigger = useRef<HTMLButtonElement>(null);
   const chosen = useRef<MenuAction | null>(null);
   if (actions.length === 0) return null;

@@ -47,7 +47,15 @@ const columns = (confirm: (copy: Copy) => void): readonly Column<Copy>[] => [
         actions={
           copy.tampered
             ? []
-            : [{ text: 'Confirm destruction…', icon: 'destroyed', danger: true, onSelect: () => confirm(copy) }]
+            : [
+                {
+                  text: 'Confirm destruction…',
+                  needs: 'snapshots:manage',
+                  icon: 'destroyed',
+                  danger: true,
+                  onSelect: () => confirm(copy),
+                },
+              ]
         }
       />
     ),

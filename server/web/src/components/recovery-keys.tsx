@@ -53,7 +53,17 @@ const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKe
       <ActionMenu
         label={`Actions on recovery key ${key.name}`}
         actions={
-          key.removedAt === null ? [{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => remove(key) }] : []
+          key.removedAt === null
+            ? [
+                {
+                  text: 'Remove…',
+                  needs: 'recovery-keys:manage',
+                  icon: 'trash',
+                  danger: true,
+                  onSelect: () => remove(key),
+                },
+              ]
+            : []
         }
       />
     ),
@@ -106,7 +116,7 @@ export const RecoveryKeys = () => {
       title="Recovery keys"
       description="Snapshots are sealed to each of them. The service has only the public halves. Keep the files elsewhere."
       actions={
-        <Button icon="plus" onClick={() => setAdding(true)}>
+        <Button needs="recovery-keys:manage" icon="plus" onClick={() => setAdding(true)}>
           Register recovery key
         </Button>
       }

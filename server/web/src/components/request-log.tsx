@@ -6,6 +6,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { formatTarget, type Query, send } from '../api/client.ts';
 import type { CorrelatedRequests, Endpoint, EndpointRequest, Status } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { Button, buttonClass } from './button.tsx';
 import { Copyable } from './copy.tsx';
 import { type Column, DataTable, TableSkeleton } from './data-table.tsx';
@@ -230,9 +231,11 @@ const Live = ({ path, filters, table: shown }: { path: string; filters: Query; t
 
 /** Warns of missing records until the service that lost them restarts. */
 const Dropped = () => {
+  const mayRead = useMay()('status:read');
   const status = useQuery({
     queryKey: ['/api/status'],
     queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
+    enabled: mayRead,
   });
   const dropped = status.data?.requestLog.dropped ?? 0;
   if (dropped === 0) return null;

@@ -104,7 +104,12 @@ export const ApplicationRunbooksPage = () => {
       title={`Runbooks of ${application.data?.name ?? 'the application'}`}
       crumbs={[{ text: 'TDE applications', to: '/tde/applications' }]}
       actions={
-        <Button tone="primary" disabled={filled.data === undefined} onClick={() => setStarting(true)}>
+        <Button
+          needs="runbooks:run"
+          tone="primary"
+          disabled={filled.data === undefined}
+          onClick={() => setStarting(true)}
+        >
           Start runbook
         </Button>
       }

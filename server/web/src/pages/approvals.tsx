@@ -159,8 +159,10 @@ const Actions = ({ approval, isOwn, decide }: { approval: Approval; isOwn: boole
   if (isOwn || state !== 'pending') return null;
   return (
     <span className="inline-flex gap-2">
-      <Button onClick={() => decide('approve')}>Approve…</Button>
-      <Button tone="dangerPlain" onClick={() => decide('reject')}>
+      <Button needs="approvals:decide" onClick={() => decide('approve')}>
+        Approve…
+      </Button>
+      <Button needs="approvals:decide" tone="dangerPlain" onClick={() => decide('reject')}>
         Reject…
       </Button>
     </span>

@@ -23,6 +23,13 @@ const kinds: readonly Choice[] = Object.entries(auditKindNames)
   .map(([value, text]) => ({ value, text }))
   .sort((a, b) => a.text.localeCompare(b.text));
 
+const severities: readonly Choice[] = [
+  { value: 'low', text: 'Low and above' },
+  { value: 'medium', text: 'Medium and above' },
+  { value: 'high', text: 'High and above' },
+  { value: 'critical', text: 'Critical' },
+];
+
 export const AuditPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
@@ -41,6 +48,12 @@ export const AuditPage = () => {
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
           <SelectFilter label="Event" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
+          <SelectFilter
+            label="Severity"
+            value={filters.severity}
+            onValue={(severity) => setFilter({ severity })}
+            choices={severities}
+          />
           <TextFilter label="Subject id" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
           <TextFilter label="Actor id" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
           <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />

@@ -217,7 +217,7 @@ export const EndpointDiagnosticsPage = () => {
         endpoint.data !== undefined && <StateBadge state={endpoint.data.state} integrity={endpoint.data.integrity} />
       }
       actions={
-        <Button tone="primary" icon="refresh" busy={run.isPending} onClick={() => run.mutate()}>
+        <Button needs="diagnostics:run" tone="primary" icon="refresh" busy={run.isPending} onClick={() => run.mutate()}>
           Run now
         </Button>
       }

@@ -347,7 +347,7 @@ const RulesPanel = ({
       description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
       actions={
         draft === null ? (
-          <Button busy={begin.isPending} onClick={() => begin.mutate()}>
+          <Button needs="endpoints:manage" busy={begin.isPending} onClick={() => begin.mutate()}>
             Edit a draft…
           </Button>
         ) : (

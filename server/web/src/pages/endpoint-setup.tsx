@@ -13,6 +13,7 @@ import type { ListPage } from '../components/list-view.tsx';
 import { Facts } from '../components/page.tsx';
 import { type SetupStep, SetupSteps } from '../components/steps.tsx';
 import { Time } from '../components/time.tsx';
+import { UriEndpoint } from '../components/uri-endpoint.tsx';
 
 const route = getRouteApi('/endpoints/$id/setup');
 
@@ -37,7 +38,7 @@ const Steps = ({ endpoint }: { endpoint: Endpoint }) => {
       children: (
         <Facts
           items={[
-            ['XksProxyUriEndpoint', <Copyable key="uri" value={location.origin} label="proxy URI endpoint" />],
+            ['XksProxyUriEndpoint', <UriEndpoint key="uri" value={endpoint.uriEndpoint} />],
             ['XksProxyUriPath', <Copyable key="path" value={endpoint.uriPath} label="proxy URI path" />],
             ['XksKeyId (case-sensitive)', <Copyable key="key" value={endpoint.keyId} label="external key id" />],
           ]}

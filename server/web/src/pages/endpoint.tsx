@@ -12,7 +12,7 @@ import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { EndpointCredentials } from '../components/endpoint-credentials.tsx';
 import { EndpointSettingsPanel } from '../components/endpoint-settings.tsx';
 import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
+import { endpointPath, endpointsPath, stateOf } from '../components/endpoints.ts';
 import { keyPath, keysPath } from '../components/keys.ts';
 import { LatencyPanel } from '../components/latency.tsx';
 import { ActionMenu, type MenuAction } from '../components/menu.tsx';
@@ -20,6 +20,7 @@ import { Facts, Page, Panel } from '../components/page.tsx';
 import { RequestLog } from '../components/request-log.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
+import { UriEndpoint } from '../components/uri-endpoint.tsx';
 import { nameVault, useVaults } from '../components/vaults.ts';
 
 const route = getRouteApi('/endpoints/$id');
@@ -76,19 +77,29 @@ export const EndpointPage = () => {
   });
   const actions: MenuAction[] = [];
   if (endpoint?.state === 'enabled') {
-    actions.push({ text: 'Disable…', icon: 'pause', onSelect: () => setAction('disable') });
+    actions.push({ text: 'Disable…', needs: 'endpoints:manage', icon: 'pause', onSelect: () => setAction('disable') });
   }
   if (endpoint?.state === 'disabled') {
-    actions.push({ text: 'Enable…', icon: 'active', onSelect: () => setAction('enable') });
+    actions.push({ text: 'Enable…', needs: 'endpoints:manage', icon: 'active', onSelect: () => setAction('enable') });
   }
   if (endpoint !== undefined && endpoint.state !== 'deleted') {
-    actions.push({ text: 'Delete…', icon: 'trash', danger: true, onSelect: () => setAction('delete') });
+    actions.push({
+      text: 'Delete…',
+      needs: 'endpoints:manage',
+      icon: 'trash',
+      danger: true,
+      onSelect: () => setAction('delete'),
+    });
   }
   return (
     <Page
       title={endpoint?.name ?? 'Key store endpoint'}
       crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
-      badge={endpoint !== undefined && <StateBadge state={endpoint.state} integrity={endpoint.integrity} />}
+      badge={
+        endpoint !== undefined && (
+          <StateBadge state={stateOf(endpoint, key.data?.effectiveState)} integrity={endpoint.integrity} />
+        )
+      }
       actions={<ActionMenu label="Actions on this endpoint" actions={actions} />}
     >
       <EndpointTabs id={id} />
@@ -97,7 +108,7 @@ export const EndpointPage = () => {
           {(value) => (
             <Facts
               items={[
-                ['Proxy URI endpoint', <Copyable key="uri" value={location.origin} label="proxy URI endpoint" />],
+                ['Proxy URI endpoint', <UriEndpoint key="uri" value={value.uriEndpoint} />],
                 ['Proxy URI path', <Copyable key="path" value={value.uriPath} label="proxy URI path" />],
                 [
                   'External key id (case-sensitive)',

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
 import { Button } from '../components/button.tsx';
-import { endpointsPath } from '../components/endpoints.ts';
+import { endpointsPath, stateOf } from '../components/endpoints.ts';
 import { CheckField, NameField, TextField } from '../components/field.tsx';
 import { FormDialog } from '../components/form.tsx';
 import { keyPath, keysPath } from '../components/keys.ts';
@@ -128,7 +128,7 @@ export const EndpointsPage = () => {
   const vaults = useVaults();
   const [creating, setCreating] = useState(false);
   const create = (
-    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setCreating(true)}>
       Create endpoint
     </Button>
   );
@@ -158,7 +158,7 @@ export const EndpointsPage = () => {
             {
               key: 'state',
               header: 'State',
-              cell: (endpoint) => <StateBadge state={endpoint.state} integrity={endpoint.integrity} />,
+              cell: (endpoint) => <StateBadge state={stateOf(endpoint)} integrity={endpoint.integrity} />,
             },
             {
               key: 'path',

@@ -99,6 +99,22 @@ const RegisterStore = ({ endpoints, onClose }: { endpoints: readonly Endpoint[];
   );
 };
 
+interface StoreMenuProps {
+  readonly store: ExternalKeyStore;
+  readonly onProbe: (store: ExternalKeyStore) => void;
+  readonly onRemove: (store: ExternalKeyStore) => void;
+}
+
+const StoreMenu = ({ store, onProbe, onRemove }: StoreMenuProps) => (
+  <ActionMenu
+    label={`Actions on external key store ${store.name}`}
+    actions={[
+      { text: 'Check now…', needs: 'diagnostics:run', icon: 'refresh', onSelect: () => onProbe(store) },
+      { text: 'Remove…', needs: 'endpoints:manage', icon: 'trash', danger: true, onSelect: () => onRemove(store) },
+    ]}
+  />
+);
+
 export const ExternalKeyStoresPage = () => {
   const list = useList<ExternalKeyStore>(path);
   const endpoints = useEndpoints();
@@ -106,7 +122,7 @@ export const ExternalKeyStoresPage = () => {
   const [probing, setProbing] = useState<ExternalKeyStore | null>(null);
   const [removing, setRemoving] = useState<ExternalKeyStore | null>(null);
   const register = (
-    <Button tone="primary" icon="plus" onClick={() => setRegistering(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setRegistering(true)}>
       Register key store
     </Button>
   );
@@ -159,15 +175,7 @@ export const ExternalKeyStoresPage = () => {
               header: 'Actions',
               end: true,
               actions: true,
-              cell: (store) => (
-                <ActionMenu
-                  label={`Actions on external key store ${store.name}`}
-                  actions={[
-                    { text: 'Check now…', icon: 'refresh', onSelect: () => setProbing(store) },
-                    { text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(store) },
-                  ]}
-                />
-              ),
+              cell: (store) => <StoreMenu store={store} onProbe={setProbing} onRemove={setRemoving} />,
             },
           ]}
           empty={

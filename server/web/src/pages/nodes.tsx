@@ -111,6 +111,7 @@ const Fleet = ({ nodes, asOf, onAct }: FleetProps) => {
   const actionsOf = (node: Node): readonly MenuAction[] => {
     const act = (text: string, icon: IconName, verb: Verb, danger = false): MenuAction => ({
       text,
+      needs: 'nodes:manage',
       icon,
       danger,
       onSelect: () => onAct(node, verb),

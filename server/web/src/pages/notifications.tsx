@@ -54,6 +54,7 @@ const Care = ({ notification }: { notification: Notification }) => {
   return (
     <>
       <Button
+        needs="notifications:acknowledge"
         icon={acknowledged ? 'refresh' : 'check'}
         busy={change.isPending}
         aria-label={`${acknowledged ? 'Release' : 'Acknowledge'}: ${notification.text}`}

@@ -4,7 +4,8 @@ import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { send } from '../api/client.ts';
-import type { Application, AuditRecord, Instance, Node, Status } from '../api/types.ts';
+import type { Application, AuditRecord, Instance, Node, Permission, Status } from '../api/types.ts';
+import { useMay } from '../app/may.ts';
 import { usePlatformRight } from '../app/session.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
@@ -27,13 +28,17 @@ import { vaultsPath } from '../components/vaults.ts';
 const refreshEvery = 15_000;
 const countedAtMost = 100;
 
-/** How many entries a list has: exact up to a hundred, then "100+". */
+const gone: ReadonlySet<string> = new Set(['deleted', 'soft-deleted', 'destroyed', 'removed']);
+/** How many entries a list has that are still there: exact up to a hundred, then "100+". */
 const useCount = (path: string): string | undefined => {
   const query = useQuery({
     queryKey: [path, 'count'],
     queryFn: ({ signal }) =>
-      send<ListPage<unknown>>({ method: 'GET', path, query: { limit: countedAtMost } }, { signal }),
-    select: (page) => (page.next === null ? String(page.items.length) : `${page.items.length}+`),
+      send<ListPage<{ readonly state?: string }>>({ method: 'GET', path, query: { limit: countedAtMost } }, { signal }),
+    select: ({ items, next }) => {
+      const there = items.filter(({ state = '' }) => !gone.has(state)).length;
+      return next === null ? String(there) : `${there}+`;
+    },
     staleTime: 30_000,
   });
   return query.error === null ? query.data : '–';
@@ -112,7 +117,7 @@ const Applications = () => {
   });
   return (
     <Panel
-      title="Recently seen databases"
+      title="Newest databases"
       asOf={query.dataUpdatedAt}
       flush
       actions={
@@ -132,7 +137,7 @@ const Applications = () => {
             </EmptyState>
           ) : (
             <DataTable
-              caption="Recently seen databases"
+              caption="Newest databases"
               rows={items}
               rowKey={({ id }) => id}
               columns={[
@@ -161,41 +166,18 @@ const Applications = () => {
   );
 };
 
-/** Sensitive events. The audit log contains all events. */
-const sensitive: ReadonlySet<string> = new Set([
-  'key.destroyed',
-  'key.deleted',
-  'key.disabled',
-  'key.exported',
-  'key.repaired',
-  'row.tampered',
-  'vault.deleted',
-  'vault.disabled',
-  'application.disabled',
-  'application.compatibility-changed',
-  'application.callers-changed',
-  'application.moved',
-  'access-guid.added',
-  'access-guid.removed',
-  'endpoint.deleted',
-  'endpoint.disabled',
-  'endpoint.settings-changed',
-  'endpoint.credential-added',
-  'endpoint.credential-removed',
-  'token.created',
-  'token.revoked',
-  'break-glass.created',
-  'audit-log.exported',
-  'authentication.failed',
-  'erasure.blocked',
-]);
+/** From here on a record is shown here: what changes who can do what, or what ends something. */
+const severity = 'medium';
 const mostChanges = 8;
 
 const Changes = () => {
   const query = useQuery({
     queryKey: ['/api/audit', 'latest'],
     queryFn: ({ signal }) =>
-      send<ListPage<AuditRecord>>({ method: 'GET', path: '/api/audit', query: { limit: 100 } }, { signal }),
+      send<ListPage<AuditRecord>>(
+        { method: 'GET', path: '/api/audit', query: { severity, limit: mostChanges } },
+        { signal },
+      ),
     refetchInterval: refreshEvery,
   });
   return (
@@ -204,22 +186,21 @@ const Changes = () => {
       asOf={query.dataUpdatedAt}
       flush
       actions={
-        <Link to="/audit" className="link">
+        <Link to="/audit" search={{ severity }} className="link">
           Open the audit log
         </Link>
       }
     >
       <Rows query={query}>
-        {({ items }) => {
-          const rows = items.filter(({ kind }) => sensitive.has(kind)).slice(0, mostChanges);
-          return rows.length === 0 ? (
+        {({ items }) =>
+          items.length === 0 ? (
             <EmptyState title="No recent changes">
               Destroyed, exported and disabled keys, credentials, tokens and refused sign-ins appear here.
             </EmptyState>
           ) : (
-            <DataTable {...auditTable} rows={rows} />
-          );
-        }}
+            <DataTable {...auditTable} rows={items} />
+          )
+        }
       </Rows>
     </Panel>
   );
@@ -263,27 +244,34 @@ const Nodes = () => {
 
 export const OverviewPage = () => {
   const mayReadNodes = usePlatformRight('nodes:read');
+  const ask = useMay();
+  const may = (permission: Permission): boolean => ask(permission, { scoped: false });
   const status = useQuery({
     queryKey: ['/api/status'],
     queryFn: ({ signal }) => send<Status>({ method: 'GET', path: '/api/status' }, { signal }),
     refetchInterval: refreshEvery,
+    enabled: may('status:read'),
   });
   return (
     <Page
       title="Overview"
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
-      <SetupPanel />
-      <TodayPanel />
-      <LatencyPanel />
+      {may('status:read') && <SetupPanel />}
+      {may('notifications:read') && <TodayPanel />}
+      {may('endpoints:read') && <LatencyPanel />}
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">
-        <Count path={vaultsPath} to="/vaults" text="Vaults" icon="vault" />
-        <Count path={keysPath} to="/keys" text="Keys" icon="key" />
-        <Count path={applicationsPath} to="/tde/applications" text="TDE applications" icon="application" />
-        <Count path={endpointsPath} to="/endpoints" text="Key store endpoints" icon="endpoint" />
+        {may('vaults:read') && <Count path={vaultsPath} to="/vaults" text="Vaults" icon="vault" />}
+        {may('keys:read') && <Count path={keysPath} to="/keys" text="Keys" icon="key" />}
+        {may('applications:read') && (
+          <Count path={applicationsPath} to="/tde/applications" text="TDE applications" icon="application" />
+        )}
+        {may('endpoints:read') && (
+          <Count path={endpointsPath} to="/endpoints" text="Key store endpoints" icon="endpoint" />
+        )}
       </ul>
-      <Applications />
-      <Changes />
+      {may('applications:read') && <Applications />}
+      {may('audit:read') && <Changes />}
       {mayReadNodes === true && <Nodes />}
     </Page>
   );

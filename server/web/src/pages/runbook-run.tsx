@@ -144,8 +144,11 @@ export const RunbookRunPage = () => {
       actions={
         run?.outcome === null && (
           <>
-            <Button onClick={() => setEnding('abandoned')}>Abandon</Button>
+            <Button needs="runbooks:run" onClick={() => setEnding('abandoned')}>
+              Abandon
+            </Button>
             <Button
+              needs="runbooks:run"
               tone="primary"
               icon="check"
               disabled={open > 0}

@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import { useEvery } from '../api/every.ts';
 import type { Application, Runbook } from '../api/types.ts';
+import { useEvery } from '../app/every.ts';
 import { applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { Icon } from '../components/icon.tsx';
@@ -50,7 +50,7 @@ const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applica
 
 export const RunbooksPage = () => {
   const [chosen, setChosen] = useState('');
-  const applications = useEvery<Application>(applicationsPath);
+  const applications = useEvery<Application>(applicationsPath, 'applications:read');
   const query = useQuery({
     queryKey: ['/api/runbooks'],
     queryFn: ({ signal }) =>

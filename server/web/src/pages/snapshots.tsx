@@ -99,6 +99,7 @@ const actionsOf = (
 ): readonly MenuAction[] => {
   const item = (text: string, icon: IconName, kind: Action['kind'], danger = false): MenuAction => ({
     text,
+    needs: 'snapshots:manage',
     icon,
     danger,
     onSelect: () => act({ kind, snapshot }),
@@ -109,7 +110,14 @@ const actionsOf = (
     item('Verify now…', 'check', 'verify'),
     ...(restore === undefined
       ? []
-      : [{ text: 'Restore…', icon: 'refresh', onSelect: () => restore(snapshot.id) } as const]),
+      : [
+          {
+            text: 'Restore…',
+            needs: 'snapshots:restore',
+            icon: 'refresh',
+            onSelect: () => restore(snapshot.id),
+          } as const,
+        ]),
     item('Delete…', 'trash', 'delete', true),
   ];
 };
@@ -201,7 +209,12 @@ export const SnapshotsPage = () => {
   const ofPlatform = usePlatformRight('snapshots:read');
   const restore = (id: string) => void navigate({ to: '/snapshots/$id/restore', params: { id } });
   const create = (
-    <Button tone="primary" icon="snapshot" onClick={() => act({ kind: 'create', snapshot: null })}>
+    <Button
+      needs="snapshots:manage"
+      tone="primary"
+      icon="snapshot"
+      onClick={() => act({ kind: 'create', snapshot: null })}
+    >
       Create snapshot{' '}
     </Button>
   );
@@ -212,7 +225,7 @@ export const SnapshotsPage = () => {
       actions={
         <>
           {ofPlatform === true && (
-            <Button icon="refresh" onClick={() => setImporting(true)}>
+            <Button needs="snapshots:restore" icon="refresh" onClick={() => setImporting(true)}>
               Restore from a file…
             </Button>
           )}

@@ -43,7 +43,12 @@ const Credentials = ({ application }: { application: Application }) => {
       title="Credentials"
       description="At most two access_guids can be live, for rotation without an interruption."
       actions={
-        <Button icon="refresh" onClick={() => setRotating(true)} disabled={live.length !== 1}>
+        <Button
+          needs="applications:credentials"
+          icon="refresh"
+          onClick={() => setRotating(true)}
+          disabled={live.length !== 1}
+        >
           Rotate access_guid
         </Button>
       }
@@ -81,7 +86,15 @@ const Credentials = ({ application }: { application: Application }) => {
                     label={`Actions on access_guid ${record.id}`}
                     actions={
                       record.removedAt === null && live.length > 1
-                        ? [{ text: 'Remove…', icon: 'trash', danger: true, onSelect: () => setRemoving(record) }]
+                        ? [
+                            {
+                              text: 'Remove…',
+                              needs: 'applications:credentials',
+                              icon: 'trash',
+                              danger: true,
+                              onSelect: () => setRemoving(record),
+                            },
+                          ]
                         : []
                     }
                   />
@@ -153,8 +166,10 @@ export const TdeApplicationPage = () => {
       actions={
         application !== undefined && (
           <>
-            <Button onClick={() => setMoving(true)}>Move to another group</Button>
-            <Button icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
+            <Button needs="applications:manage" onClick={() => setMoving(true)}>
+              Move to another group
+            </Button>
+            <Button needs="applications:manage" icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
               {disable ? 'Disable' : 'Enable'}
             </Button>
           </>

@@ -139,12 +139,14 @@ type Asked =
 const actionsOf = (tenant: Tenant, ask: (asked: Asked) => void): readonly MenuAction[] => {
   const stop = (text: string, icon: MenuAction['icon'], kind: Stop): MenuAction => ({
     text,
+    needs: 'tenants:manage',
     icon,
     danger: kind !== 'suspend',
     onSelect: () => ask({ kind: 'stop', tenant, stop: kind }),
   });
   const reactivate = (text: string, icon: MenuAction['icon'], verb: Reactivation): MenuAction => ({
     text,
+    needs: 'tenants:manage',
     icon,
     onSelect: () => ask({ kind: 'reactivate', tenant, verb }),
   });
@@ -196,7 +198,7 @@ export const TenantsPage = () => {
       title="Tenants"
       description="Everything belongs to one tenant, under the tenant's own key encryption key. Tenants cannot see each other."
       actions={
-        <Button tone="primary" icon="plus" onClick={() => ask({ kind: 'create' })}>
+        <Button tone="primary" icon="plus" creates needs="tenants:manage" onClick={() => ask({ kind: 'create' })}>
           Create tenant
         </Button>
       }

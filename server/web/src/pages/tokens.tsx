@@ -3,8 +3,8 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
-import { useEvery } from '../api/every.ts';
 import type { Application, Endpoint, IssuedToken, RoleDescription, Token } from '../api/types.ts';
+import { useEvery } from '../app/every.ts';
 import { applicationsPath } from '../components/applications.ts';
 import { Button } from '../components/button.tsx';
 import { ConfirmDialog } from '../components/confirm-dialog.tsx';
@@ -31,6 +31,19 @@ const lifetimes: readonly Choice[] = [
   { value: 'never', text: 'Until it is revoked' },
 ];
 
+/** A break-glass token ends within eight hours. */
+const emergencies: readonly Choice[] = [
+  { value: '1h', text: '1 hour' },
+  { value: '4h', text: '4 hours' },
+  { value: '8h', text: '8 hours' },
+];
+const hours = 3_600_000;
+
+const lists = {
+  application: [applicationsPath, 'applications:read'],
+  endpoint: [endpointsPath, 'endpoints:read'],
+} as const;
+
 /** Chosen instead of a role. */
 const metrics = 'metrics';
 
@@ -50,18 +63,22 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   const [resource, setResource] = useState('application');
   const [resourceId, setResourceId] = useState('');
   const [lifetime, setLifetime] = useState('90');
+  const [emergency, setEmergency] = useState('1h');
   const role = roles.find((each) => each.role === chosen);
   const isScoped = role?.scoped === true;
-  const resources = (
-    useEvery<Application | Endpoint>(resource === 'application' ? applicationsPath : endpointsPath) ?? []
-  ).flatMap(({ id, name: text, state }) => (state === 'deleted' ? [] : [{ value: id, text }]));
+  const [listPath, listNeeds] = lists[resource === 'application' ? 'application' : 'endpoint'];
+  const resources = (useEvery<Application | Endpoint>(listPath, listNeeds) ?? []).flatMap(
+    ({ id, name: text, state }) => (state === 'deleted' ? [] : [{ value: id, text }]),
+  );
   const choices: readonly Choice[] = [
     ...roles.map((each) => ({ value: each.role, text: titled(each.role) })),
     { value: metrics, text: 'Metrics: only reads /metrics' },
   ];
   // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
-  const expiresAt = lifetime === 'never' ? null : new Date(openedAt + Number(lifetime) * day).toISOString();
+  const isEmergency = chosen === 'break-glass';
+  const lifetimeMs = isEmergency ? Number.parseInt(emergency, 10) * hours : Number(lifetime) * day;
+  const expiresAt = !isEmergency && lifetime === 'never' ? null : new Date(openedAt + lifetimeMs).toISOString();
   return (
     <FormDialog<IssuedToken>
       title="Create an API token"
@@ -129,10 +146,10 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
           )}
           <SelectField
             label="Expires after"
-            value={lifetime}
-            onValue={setLifetime}
+            value={isEmergency ? emergency : lifetime}
+            onValue={isEmergency ? setEmergency : setLifetime}
             fault={fault('expiresAt')}
-            choices={lifetimes}
+            choices={isEmergency ? emergencies : lifetimes}
           />
         </>
       )}
@@ -157,7 +174,7 @@ export const TokensPage = () => {
   const [issued, setIssued] = useState<IssuedToken | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="tokens:manage" onClick={() => setCreating(true)}>
       Create token
     </Button>
   );
@@ -190,7 +207,15 @@ export const TokensPage = () => {
                   label={`Actions on token ${token.name}`}
                   actions={
                     stateOf(token) === 'active'
-                      ? [{ text: 'Revoke…', icon: 'blocked', danger: true, onSelect: () => setRevoking(token) }]
+                      ? [
+                          {
+                            text: 'Revoke…',
+                            needs: 'tokens:manage',
+                            icon: 'blocked',
+                            danger: true,
+                            onSelect: () => setRevoking(token),
+                          },
+                        ]
                       : []
                   }
                 />

@@ -72,7 +72,8 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
             fault={fault('grants')}
             help={roles?.find((each) => each.role === role)?.description}
             choices={(roles ?? [])
-              .filter(({ scoped }) => !scoped)
+              // A user does not expire, and break-glass does: it is given as a token.
+              .filter(({ scoped, role: each }) => !scoped && each !== 'break-glass')
               .map((each) => ({ value: each.role, text: titled(each.role) }))}
           />
           <p className="text-muted">The user gets a single-use invitation to choose a password.</p>
@@ -209,7 +210,7 @@ export const UsersPage = () => {
   const [invited, setInvited] = useState<InvitedUser | null>(null);
   const [acting, setActing] = useState<{ readonly user: User; readonly action: Action } | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="users:manage" onClick={() => setCreating(true)}>
       Invite a user
     </Button>
   );
@@ -217,6 +218,7 @@ export const UsersPage = () => {
     if (user.state === 'deleted') return [];
     const item = (text: string, icon: MenuAction['icon'], action: Action, danger = false): MenuAction => ({
       text,
+      needs: 'users:manage',
       icon,
       danger,
       onSelect: () => setActing({ user, action }),
@@ -255,7 +257,10 @@ export const UsersPage = () => {
               header: 'State',
               cell: (user) =>
                 user.lockedUntil === null ? (
-                  <StateBadge state={user.state} integrity={user.integrity} />
+                  <StateBadge
+                    state={user.state === 'active' && user.invitedUntil !== null ? 'invited' : user.state}
+                    integrity={user.integrity}
+                  />
                 ) : (
                   <Badge tone="danger" icon="blocked">
                     Locked
@@ -338,7 +343,11 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
             end: true,
             actions: true,
             cell: (session) => (
-              <Button aria-label={`End… the session of ${session.holder.name}`} onClick={() => setEnding(session)}>
+              <Button
+                needs="users:manage"
+                aria-label={`End… the session of ${session.holder.name}`}
+                onClick={() => setEnding(session)}
+              >
                 End…
               </Button>
             ),

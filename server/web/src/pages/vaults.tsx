@@ -96,7 +96,7 @@ export const VaultsPage = () => {
   const [switching, setSwitching] = useState<Vault | null>(null);
   const [deleting, setDeleting] = useState<Vault | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="vaults:manage" onClick={() => setCreating(true)}>
       Create vault
     </Button>
   );
@@ -153,9 +153,25 @@ export const VaultsPage = () => {
                       ? []
                       : [
                           vault.state === 'enabled'
-                            ? { text: 'Disable…', icon: 'pause', onSelect: () => setSwitching(vault) }
-                            : { text: 'Enable…', icon: 'active', onSelect: () => setSwitching(vault) },
-                          { text: 'Delete…', icon: 'trash', danger: true, onSelect: () => setDeleting(vault) },
+                            ? {
+                                text: 'Disable…',
+                                needs: 'vaults:manage',
+                                icon: 'pause',
+                                onSelect: () => setSwitching(vault),
+                              }
+                            : {
+                                text: 'Enable…',
+                                needs: 'vaults:manage',
+                                icon: 'active',
+                                onSelect: () => setSwitching(vault),
+                              },
+                          {
+                            text: 'Delete…',
+                            needs: 'vaults:manage',
+                            icon: 'trash',
+                            danger: true,
+                            onSelect: () => setDeleting(vault),
+                          },
                         ]
                   }
                 />

@@ -81,12 +81,17 @@ export const Administrator = ({ step }: { step: Step }) => {
       )}
       <div className="flex flex-wrap gap-2">
         {step.state !== 'done' && (
-          <Button tone={users.length === 0 ? 'primary' : 'plain'} icon="plus" onClick={() => setInviting(true)}>
+          <Button
+            needs="users:manage"
+            tone={users.length === 0 ? 'primary' : 'plain'}
+            icon="plus"
+            onClick={() => setInviting(true)}
+          >
             Invite administrator
           </Button>
         )}
         {step.state === 'done' && first !== undefined && (
-          <Button icon="blocked" onClick={() => setRevoking(first)}>
+          <Button needs="tokens:manage" icon="blocked" onClick={() => setRevoking(first)}>
             Revoke first token…
           </Button>
         )}

@@ -76,7 +76,12 @@ export const Recovery = ({ step }: { step: Step }) => {
                   ))}
               </ul>
             )}
-            <Button icon="key" tone={step.state === 'open' ? 'primary' : 'plain'} onClick={() => setMaking(true)}>
+            <Button
+              needs="recovery-keys:manage"
+              icon="key"
+              tone={step.state === 'open' ? 'primary' : 'plain'}
+              onClick={() => setMaking(true)}
+            >
               {step.state === 'open' ? 'Create a recovery key' : 'Create another key'}
             </Button>
           </>

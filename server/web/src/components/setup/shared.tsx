@@ -37,6 +37,7 @@ export const ConfirmStep = ({ step, text, confirmed }: { step: ConfirmedStep; te
   return (
     <div className="space-y-2">
       <Button
+        needs="setup:confirm"
         tone={confirmed ? 'plain' : 'quiet'}
         className="text-left whitespace-normal!"
         icon={confirmed ? 'check' : 'refresh'}

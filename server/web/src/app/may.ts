@@ -1,0 +1,22 @@
+// What the person who is signed in may do: navigation and actions follow it, so that a page offers
+// nothing that only refuses. For display only: the service checks each call.
+
+import { useQuery } from '@tanstack/react-query';
+import type { Permission } from '../api/types.ts';
+import { sessionQuery } from './session.ts';
+
+/** Where a permission is asked for. */
+interface Where {
+  /** Also when it is for single resources only; false for what concerns no resource that exists. */
+  readonly scoped?: boolean;
+}
+
+/**
+ * A question to the session: whether it has a permission, in any tenant. Until the session is
+ * known, the answer is no. It watches the session and does not read it: the frame does.
+ */
+export const useMay = (): ((permission: Permission, where?: Where) => boolean) => {
+  const rights = useQuery({ ...sessionQuery, enabled: false }).data?.permissions ?? [];
+  return (permission, { scoped = true } = {}) =>
+    rights.some((right) => right.permission === permission && (scoped || right.scope === null));
+};
