@@ -177,7 +177,10 @@ export const openClient = ({ credential, tenant, onPending, ...address }: ApiCli
   const { call, bytes, items, change, stream } = openCalls({ ...settings, headers: credential });
   return {
     url: address.url,
-    call: async (operation, input) => (await orCommandError(call(operation, input))).body,
+    // The words of a command are the whole new value, which replaces any state; `change` edits the
+    // one that it has read.
+    call: async (operation, input) =>
+      (await orCommandError(call(operation, input, operation.replaces === true ? { ifMatch: '*' } : {}))).body,
     bytes: async (operation, input) => (await orCommandError(bytes(operation, input))).body,
     every: (operation) => {
       const all = async () => {
