@@ -142,7 +142,7 @@ export const addBackup = (program: Command): void => {
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(
           `dke: ${report.rootKeyBackup === 'none' ? 'there is no backup of the root key' : 'the backup of the root key is of another epoch'}: ` +
-            'without one, this backup cannot be used: dke root backup --out <file>\n',
+            'without one, this backup cannot be used: dke root backup --out FILE\n',
         );
     },
   );
@@ -186,7 +186,7 @@ export const addBackup = (program: Command): void => {
       });
       output.record({ ...restored, valid: restored.findings.length === 0 });
       output.say(
-        'Next: dke doctor --config <file> names the files that are missing; start the service, and confirm the quarantine.',
+        'Next: dke doctor --config FILE names the files that are missing; start the service, and confirm the quarantine.',
       );
       requireSound(restored.findings, damaged);
     },

@@ -3,6 +3,7 @@
 
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { command } from '../base/command-line.ts';
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { openCalls } from '../client/client.ts';
@@ -127,7 +128,7 @@ const commandError = (error: unknown): unknown => {
   return new CommandError(
     'waiting',
     `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
-    { hint: `dke approval show ${id} (${state}); approvers run dke approval approve ${id}` },
+    { hint: `${command`dke approval show ${id}`} (${state}); approvers run ${command`dke approval approve ${id}`}` },
   );
 };
 

@@ -2,6 +2,7 @@
 // goes by that hash, so that no comparison sees the token and time tells nothing about it.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import {
@@ -99,7 +100,7 @@ export const createToken =
         latest === null
           ? 'a break-glass token must expire within eight hours'
           : 'a token that is created with a break-glass token must expire no later than that token',
-        { hint: `dke token create NAME --role ROLE --expires ${toRfc3339(limit)}` },
+        { hint: command`dke token create NAME --role ROLE --expires=${toRfc3339(limit)}` },
       );
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry must be in the future');
