@@ -22,7 +22,7 @@ export const addCopy = (program: Command): void => {
     'Lists files that left the service with its keys: exported snapshots, and backups of the service and of the root key. Newest first.',
     {
       options: {
-        '--of <tenant-id>': 'only this tenant',
+        '--of <tenant>': 'only this tenant',
         '--kind <kind>': 'exported-snapshot, service-backup or root-backup',
         '--left': 'only those that are not confirmed as destroyed',
       },

@@ -217,11 +217,11 @@ export const addSnapshot = (program: Command): void => {
     routes.create,
     'create',
     'Creates a snapshot of your tenant. With permissions for the whole platform: of the default tenant, or of the tenant in --of.',
-    { options: { '--of <tenant-id>': 'the tenant' } },
+    { options: { '--of <tenant>': 'the tenant' } },
   );
   noun.row(routes.list, 'list', 'Lists snapshots, newest first.', {
     options: {
-      '--of <tenant-id>': 'only this tenant',
+      '--of <tenant>': 'only this tenant',
       '--state <state>': 'creating, available, deleted, purged, failed or missing',
     },
     columns: {
