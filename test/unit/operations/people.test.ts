@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
-import { acrossTenants } from '../../../server/domain/actor.ts';
+import { acrossTenants, inTenant } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
@@ -321,6 +321,29 @@ describe('a session', () => {
       email: 'h@example.com',
     });
     expect((await authenticate(session.value)).missing).toBeNull();
+  });
+  test('of a taken name, a manager in one tenant learns that it is taken, and nothing else', async () => {
+    const { tenants, users } = opened.operations;
+    const [own, other] = [
+      await tenants.create(administrator, { name: 'names here' }),
+      await tenants.create(administrator, { name: 'names there' }),
+    ];
+    const of = (tenantId: string): readonly Grant[] => [{ role: 'auditor', scope: null, tenantId }];
+    const manager: readonly Grant[] = [{ role: 'tenant-administrator', scope: null, tenantId: own.id }];
+    const create = (name: string, tenantId: string, by: readonly Grant[] = everything) =>
+      users.create(inTenant(administrator, tenantId), by, {
+        ...{ name, displayName: name, email: null, subject: null, grants: of(tenantId) },
+      });
+    await create('lea', own.id);
+    const { user } = await create('mia', other.id);
+    const refused = (name: string) => failing(create(name, own.id, manager));
+    const taken = await refused('lea');
+    expect(taken[0]).toBe('conflict');
+    expect(await refused('mia')).toEqual(taken);
+    await users.disable(administrator, everything, user.id);
+    expect(await refused('MIA')).toEqual(taken);
+    const seen = (await users.list(inTenant(administrator, own.id), {})).items.map(({ name }) => name);
+    expect([seen.includes('lea'), seen.includes('mia')]).toEqual([true, false]);
   });
   test('a user who can change things has to make a second factor first', async () => {
     const { session } = await makeUser(opened.operations, 'ida', 'key-manager');
