@@ -65,7 +65,15 @@ const pageSources = (root: string): readonly string[] =>
     .filter((entry) => entry.isFile() && /^(?!.*config\.ts$).*\.(tsx?|css)$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 
-const ofRelease = ['SHA256SUMS', 'SHA256SUMS.asc', 'dke-signing-key.asc', 'Packages', 'Release', 'InRelease'];
+const ofRelease = [
+  'SHA256SUMS',
+  'SHA256SUMS.asc',
+  'dke-signing-key.asc',
+  'Packages',
+  'Release',
+  'InRelease',
+  'repodata',
+];
 /** Packages of another version or commit would get into SHA256SUMS. */
 const removeOld = (out: string): void => {
   mkdirSync(out, { recursive: true });
@@ -102,6 +110,13 @@ if (import.meta.main) {
       ? []
       : [
           'gpg is not installed, and DKE_SIGNING_KEY_FILE names a key: apt-get install -y --no-install-recommends gnupg',
+        ]),
+    ...(process.env.DKE_SIGNING_KEY_FILE === undefined ||
+    !wanted.includes('rpm') ||
+    spawnSync('createrepo_c', ['--version']).status === 0
+      ? []
+      : [
+          'createrepo_c is not installed, and DKE_SIGNING_KEY_FILE names a key: apt-get install -y --no-install-recommends createrepo-c; or make another kind: npm run package -- --kind deb',
         ]),
     ...(parts === undefined ? [noMachine] : missingBuilds(root, parts, chosen)),
   ];

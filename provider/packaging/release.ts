@@ -1,7 +1,7 @@
 // What makes the files of a build verifiable where they arrive: where they come from (an in-toto
-// statement with SLSA's provenance), their checksums, and with a key also a signature and a
-// repository that apt accepts. Times are those of the commit, so that the same commit and key give
-// the same bytes.
+// statement with SLSA's provenance), their checksums, and with a key also signatures and
+// repositories that apt and dnf accept. Times are those of the commit, so that the same commit and
+// key give the same bytes.
 //
 // 1. Who can choose a file: anyone who has the folder on its way. 2. What proves it: SHA256SUMS,
 // which names every file, and its signature; InRelease, which names Packages. 3. They are the
@@ -9,7 +9,7 @@
 // no SHA256SUMS. 6. The key is in a folder of its own, which ends with the build.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Build } from './stage.ts';
@@ -74,6 +74,47 @@ const writeRepository = (
   sign('Release', 'InRelease');
 };
 
+interface Signer {
+  /** Of gpg. */
+  readonly home: string;
+  /** When the signatures are made, for gpg. */
+  readonly time: string;
+  readonly sign: (name: string, to: string) => void;
+}
+
+/** Signs each RPM package in itself, and writes the repository of dnf, whose index is signed. */
+const writeRpmRepository = ({ out, date }: Build, made: readonly string[], { home, time, sign }: Signer): void => {
+  const rpms = made.filter((name) => name.endsWith('.rpm'));
+  if (rpms.length === 0) return;
+  const at = String(Math.floor(date.getTime() / 1000));
+  const options = `--batch --no-tty --pinentry-mode loopback --faked-system-time ${time}`;
+  execFileSync(
+    'rpmsign',
+    [
+      ...['--define', '_gpg_name DKE', '--define', '_gpg_digest_algo sha512'],
+      // Without a name: the home has one key.
+      ...[
+        '--define',
+        `__gpg_sign_cmd /usr/bin/env env gpg --no-armor --digest-algo sha512 ${options} -sbo %{__signature_filename} -- %{__plaintext_filename}`,
+      ],
+      '--addsign',
+      ...rpms.map((name) => join(out, name)),
+    ],
+    { env: { ...process.env, GNUPGHOME: home }, stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  // The lists have the times of the files.
+  for (const name of rpms) utimesSync(join(out, name), date, date);
+  execFileSync(
+    'createrepo_c',
+    [
+      ...['--quiet', '--simple-md-filenames', '--no-database', '--revision', at, '--set-timestamp-to-revision'],
+      ...['--compatibility', '--workers', '1', '--excludes', '*.stage/*', out],
+    ],
+    { env: { ...process.env, SOURCE_DATE_EPOCH: at }, stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  sign(join('repodata', 'repomd.xml'), join('repodata', 'repomd.xml.asc'));
+};
+
 export const writeChecksums = (folder: string, names: readonly string[]): void => {
   writeFileSync(join(folder, 'SHA256SUMS'), names.map((name) => `${sha256(join(folder, name))}  ${name}\n`).join(''));
 };
@@ -85,9 +126,8 @@ export const writeChecksums = (folder: string, names: readonly string[]): void =
 export const writeRelease = (build: Build, files: readonly string[], key: string | undefined): void => {
   const { out, date } = build;
   const made = [...files].sort();
-  const all = [...made, writeProvenance(build, made)].sort();
   if (key === undefined) {
-    writeChecksums(out, all);
+    writeChecksums(out, [...made, writeProvenance(build, made)].sort());
     return;
   }
   // Short: gpg's agent listens there.
@@ -115,8 +155,10 @@ export const writeRelease = (build: Build, files: readonly string[], key: string
   try {
     gpg('--import', key);
     gpg('--armor', '--output', join(out, 'dke-signing-key.asc'), '--export');
+    writeRpmRepository(build, made, { home, time: time(), sign });
     writeRepository(build, made, sign);
-    writeChecksums(out, all);
+    // With their signatures: they are part of the packages.
+    writeChecksums(out, [...made, writeProvenance(build, made)].sort());
     sign('SHA256SUMS', 'SHA256SUMS.asc');
   } finally {
     execFileSync('gpgconf', ['--homedir', home, '--kill', 'all'], { stdio: 'ignore' });

@@ -617,7 +617,7 @@ const implementations: readonly Database[] = [
       ],
       ['child of keys', ['create table more () inherits (keys)'], ['drop table more']],
       ['index keys.more abs created_at', ['create index more on keys (abs(created_at))'], ['drop index more']],
-      ...otherIndexes(' collate "C"'),
+      ...otherIndexes(' collate "POSIX"'),
       [
         ['index keys.keys_of_tenant tenant_id ::own, id', 'index keys.keys_of_tenant tenant_id, id'],
         [
@@ -652,9 +652,14 @@ const implementations: readonly Database[] = [
         ['alter table keys drop constraint more'],
       ],
       [
-        ['column keys.name text', 'column keys.name text not null'],
+        ['column keys.name text c', 'column keys.name text c not null'],
         ['alter table keys alter column name drop not null'],
         ['alter table keys alter column name set not null'],
+      ],
+      [
+        ['column keys.name text c not null', 'column keys.name text not null'],
+        ['alter table keys alter column name type text collate "default"'],
+        ['alter table keys alter column name type text collate "C"'],
       ],
       [
         ['column key_tags.tag text own c not null', 'column key_tags.tag text c not null'],

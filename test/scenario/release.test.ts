@@ -1,8 +1,10 @@
 // What is published can be verified where it arrives: checksums, their signature, where the files
 // come from, and a repository that apt takes. The key is one of the test.
 import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedFolder } from '../support/folders.ts';
 import { makePackages, project } from '../support/package-builds.ts';
@@ -11,7 +13,8 @@ import { installed } from '../support/tools.ts';
 
 const canMake =
   installed('dpkg', 'dpkg-deb') &&
-  installed('rpm', 'rpmbuild') &&
+  installed('rpm', 'rpmbuild', 'rpmsign', 'rpmkeys') &&
+  installed('createrepo-c', 'createrepo_c') &&
   installed('gnupg', 'gpg', 'gpgv') &&
   installed('apt', 'apt-get') &&
   installed('libmariadbd-dev', join(project, 'build/provider/mariadb/dke_key_management.so'));
@@ -84,7 +87,9 @@ describe.runIf(canMake)('the files of a release', () => {
   });
 
   test('are the same bytes when they are built again, signatures too', () => {
-    for (const name of readdirSync(release))
+    const names = readdirSync(release, { recursive: true, encoding: 'utf8' });
+    expect(names.toSorted()).toEqual(readdirSync(at('again'), { recursive: true, encoding: 'utf8' }).toSorted());
+    for (const name of names.filter((each) => each !== 'repodata'))
       expect(readFileSync(at('again', name)).equals(readFileSync(join(release, name))), name).toBe(true);
   });
 
@@ -101,13 +106,47 @@ describe.runIf(canMake)('the files of a release', () => {
   });
 
   test('are not signed without a key, and nothing looks as if they were', () => {
-    expect(readdirSync(at('unsigned')).filter((name) => /\.asc$|Release|Packages/.test(name))).toEqual([]);
+    expect(readdirSync(at('unsigned')).filter((name) => /\.asc$|Release|Packages|repodata/.test(name))).toEqual([]);
     expect(sums(at('unsigned')).status).toBe(0);
   });
 
   test('are those of the build alone: nothing else in the folder is vouched for', () => {
     for (const name of ['SHA256SUMS', 'dke-1.0.0.provenance.json'])
       expect(readFileSync(at('unsigned', name), 'utf8')).not.toContain('foreign');
+  });
+
+  const rpm = (...args: readonly string[]) =>
+    spawnSync('rpmkeys', ['--dbpath', at('rpm-keys'), ...args], {
+      encoding: 'utf8',
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+
+  test('are RPM packages that are signed in themselves, and a repository of dnf whose index is', () => {
+    const [name = ''] = readdirSync(release).filter((each) => each.endsWith('.rpm'));
+    mkdirSync(at('rpm-keys'), { recursive: true });
+    expect(rpm('--checksig', join(release, name)).status).not.toBe(0);
+    expect(rpm('--import', join(release, 'dke-signing-key.asc')).status).toBe(0);
+    const good = rpm('--checksig', '--define', '_pkgverify_level all', join(release, name));
+    expect([good.status, good.stdout.trim()]).toEqual([0, `${join(release, name)}: digests signatures OK`]);
+    const changed = copyOf('changed-rpm');
+    appendFileSync(join(changed, name), 'x');
+    expect(rpm('--checksig', '--define', '_pkgverify_level all', join(changed, name)).status).not.toBe(0);
+    const index = join(release, 'repodata', 'repomd.xml');
+    const verify = (file: string) => spawnSync('gpgv', ['--keyring', at('publisher.gpg'), `${index}.asc`, file]).status;
+    expect(verify(index)).toBe(0);
+    writeFileSync(at('other.xml'), readFileSync(index, 'utf8').replace('<revision>', '<revision>1'));
+    expect(verify(at('other.xml'))).not.toBe(0);
+    // The index names the lists, and the list of packages has the digest of each.
+    const [, digest, list = ''] =
+      /<data type="primary">\s*<checksum type="sha256">([0-9a-f]{64})<\/checksum>[\s\S]*?href="([^"]+)"/.exec(
+        readFileSync(index, 'utf8'),
+      ) ?? [];
+    const packed = readFileSync(join(release, list));
+    expect(createHash('sha256').update(packed).digest('hex')).toBe(digest);
+    const own = createHash('sha256')
+      .update(readFileSync(join(release, name)))
+      .digest('hex');
+    expect(gunzipSync(packed).toString('utf8')).toContain(own);
   });
 
   const apt = (repository: string, ...args: readonly string[]) => {

@@ -105,6 +105,8 @@ needs_of() {
   package | package-aarch64 | long)
     need dpkg 'command -v dpkg-deb'
     need rpm 'command -v rpmbuild'
+    # The repository of a signed release.
+    need createrepo-c 'command -v createrepo_c'
     need 'openjdk-17-jdk-headless|openjdk-21-jdk-headless|default-jdk-headless' 'command -v javac'
     need libmariadbd-dev 'there /usr/include/mariadb/server/mysql/plugin_encryption.h'
     ;;
