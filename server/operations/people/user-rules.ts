@@ -70,8 +70,8 @@ export const findNamingVault = async (
 
 /**
  * A person who resets the password of an approver could approve as that approver. Without the name in the rule that is useless, and to add the name
- * again needs the agreement that the rule asks for. `found`: what the rows said just before the unit of work (findNamingVault): the index
- * that has what changed since is no proof that there is none.
+ * again needs the agreement that the rule asks for. `found`: what the rows said just before the unit of work (findNamingVault). The index
+ * adds what changed since: without them, it proves nothing.
  */
 export const refuseNamedApprover = async (
   tx: Repositories,
