@@ -1,6 +1,7 @@
 // Is the provider of this host installed as a database wants it, and does it work? Files first, then the library as a process
 // loads it, then the way to the service (client/diagnose.ts), then a database's first calls, all as the database's OS user.
 // Changes nothing, except that the last check may start the agent, as the database would.
+
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import {
   runChecks,
   warning,
 } from '../../server/base/checks.ts';
+import { command } from '../../server/base/command-line.ts';
 import type { ServiceInfo } from '../../server/fronts/contract/tde.ts';
 import { diagnose } from '../client/diagnose.ts';
 import { loadHttpClient } from '../client/load-http.ts';
@@ -147,7 +149,7 @@ const checkPlace = ({ layout, owner }: Context): Finding => {
       more.length === 0 ? first : `${first} (and ${more.length} more: ${more.join('; ')})`,
       layout.rootOnly
         ? 'no symbolic links in the path; only root can write to the folders (ORA-46707)'
-        : `chown ${expected.name} and chmod ${octal(layout.mode)}, or dke provider install --owner ${expected.name}`,
+        : `chown ${expected.name} and chmod ${octal(layout.mode)}, or ${command`dke provider install --owner=${expected.name}`}`,
     );
   if (layout.rootOnly && layout.base !== defaultBase)
     return warning(

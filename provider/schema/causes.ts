@@ -118,7 +118,7 @@ export const causes = {
   'config-malformed': {
     told: 'agent',
     what: '{config}: {error}',
-    todo: 'correct the file; dke tde app rotate-guid --out writes a complete one',
+    todo: 'correct the file; dke tde app rotate-guid --out pkcs11.toml writes a complete one',
     rv: 'DEVICE_ERROR',
   },
   'ca-file': {
@@ -284,7 +284,7 @@ export const causes = {
   'key-destroyed': {
     told: 'agent',
     what: 'the object of handle {handle} is destroyed',
-    todo: 'no command brings it back, so what is encrypted under the key is lost; dke tde key show shows when it was destroyed, and dke audit shows who did it',
+    todo: 'no command brings it back, so what is encrypted under the key is lost; dke tde key show shows when it was destroyed, and dke audit list shows who did it',
     rv: ['KEY_HANDLE_INVALID', 'OBJECT_HANDLE_INVALID', 'WRAPPING_KEY_HANDLE_INVALID', 'UNWRAPPING_KEY_HANDLE_INVALID'],
   },
   'key-missing': {

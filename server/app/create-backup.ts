@@ -17,7 +17,7 @@ import type { BackupAuthority } from '../ports/backup-authority.ts';
 import { anchorBeside, backupBeside } from '../roots/files.ts';
 import { addReceipt, readReceipts } from '../roots/receipts.ts';
 import type { AskPassphrase } from '../roots/ways.ts';
-import { type BackupPart, draftOf, writeBackup } from '../snapshots/backup-file.ts';
+import { type BackupPart, draftOf, readBackupHead, writeBackup } from '../snapshots/backup-file.ts';
 import { newestSchema } from '../store/migrate.ts';
 import { copyDatabase, schemaOf } from '../store/sqlite/copy-database.ts';
 import { type DirectoryLock, isLocked, lockDirectory } from '../store/sqlite/lock.ts';
@@ -150,6 +150,25 @@ const endCutOff = (dataDirectory: string, isNone: boolean): void => {
       { cause: error },
     );
   }
+};
+
+/** The id of the node whose data directory this is; empty before its first start. */
+export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): string => {
+  const path = join(dataDirectory, 'node');
+  return existsSync(path) ? readFileSync(path, 'utf8').trim().replaceAll('-', '') : '';
+};
+
+/**
+ * Whether a file is a backup of the service that made another one: both name one audit log, which
+ * no other service has. A file that is not a backup, or cannot be read, is not.
+ */
+export const isOfOneService = async (path: string, made: string): Promise<boolean> => {
+  const logOf = async (file: string): Promise<string> => (await readBackupHead(file)).preface.log;
+  const own = await logOf(made);
+  return logOf(path).then(
+    (log) => log === own,
+    () => false,
+  );
 };
 
 /** A service that runs, or the keys of one that is stopped. */

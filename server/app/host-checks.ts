@@ -17,7 +17,7 @@ import {
   runChecks,
   warning,
 } from '../base/checks.ts';
-import { shellWord } from '../base/command-line.ts';
+import { extendUnit, writablePath } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import type { ServiceError } from '../base/errors.ts';
 import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
@@ -68,28 +68,20 @@ const checkUnit = (host: Host): Finding => {
   const config = configOf(host);
   const { unit } = host;
   if (unit === undefined) return notAsked('no unit of systemd runs this configuration');
-  const dropIn = `/etc/systemd/system/${unit.name}.service.d`;
-  const setUnit = (name: string, lines: readonly string[]): string =>
-    `install -d ${dropIn} && printf '%s\\n' '[Service]' ${lines.map(shellWord).join(' ')} > ${dropIn}/${name}.conf && systemctl daemon-reload`;
   const closed = writtenFolders(config).filter(([folder]) => !isWritableIn(unit, folder));
   if (closed.length > 0)
     return failed(
       closed
         .map(([folder, setting]) => `${folder} (${setting}) cannot be written inside the unit ${unit.name}`)
         .join('; '),
-      setUnit(
-        'folders',
-        [...new Set(closed.map(([folder]) => folder))].map(
-          (folder) => `ReadWritePaths=${/\s/.test(folder) ? `"${folder}"` : folder}`,
-        ),
-      ),
+      extendUnit(unit.name, 'folders', [...new Set(closed.map(([folder]) => folder))].map(writablePath)),
     );
   const lowest = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'));
   const { port } = config.server;
   if (port > 0 && port < lowest && !unit.bindsLowPorts)
     return failed(
       `user ${unit.user} may not listen on port ${port}`,
-      setUnit('port', ['AmbientCapabilities=CAP_NET_BIND_SERVICE']),
+      extendUnit(unit.name, 'port', ['AmbientCapabilities=CAP_NET_BIND_SERVICE']),
     );
   return ok(`the unit ${unit.name} may write every folder, as user ${unit.user || 'root'}`);
 };

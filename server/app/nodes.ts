@@ -3,13 +3,13 @@
 import { StartError } from '../base/start-error.ts';
 import type { AuditFinding } from '../domain/audit-finding.ts';
 import { isSameHost } from '../domain/host.ts';
-import { everyTenant } from '../domain/tenant.ts';
 import { readHostFacts } from '../native/host-facts.ts';
 import { type AuditSealer, createAuditSealer } from '../operations/audit/seal-audit-log.ts';
 import { compareWithState } from '../operations/nodes/compare-position.ts';
 import { createFleet } from '../operations/nodes/fleet.ts';
 import { createMissingRecords } from '../operations/service/missing-records.ts';
 import { createQuarantine, type QuarantineGate } from '../operations/service/quarantine.ts';
+import { decidingRecord } from '../operations/shared/tree-of-log.ts';
 import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { AuditSinkSource } from '../ports/log-sink.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -46,10 +46,10 @@ const schemaFault = (found: string, own: string): StartError =>
  */
 const compareHost = async ({ link, read }: Storage['store'], host: string): Promise<AuditFinding> => {
   if (link !== undefined) return { state: 'intact' };
-  const [last] = await read.audit.list(everyTenant, { kind: 'service.started', order: 'newest' }, { limit: 1 });
-  const before = last?.details.host;
-  if (typeof before !== 'string' || isSameHost(before, host)) return { state: 'intact' };
-  const expectedIn = `record ${last?.sequence} of its audit log`;
+  const last = await decidingRecord(read.audit, { kind: 'service.started', order: 'newest' });
+  const before = last === null ? 'a record that was changed from outside' : last?.details.host;
+  if (typeof before !== 'string' || (last !== null && isSameHost(before, host))) return { state: 'intact' };
+  const expectedIn = `record ${last?.sequence ?? 'service.started'} of its audit log`;
   return {
     ...{ state: 'copied', size: await read.audit.size() },
     differences: [{ what: 'host', found: host, foundIn: 'this host', expected: before, expectedIn }],

@@ -8,6 +8,7 @@ import { systemClock, toRfc3339 } from '../base/clock.ts';
 import { command } from '../base/command-line.ts';
 import { putInPlace } from '../base/durable-files.ts';
 import { newId, serviceTenantId } from '../base/ids.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
 import { type Actor, acrossTenants } from '../domain/actor.ts';
@@ -82,7 +83,7 @@ export const openOffline = async (config: Config, ask: AskPassphrase, unchanged?
     undo.push(() => ring.close());
     const surroundings = {
       clock: systemClock,
-      authenticateRow: (text: string) => ring.authenticateRow(text),
+      authenticateRow: (...of: Parameters<RowAuthenticator>) => ring.authenticateRow(...of),
       onFatal: () => undefined,
       unchanged,
     };
@@ -150,7 +151,7 @@ const openTarget = async (
 ): Promise<{ readonly store: Store; finish(): Promise<void>; abandon(): Promise<void> }> => {
   const surroundings = {
     clock: systemClock,
-    authenticateRow: (text: string) => ring.authenticateRow(text),
+    authenticateRow: (...of: Parameters<RowAuthenticator>) => ring.authenticateRow(...of),
     onFatal: () => undefined,
   };
   if (target.postgresql !== undefined) {
@@ -207,7 +208,7 @@ export const migrateStore = async (config: Config, target: Config, ask: AskPassp
       let findings: readonly string[] = [];
       const report = await copyWhole(store, copy.store, {
         clock: systemClock,
-        authenticateRow: (text) => ring.authenticateRow(text),
+        authenticateRow: (...of) => ring.authenticateRow(...of),
         check: async (source, arrived) => {
           const [before, after] = [
             await verifyStore({ store: { read: source }, ring, root, core }),

@@ -116,7 +116,7 @@ export const createPorts = (
   };
   const trustedAuthorities = readAuthorities(config.diagnostics.trustedAuthorities);
   const marks = createProbeMarks(
-    (text) => ring.authenticateRow(text),
+    (...of) => ring.authenticateRow(...of),
     () => clock.now(),
   );
   const cloud = config.aws.read ? openAwsReader(config.aws, log) : undefined;

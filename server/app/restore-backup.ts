@@ -150,7 +150,7 @@ const verifyDatabase = async (
   const store = await openStore({
     path,
     clock: systemClock,
-    authenticateRow: (text) => ring.authenticateRow(text),
+    authenticateRow: (...of) => ring.authenticateRow(...of),
     onFatal: () => undefined,
   });
   try {

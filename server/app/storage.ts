@@ -8,6 +8,7 @@ import { localDisk } from '../base/disk-files.ts';
 import { replaceFile } from '../base/durable-files.ts';
 import type { Emitter } from '../base/events.ts';
 import { newId } from '../base/ids.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';
@@ -183,7 +184,7 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
   const state = openNodeState(dataDirectory, log, options.acceptDatabase);
   const surroundings = {
     clock,
-    authenticateRow: (text: string) => ring.authenticateRow(text),
+    authenticateRow: (...of: Parameters<RowAuthenticator>) => ring.authenticateRow(...of),
     onFatal: (error: StoreError) => onFatal(new StartError('store', error.message, { cause: error })),
     onKeks: async (tx: Repositories) => {
       await ring.refresh(tx);

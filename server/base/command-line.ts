@@ -66,3 +66,15 @@ export const fillCommand = (template: string, values: Readonly<Record<string, st
       return command(Object.assign(words, { raw: words }), ...given);
     })
     .join('\n');
+
+/**
+ * Adds lines to a unit of systemd. They are appended: what an earlier command of this kind has allowed
+ * stays allowed.
+ */
+export const extendUnit = (unit: string, name: string, lines: readonly string[]): string => {
+  const folder = `/etc/systemd/system/${unit}.service.d`;
+  return `install -d ${folder} && printf '%s\\n' '[Service]' ${lines.map(shellWord).join(' ')} >> ${folder}/${name}.conf && systemctl daemon-reload`;
+};
+
+/** Lets a unit write this folder. */
+export const writablePath = (folder: string): string => `ReadWritePaths=${/\s/.test(folder) ? `"${folder}"` : folder}`;

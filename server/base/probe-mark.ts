@@ -2,6 +2,7 @@
 // an endpoint. The name of the operation in a request is not enough: it could hide the use of a stolen credential.
 
 import { timingSafeEqual } from 'node:crypto';
+import type { RowAuthenticator } from './row-jobs.ts';
 
 /** kmsOperation of the service's own requests: no operation of the cloud has this name. */
 export const diagnosticsOperation = 'DkeDiagnostics';
@@ -16,8 +17,8 @@ export interface ProbeMarks {
 }
 
 /** `authenticate`: 64 hexadecimal digits, the same on all nodes. */
-export const createProbeMarks = (authenticate: (text: string) => string, now: () => number): ProbeMarks => {
-  const codeOf = (path: string, at: string): string => authenticate(`own probe ${at} ${path}`);
+export const createProbeMarks = (authenticate: RowAuthenticator, now: () => number): ProbeMarks => {
+  const codeOf = (path: string, at: string): string => authenticate(`own probe ${at} ${path}`, 'dke own probes 1');
   return {
     make: (path) => {
       const at = String(now());

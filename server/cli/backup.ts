@@ -74,33 +74,44 @@ const openingOf = async (options: Given<typeof openFlags>, newPassphraseFile?: s
 const placeFlags = {
   '--out <file>': 'the new file',
   '--folder <folder>': 'instead of --out: a new file in this folder, with the time in its name',
-  '--keep <count>': 'with --folder: afterwards, remove the oldest files with such names, so that this many are left',
+  '--keep <count>':
+    'with --folder: afterwards, remove the oldest backups of this service with such names, so that this many are left',
 } as const;
 
-/** Names of one length: their order is that of time. */
-const datedName = /^dke-\d{8}T\d{6}Z\.dkebackup$/;
+/** Time comes first, so that the order of names is that of time. The end is of the node: services that share a folder share no name. */
+const datedName = /^dke-\d{8}T\d{6}Z(?:-[0-9a-f]{12})?\.dkebackup$/;
 /**
  * The dated files to remove, so that `keep` are left. The new one stays, also where a clock that
- * was set back makes it the oldest.
+ * was set back makes it the oldest. `isOwn`: whether the file itself says that it is of the service
+ * that made the new one; no other file counts, and none is removed.
  */
-export const outdated = (names: readonly string[], made: string, keep: number): readonly string[] => {
-  const others = names.filter((name) => datedName.test(name) && name !== made).sort();
+export const outdated = async (
+  names: readonly string[],
+  made: string,
+  keep: number,
+  isOwn: (name: string) => Promise<boolean>,
+): Promise<readonly string[]> => {
+  const others: string[] = [];
+  for (const name of names.filter((each) => datedName.test(each) && each !== made).sort())
+    if (await isOwn(name)) others.push(name);
   return others.slice(0, Math.max(0, others.length - (keep - 1)));
 };
-const nameAt = (at: Date): string => `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}.dkebackup`;
+const nameAt = (at: Date, nodeId: string): string =>
+  `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}-${nodeId.slice(-12)}.dkebackup`;
 
 /** Where the backup goes, and what goes for it once it is complete. */
-const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>) => {
+const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>, nodeId: () => string) => {
   if ((out === undefined) === (folder === undefined))
     throw new CommandError('config', 'name one of --out and --folder', { hint: 'dke backup create --help' });
   if (keep !== undefined && (folder === undefined || !/^[1-9]\d{0,4}$/.test(keep)))
     throw new CommandError('config', '--keep takes a number from 1, and needs --folder');
-  const file = resolve(folder === undefined ? (out ?? '') : join(folder, nameAt(new Date())));
+  const file = resolve(folder === undefined ? (out ?? '') : join(folder, nameAt(new Date(), nodeId())));
   return {
     file,
-    removeOld: (): readonly string[] => {
+    removeOld: async (isOwn: (path: string) => Promise<boolean>): Promise<readonly string[]> => {
       if (folder === undefined || keep === undefined) return [];
-      const old = outdated(readdirSync(folder), basename(file), Number(keep));
+      const isOwnName = (name: string): Promise<boolean> => isOwn(join(folder, name));
+      const old = await outdated(readdirSync(folder), basename(file), Number(keep), isOwnName);
       // One that a power failure brings back goes at the next backup.
       for (const name of old) rmSync(join(folder, name));
       return old;
@@ -120,16 +131,18 @@ export const addBackup = (program: Command): void => {
       'it on the host, as the user of the service. It is signed: by the service that runs, or by this command, which then opens the root key.',
     { ...placeFlags, ...configFlag, ...passphraseFlag },
     async (output, { config, passphraseFile, ...options }) => {
-      const { file, removeOld } = placeOf(options);
-      const { createBackup } = await import('../app/create-backup.ts');
+      const loaded = loadHostConfig(config, process.cwd());
+      const { createBackup, isOfOneService, nodeIdOf } = await import('../app/create-backup.ts');
+      const { file, removeOld } = placeOf(options, () => nodeIdOf(loaded));
       const version = program.version() ?? 'unknown';
       const ask = askFor(passphraseFile, undefined);
-      const report = await createBackup(loadHostConfig(config, process.cwd()), version, file, ask);
-      output.record(options.keep === undefined ? report : { ...report, removed: removeOld() });
+      const report = await createBackup(loaded, version, file, ask);
+      const removed = await removeOld((path) => isOfOneService(path, file));
+      output.record(options.keep === undefined ? report : { ...report, removed });
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(
           `dke: ${report.rootKeyBackup === 'none' ? 'there is no backup of the root key' : 'the backup of the root key is of another epoch'}: ` +
-            'without one, this backup cannot be used: dke root backup --out <file>\n',
+            'without one, this backup cannot be used: dke root backup --out FILE\n',
         );
     },
   );
@@ -173,7 +186,7 @@ export const addBackup = (program: Command): void => {
       });
       output.record({ ...restored, valid: restored.findings.length === 0 });
       output.say(
-        'Next: dke doctor --config <file> names the files that are missing; start the service, and confirm the quarantine.',
+        'Next: dke doctor --config FILE names the files that are missing; start the service, and confirm the quarantine.',
       );
       requireSound(restored.findings, damaged);
     },

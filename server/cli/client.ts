@@ -3,6 +3,7 @@
 
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { command } from '../base/command-line.ts';
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { openCalls } from '../client/client.ts';
@@ -127,7 +128,7 @@ const commandError = (error: unknown): unknown => {
   return new CommandError(
     'waiting',
     `nothing was changed yet: ${missing === 1 ? 'another person must' : `${missing} others must`} approve it by ${expiresAt}`,
-    { hint: `dke approval show ${id} (${state}); approvers run dke approval approve ${id}` },
+    { hint: `${command`dke approval show ${id}`} (${state}); approvers run ${command`dke approval approve ${id}`}` },
   );
 };
 
@@ -176,7 +177,10 @@ export const openClient = ({ credential, tenant, onPending, ...address }: ApiCli
   const { call, bytes, items, change, stream } = openCalls({ ...settings, headers: credential });
   return {
     url: address.url,
-    call: async (operation, input) => (await orCommandError(call(operation, input))).body,
+    // The words of a command are the whole new value, which replaces any state; `change` edits the
+    // one that it has read.
+    call: async (operation, input) =>
+      (await orCommandError(call(operation, input, operation.replaces === true ? { ifMatch: '*' } : {}))).body,
     bytes: async (operation, input) => (await orCommandError(bytes(operation, input))).body,
     every: (operation) => {
       const all = async () => {

@@ -84,7 +84,7 @@ export const manualPage = (program: Command, version: string, date: Date): strin
     '.SH FILES',
     '.TP',
     '.I ~/.config/dke/contexts.json',
-    'Named services of dke context.',
+    'Named services of dke context list.',
     '.TP',
     '.I ~/.config/dke/session.json',
     'Sessions of dke login.',

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { core } from '../../addon/core.ts';
+import { command } from '../base/command-line.ts';
 import { parseRecoveryKey } from '../base/recovery-key.ts';
 import { operations } from '../client/gen/operations.ts';
 import { createRecoveryKeyFile, describeRecoveryKeyFile } from './recovery-key-file.ts';
@@ -31,11 +32,12 @@ export const addRecoveryKey = (program: Command): void => {
       const chosen =
         passphrase === true || passphraseFile !== undefined ? await readPassphrase(passphraseFile, true) : null;
       try {
-        output.record({ ...createRecoveryKeyFile(readyCore(), out, chosen), file: out });
+        const created = createRecoveryKeyFile(readyCore(), out, chosen);
+        output.record({ ...created, file: out });
+        output.say(`register it: ${command`dke recovery-key register --name=NAME ${created.publicKey}`}`);
       } finally {
         chosen?.fill(0);
       }
-      output.say('register it: dke recovery-key register <publicKey> --name NAME');
     },
   );
   noun.local('show <file>', 'Shows the public half of the recovery key in a file.', {}, (output, _, file = '') =>

@@ -70,7 +70,7 @@ export const addServer = (program: Command): void => {
           throw new CommandError(
             'unreachable',
             `the service does not answer on port ${loaded.server.port} (${error.code ?? error.message})`,
-            { hint: 'read its log; dke doctor --config checks the requirements of a start' },
+            { hint: 'read its log; dke doctor --config FILE checks the requirements of a start' },
           );
         },
       );

@@ -111,7 +111,7 @@ export const notificationKinds = {
   },
   'client-authority.expiring': {
     text: 'an authority of client certificates of the endpoint {name} expires',
-    fix: 'run dke endpoint set --client-ca with a bundle that also contains the new authority',
+    fix: 'run dke endpoint set --client-ca FILE with a bundle that also contains the new authority',
     action: 'Open the endpoint',
     page: '/endpoints/{id}',
     leadDays: [30, 7, 1],
@@ -120,7 +120,7 @@ export const notificationKinds = {
   },
   'client-certificate.expiring': {
     text: 'a client certificate of the application {name} expires',
-    fix: 'run dke tde app callers --add-certificate with a new one, then set client_certificate and client_key in pkcs11.toml',
+    fix: 'run dke tde app callers --add-certificate FILE with a new one, then set client_certificate and client_key in pkcs11.toml',
     action: 'Open the application',
     page: '/tde/applications/{id}',
     leadDays: [30, 7, 1],

@@ -13,17 +13,14 @@ export const createAuditKey = (
   { seal }: KeyRecords,
 ): Pick<
   KeyRing,
-  'signAudit' | 'auditPublicKey' | 'auditKeys' | 'auditKeySince' | 'refreshAuditKey' | 'makeAuditKey'
+  'signAudit' | 'auditPublicKey' | 'auditKeys' | 'auditKeySince' | 'refreshAuditKey' | 'followAuditKey' | 'makeAuditKey'
 > => {
   const readAttributes = (): AuditKeyAttributes =>
     JSON.parse(own.attributesOf('audit-signature')) as AuditKeyAttributes;
   /** The last 32 bytes of a SubjectPublicKeyInfo of RFC 8410 are the key. */
   const publicHalf = (key: KeyRef): Buffer => core.exportPublicKey(key).subarray(-32);
-  const refreshAuditKey = async (repositories: Repositories): Promise<void> => {
-    const record = (await own.stored(repositories, 'audit-signature')).at(-1);
-    // An older one is that of a look-up that was overtaken, or of an older database, which the sealer finds.
-    if (record !== undefined && (record.version > own.versionOf('audit-signature') || !own.has('audit-signature')))
-      own.take('audit-signature', record);
+  const followAuditKey = async (tx: Repositories): Promise<void> => {
+    await own.follow(tx, 'audit-signature', 'in a unit of work');
   };
   return {
     signAudit: (text) => core.sign(own.key('audit-signature'), { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
@@ -36,14 +33,17 @@ export const createAuditKey = (
       })),
     ],
     auditKeySince: () => readAttributes().since ?? null,
-    refreshAuditKey,
+    refreshAuditKey: async ({ read }) => {
+      await own.follow(read, 'audit-signature', 'committed');
+    },
+    followAuditKey,
     makeAuditKey: () => {
       const key = own.make('audit-signature');
       return {
         publicKey: publicHalf(key),
         sign: (text) => core.sign(key, { algorithm: 'ed25519' }, Buffer.from(text, 'utf8')),
         store: async (tx, { origin, size }, since) => {
-          await refreshAuditKey(tx);
+          await followAuditKey(tx);
           const before = own.addressOf('audit-signature');
           const { former = [] } = readAttributes();
           const last = { key: toBase64(publicHalf(own.key('audit-signature'))), origin, size };

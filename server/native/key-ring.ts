@@ -52,11 +52,11 @@ export const createKeyRing = (core: Core): KeyRing => {
       });
       return;
     }
-    await auditKey.refreshAuditKey(store.read);
+    await auditKey.refreshAuditKey(store);
     if (!own.has('audit-signature'))
       throw new ServiceError('key-tampered', 'the store has lost its audit-signature key');
     for (const name of hashKeys) {
-      await tokenHashes.refreshHashKey(store.read, name);
+      await tokenHashes.refreshHashKey(store, name);
       if (!own.has(name)) throw new ServiceError('key-tampered', `the store has lost its ${name} key`);
     }
     await own.openOthers(store.read);
@@ -86,8 +86,8 @@ export const createKeyRing = (core: Core): KeyRing => {
     refresh: async (repositories) => {
       const stored = await keks.openStored(repositories);
       if (stored === undefined) return;
-      if (own.has('audit-signature')) await auditKey.refreshAuditKey(repositories);
-      for (const name of hashKeys) if (own.has(name)) await tokenHashes.refreshHashKey(repositories, name);
+      if (own.has('audit-signature')) await auditKey.followAuditKey(repositories);
+      for (const name of hashKeys) if (own.has(name)) await tokenHashes.followHashKey(repositories, name);
       await adopted.openStored(repositories);
       keks.dropDeleted(stored);
     },
@@ -114,6 +114,7 @@ export const createKeyRing = (core: Core): KeyRing => {
     retainStored: async (repositories) => {
       await keks.retainStored(repositories);
       await adopted.retainStored(repositories);
+      for (const name of ['audit-signature', ...hashKeys] as const) await own.retain(repositories, name);
     },
     epochs: keks.epochs,
     seal: records.seal,
@@ -125,7 +126,8 @@ export const createKeyRing = (core: Core): KeyRing => {
         return records.seal(own.ownerOf(record.class), record.version, record.class, own.key(record.class));
       return records.reseal(record);
     },
-    authenticateRow: (text) => mac(core, own.key('row-authentication'), text),
+    authenticateRow: (text, job) =>
+      mac(core, job === 'earlier' ? own.key('row-authentication') : own.derived(job), text),
     authenticateAttempt: (text) => mac(core, own.derived('dke sign-in attempts 1'), text),
     selfTest: () => roundTrip(core, own.key('self-test')),
   };

@@ -73,6 +73,8 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
   const derived = new Map<Label, KeyRef>();
   /** Of those in memory that have been replaced. */
   const replaced = new Map<OwnKey, Pick<OwnedRecord, 'version' | 'attributes'>>();
+  /** The newest version of each that was seen committed. A newer one in memory is of a unit of work. */
+  const committed = new Map<OwnKey, number>();
 
   const versionOf = (name: OwnKey): number => replaced.get(name)?.version ?? 1;
   const attributesOf = (name: OwnKey): string => replaced.get(name)?.attributes ?? ownAttributes[name];
@@ -82,6 +84,17 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
   const make = (name: OwnKey): KeyRef => {
     if (name === 'audit-signature') return core.generateEc('ed25519');
     return name === 'self-test' ? core.generateAes(256) : core.generateGeneric(32);
+  };
+  const stored = (read: Repositories, name: OwnKey): Promise<readonly OwnedRecord[]> =>
+    read.records.of(serviceOwner(ownKeys[name], null)).list(name);
+  /** Puts the key of this record into the place of the one in memory. */
+  const take = (name: OwnKey, record: OwnedRecord): void => {
+    const { version, attributes } = record;
+    const key = open(record);
+    const former = keys.get(name);
+    keys.set(name, key);
+    replaced.set(name, { version, attributes });
+    if (former !== undefined) core.release(former);
   };
   const keyOf = (name: OwnKey): KeyRef => {
     const key = keys.get(name);
@@ -110,8 +123,7 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       class: name,
     }),
     /** Every stored version, the newest one last, each with the attributes that it says. */
-    stored: (read: Repositories, name: OwnKey): Promise<readonly OwnedRecord[]> =>
-      read.records.of(serviceOwner(ownKeys[name], null)).list(name),
+    stored,
     make,
     /** Makes and stores the first ones. */
     makeAll: async (tx: Repositories): Promise<void> => {
@@ -135,15 +147,32 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       keys.clear();
       derived.clear();
       replaced.clear();
+      committed.clear();
     },
-    /** Puts the key of this record into the place of the one in memory. */
-    take: (name: OwnKey, record: OwnedRecord): void => {
-      const { version, attributes } = record;
-      const key = open(record);
-      const former = keys.get(name);
-      keys.set(name, key);
-      replaced.set(name, { version, attributes });
-      if (former !== undefined) core.release(former);
+    /**
+     * Takes the newest one that is stored. An older one than in memory is that of a look-up that was
+     * overtaken, or of an older database, which the sealer finds. Answers whether it was taken, and
+     * the versions before it; undefined: it was older.
+     */
+    follow: async (
+      read: Repositories,
+      name: OwnKey,
+      seen: 'committed' | 'in a unit of work',
+    ): Promise<{ readonly isNew: boolean; readonly former: readonly OwnedRecord[] } | undefined> => {
+      const former = [...(await stored(read, name))];
+      const record = former.pop();
+      const known = keys.has(name) ? versionOf(name) : 0;
+      if (record === undefined || record.version < known) return undefined;
+      if (seen === 'committed') committed.set(name, record.version);
+      const isNew = record.version > known;
+      if (isNew) take(name, record);
+      return { isNew, former };
+    },
+    /** After a unit of work that was undone: takes the stored one where memory has one of that unit. */
+    retain: async (read: Repositories, name: OwnKey): Promise<void> => {
+      if (!keys.has(name) || versionOf(name) <= (committed.get(name) ?? 0)) return;
+      const record = (await stored(read, name)).at(-1);
+      if (record !== undefined && record.version < versionOf(name)) take(name, record);
     },
   };
 };

@@ -120,19 +120,16 @@ export const createTokenHashes = (
   | 'rotateHashKey'
   | 'wipeFormerTokenKeys'
   | 'refreshHashKey'
+  | 'followHashKey'
   | 'hashKey'
   | 'adoptTokenHashKey'
 > => {
-  const refreshHashKey = async (repositories: Repositories, name: HashKey): Promise<boolean> => {
-    const stored = [...(await own.stored(repositories, name))];
-    const record = stored.pop();
-    const known = own.has(name) ? own.versionOf(name) : 0;
-    // An older one is that of a look-up that was overtaken.
-    if (record === undefined || record.version < known) return false;
-    const isNew = record.version > known;
-    if (isNew) own.take(name, record);
-    return (name === 'api-token-hash' && former.take(stored)) || isNew;
+  const follow = async (...[read, name, seen]: Parameters<HeldOwnKeys['follow']>): Promise<boolean> => {
+    const found = await own.follow(read, name, seen);
+    if (found === undefined) return false;
+    return (name === 'api-token-hash' && former.take(found.former)) || found.isNew;
   };
+  const followHashKey = (tx: Repositories, name: HashKey): Promise<boolean> => follow(tx, name, 'in a unit of work');
   return {
     hashToken: (purpose, token) => {
       const message = messageOf(purpose, token);
@@ -160,7 +157,7 @@ export const createTokenHashes = (
     hashNeedsKey: (hash) => !withoutKey.test(hash),
     isFormerTokenHash: (hash) => !hash.startsWith(`${own.versionOf('api-token-hash')}.`),
     rotateHashKey: async (tx, name, since) => {
-      await refreshHashKey(tx, name);
+      await followHashKey(tx, name);
       const before = own.addressOf(name);
       const attributes = canonicalJson({ algorithm: 'generic', bits: 256, since });
       const key = own.make(name);
@@ -176,7 +173,8 @@ export const createTokenHashes = (
       for (const record of stored.slice(0, -1)) await tx.records.wipe(record);
       return Math.max(0, stored.length - 1);
     },
-    refreshHashKey,
+    refreshHashKey: ({ read }, name) => follow(read, name, 'committed'),
+    followHashKey,
     hashKey: (name) => ({
       since: (JSON.parse(own.attributesOf(name)) as ReplacedKeyAttributes).since ?? null,
       former: name === 'api-token-hash' ? former.keys.size : 0,

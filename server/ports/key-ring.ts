@@ -2,6 +2,7 @@
 // Root R[e] seals the tenants' KEKs T[t]; a KEK seals key material. The ring has references to opened KEKs, never their bytes.
 
 import type { LogKey, NoteSigner } from '../base/checkpoint.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { KeyRef, SealedPart, UnwrappedKind } from './crypto-core.ts';
 import type { OwnedRecord, RecordClass, RecordOwner, StoredRecord } from './records.ts';
 import type { RootProvider } from './root-provider.ts';
@@ -98,8 +99,8 @@ export interface KeyRing {
    * (see `refresh`): an erasure run has ended it.
    */
   messageSeal(owner: MessageOwner, state: Uint8Array): MessageSeal | null;
-  /** 64 hexadecimal digits over the canonical text of a row's policy columns. */
-  authenticateRow(text: string): string;
+  /** 64 hexadecimal digits over a text, under the key of this job. */
+  readonly authenticateRow: RowAuthenticator;
   /**
    * 64 hexadecimal digits, after the version of the key for an API token; look-ups go by this value, so that no comparison sees the token.
    * Text where HTTP has made it text already; bytes are the caller's to wipe.
@@ -127,7 +128,9 @@ export interface KeyRing {
   /** Overwrites the records of all former keys of API tokens. Returns how many. `refreshHashKey` follows the commit. */
   wipeFormerTokenKeys(tx: Repositories): Promise<number>;
   /** Takes the keys that the store has now, and wipes those from memory that it no longer has. Returns whether any changed. */
-  refreshHashKey(repositories: Repositories, name: HashKey): Promise<boolean>;
+  refreshHashKey(store: Pick<Store, 'read'>, name: HashKey): Promise<boolean>;
+  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  followHashKey(tx: Repositories, name: HashKey): Promise<boolean>;
   /** Since when the present key hashes (null: since the service began), and how many former ones are still accepted. */
   hashKey(name: HashKey): { readonly since: number | null; readonly former: number };
   /** Takes over a key that hashes tokens, unless it is known. The caller keeps the reference. `retainStored` undoes what was not committed. */
@@ -143,7 +146,9 @@ export interface KeyRing {
   /** A new key for the audit log, which signs nothing yet. */
   makeAuditKey(): NextAuditKey;
   /** Takes the key that the store has by now, and wipes the former one from memory: after a rotation, by this node or another one. */
-  refreshAuditKey(repositories: Repositories): Promise<void>;
+  refreshAuditKey(store: Pick<Store, 'read'>): Promise<void>;
+  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  followAuditKey(tx: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;
 

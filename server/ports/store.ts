@@ -502,6 +502,8 @@ export interface Store {
     version(): number;
     /** Takes the rows as they are, under a version above this one. */
     adopt(atLeast: number): Promise<void>;
+    /** Writes a sum of an earlier version of DKE under the keys of today, if it is that of the rows. */
+    convert(): Promise<void>;
   };
   /** Name of the newest change of the tables. */
   readonly schema: string;

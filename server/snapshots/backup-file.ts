@@ -252,7 +252,7 @@ const openHead = async (path: string): Promise<OpenedHead> => {
     const head = Buffer.alloc(headLength);
     if ((await readFully(file, head)) < headLength || !head.subarray(0, 8).equals(magic))
       throw new ServiceError('validation', `${path} is not a backup of a service`, {
-        hint: 'a snapshot of one tenant is restored with dke snapshot, a backup of the root key with dke root restore',
+        hint: 'a snapshot of one tenant is restored with dke snapshot restore, a backup of the root key with dke root restore',
       });
     const version = head.readUInt32BE(8);
     if (version < 1 || version > format)

@@ -1,6 +1,7 @@
 // What a unit of work changes that other nodes must know, noted where it is written, so that no operation can omit it: what nodes keep in memory, and
 // that an erasure run is due. What is read from the store at each use (tokens, other settings, the logs) is not noted.
 
+import { serviceTenantId } from '../base/ids.ts';
 import { type Changes, rotationSetting } from '../domain/changes.ts';
 import type { Repositories } from '../ports/store.ts';
 import type { TablesBy } from '../ports/tables.ts';
@@ -19,6 +20,13 @@ const writers = {
     keks: {
       insert: () => ({ keks: true }),
       remove: () => ({ keks: true }),
+    },
+  },
+  key_records: {
+    // The service's own keys are in memory, too.
+    records: {
+      put: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
+      wipe: ({ tenantId }) => (tenantId === serviceTenantId ? { keks: true } : {}),
     },
   },
   tenants: {

@@ -5,11 +5,11 @@
 import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { rootHash } from '../base/merkle-tree.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Repositories } from '../ports/store.ts';
 import { StoreError } from './errors.ts';
 import { nodeLocks } from './postgres/link-query.ts';
 import { createRepositories } from './repositories.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
 import { declared, type Schema } from './schema.ts';
 import { begunSetting } from './settings.ts';

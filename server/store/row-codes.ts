@@ -1,9 +1,10 @@
 // The authentication code of each policy row. The columns under it are those whose change from outside would change what a person or
-// program may do; they are bound with the table's name under the service's row key. Use counters and last-use times are not policy.
+// program may do; they are bound with the table's name under a key of the service. Use counters and last-use times are not policy.
 
 import { canonicalJson } from '../base/bytes.ts';
 import { contentDigest } from '../base/content-digest.ts';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Integrity, Sound } from '../domain/vault.ts';
 import { type PolicyTable, type Schema, tables } from './schema.ts';
 
@@ -29,9 +30,6 @@ export const soundOnly =
       hint: 'compare the database with a backup; dke verify names every such row',
     });
   };
-
-/** Computes the authentication code of a row's text: 64 hexadecimal digits. */
-export type RowAuthenticator = (text: string) => string;
 
 /** What `policyTable` declares of the code. */
 interface Coded {
@@ -76,15 +74,17 @@ const codedColumns = new Map<PolicyTable, readonly CodedColumn[]>(
  * How the text under a code is laid out. Layout 1 omits columns that are null where the declaration
  * says so: two rows can have one text. Since layout 2 null is a value, and the text names its
  * layout. A layout has the columns that had been declared by then, so a row of an earlier one has
- * no value in the others. Rows of released versions are read forever; a row is written in the
- * newest layout of its table.
+ * no value in the others. Since layout 4 the code is under a key for nothing else; before, it was
+ * under the row key, as all its jobs were. Rows of earlier layouts are read forever; a row is
+ * written in the newest one.
  */
-type Layout = 1 | 2 | 3;
+type Layout = 1 | 2 | 3 | 4;
+const newest: Layout = 4;
 type Row = { readonly [column: string]: unknown };
 
 const layoutsOf = new Map<PolicyTable, readonly Layout[]>(
   [...codedColumns].map(([table, columns]) => {
-    const layouts = new Set<Layout>([...columns.map(({ since }) => since), 1]);
+    const layouts = new Set<Layout>([newest, ...columns.map(({ since }) => since), 1]);
     if (columns.some(({ whenSet }) => whenSet !== undefined)) layouts.add(2);
     return [table, [...layouts].toSorted((one, other) => other - one)];
   }),
@@ -132,7 +132,7 @@ export const authenticationCode = (
   table: PolicyTable,
   row: Row,
   layout: Layout = newestLayout(table, row),
-): string => authenticate(rowText(table, row, layout));
+): string => authenticate(rowText(table, row, layout), layout === newest ? 'dke row codes 1' : 'earlier');
 
 /**
  * The row with the digest of each value beside the code, where one of an earlier layout has none.
@@ -165,10 +165,10 @@ export const rowIntegrity = (
   row: { readonly row_mac: string; readonly [column: string]: unknown },
 ): Integrity => {
   try {
-    const newest = newestLayout(table, row);
+    const own = newestLayout(table, row);
     const isOurs = layoutsFor(table, row).some(
       (layout) =>
-        (layout === newest || fits(table, row, layout)) &&
+        (layout === own || fits(table, row, layout)) &&
         authenticationCode(authenticate, table, row, layout) === row.row_mac,
     );
     return isOurs && hasItsValues(table, row) ? 'ok' : 'tampered';

@@ -2,8 +2,9 @@
 // the rows that adds it up. What the sum is for: row-set.ts.
 
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
+import type { RowAuthenticator, RowJob } from '../base/row-jobs.ts';
 import type { RowSetHead } from '../ports/store.ts';
-import { policyTables, type RowAuthenticator } from './row-codes.ts';
+import { policyTables } from './row-codes.ts';
 import type { PolicyTable, Schema } from './schema.ts';
 
 /** What every policy table has. */
@@ -17,8 +18,17 @@ type OneTable = Kysely<{ readonly vaults: { id: string; row_mac: string; row_ver
 export const coded = (db: Kysely<Schema>): OneTable => db as unknown as OneTable;
 export const named = (table: PolicyTable): 'vaults' => table as 'vaults';
 
+/**
+ * How a sum is made. In layout 1, the row key itself makes elements, masks and codes; since layout
+ * 2, each has its own key. The head does not name its layout: the key that its code is right under
+ * says it.
+ */
+type Layout = 1 | 2;
+export const newestLayout: Layout = 2;
+
 export interface Head extends RowSetHead {
   readonly sum: bigint;
+  readonly layout: Layout;
 }
 
 const modulus = 1n << 256n;
@@ -31,15 +41,16 @@ export const reduce = (value: bigint): bigint => ((value % modulus) + modulus) %
 
 export interface Heads {
   /** The number that a row adds to the sum. */
-  element(table: PolicyTable, id: string, code: string): bigint;
+  element(layout: Layout, table: PolicyTable, id: string, code: string): bigint;
   /** Null: there is one that the service did not write. */
   read(db: Kysely<Schema>): Promise<Head | null | undefined>;
-  write(db: Kysely<Schema>, version: number, sum: bigint): Promise<Head>;
+  write(db: Kysely<Schema>, head: Omit<Head, 'tag'>): Promise<Head>;
   /** The code that a head of this version and sum has. */
-  tag(version: number, sum: bigint): string;
+  tag(head: Omit<Head, 'tag'>): string;
   /** Adds up the rows. */
   scan(
     db: Kysely<Schema>,
+    layout: Layout,
     each: (table: PolicyTable, row: Coded) => void,
   ): Promise<{ readonly sum: bigint; readonly rows: number }>;
 }
@@ -48,22 +59,28 @@ export const createHeads = (authenticate: RowAuthenticator): Heads => {
   /** Put together once: it is part of every commit. */
   let headStatement: CompiledQuery | undefined;
 
-  const element = (table: PolicyTable, id: string, code: string): bigint =>
-    fromHex(authenticate(`row set element ${table} ${id} ${code}`));
-  const mask = (version: number): bigint => fromHex(authenticate(`row set mask ${version}`));
-  const masked = ({ version, sum }: Pick<Head, 'version' | 'sum'>): string => toHex(sum ^ mask(version));
-  const tagOf = (version: number, text: string): string => authenticate(`row set ${version} ${text}`);
+  const make = (layout: Layout, text: string, job: RowJob): string =>
+    authenticate(text, layout === newestLayout ? job : 'earlier');
+  const element: Heads['element'] = (layout, table, id, code) =>
+    fromHex(make(layout, `row set element ${table} ${id} ${code}`, 'dke row set elements 1'));
+  const mask = (layout: Layout, version: number): bigint =>
+    fromHex(make(layout, `row set mask ${version}`, 'dke row set masks 1'));
+  const masked = ({ layout, version, sum }: Omit<Head, 'tag'>): string => toHex(sum ^ mask(layout, version));
+  const tagOf = (layout: Layout, version: number, text: string): string =>
+    make(layout, `row set ${version} ${text}`, 'dke row set heads 1');
 
   const read: Heads['read'] = async (db) => {
     const row = await db.selectFrom('row_set').selectAll().executeTakeFirst();
     if (row === undefined) return undefined;
     const version = Number(row.version);
-    if (tagOf(version, row.sum) !== row.tag) return null;
-    return { version, tag: row.tag, sum: fromHex(row.sum) ^ mask(version) };
+    const layout = ([newestLayout, 1] as const).find((each) => tagOf(each, version, row.sum) === row.tag);
+    if (layout === undefined) return null;
+    return { version, tag: row.tag, sum: fromHex(row.sum) ^ mask(layout, version), layout };
   };
-  const write: Heads['write'] = async (db, version, sum) => {
-    const text = masked({ version, sum });
-    const tag = tagOf(version, text);
+  const write: Heads['write'] = async (db, head) => {
+    const { version, layout } = head;
+    const text = masked(head);
+    const tag = tagOf(layout, version, text);
     const parameters = [1, version, text, tag];
     headStatement ??= db
       .insertInto('row_set')
@@ -77,10 +94,10 @@ export const createHeads = (authenticate: RowAuthenticator): Heads => {
       )
       .compile();
     await db.executeQuery({ ...headStatement, parameters });
-    return { version, tag, sum };
+    return { ...head, tag };
   };
 
-  const scan: Heads['scan'] = async (db, each) => {
+  const scan: Heads['scan'] = async (db, layout, each) => {
     let sum = 0n;
     let rows = 0;
     for (const table of policyTables)
@@ -93,7 +110,7 @@ export const createHeads = (authenticate: RowAuthenticator): Heads => {
           .limit(inPage)
           .execute();
         for (const row of page) {
-          sum += element(table, row.id, row.row_mac);
+          sum += element(layout, table, row.id, row.row_mac);
           each(table, row);
         }
         rows += page.length;
@@ -102,7 +119,7 @@ export const createHeads = (authenticate: RowAuthenticator): Heads => {
       }
     return { sum: sum % modulus, rows };
   };
-  return { element, read, write, scan, tag: (version, sum) => tagOf(version, masked({ version, sum })) };
+  return { element, read, write, scan, tag: (head) => tagOf(head.layout, head.version, masked(head)) };
 };
 
 /** The version of the state that a long read sees, as far as it can be read. */

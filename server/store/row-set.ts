@@ -12,11 +12,12 @@
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Difference } from '../domain/difference.ts';
 import type { Integrity } from '../domain/vault.ts';
 import type { LoadedRowSet, RowSetComparison, RowSetHead } from '../ports/store.ts';
-import { policyTables, type RowAuthenticator, refuseTampered, rowIntegrity, sealRow } from './row-codes.ts';
-import { type Coded, coded, createHeads, type Head, type Heads, named, reduce } from './row-set-head.ts';
+import { policyTables, refuseTampered, rowIntegrity, sealRow } from './row-codes.ts';
+import { type Coded, coded, createHeads, type Head, type Heads, named, newestLayout, reduce } from './row-set-head.ts';
 import type { PolicyTable, Schema } from './schema.ts';
 
 type Loose = { readonly [column: string]: unknown };
@@ -90,6 +91,11 @@ export interface RowSet {
   version(): number;
   /** Takes all rows as they are, under a version above `atLeast`. */
   adopt(db: Kysely<Schema>, atLeast: number): Promise<void>;
+  /**
+   * In a unit of work: writes a sum of an earlier layout in the newest one, if it is that of the
+   * rows. Another one stays, for the comparison to tell.
+   */
+  convert(db: Kysely<Schema>): Promise<void>;
   /** The steps of the writer (writer.ts). */
   readonly transaction: {
     begin(): void;
@@ -127,7 +133,7 @@ interface State {
   next: Head | undefined;
 }
 
-const noHead: Head = { version: 0, tag: '', sum: 0n };
+const noHead: Head = { version: 0, tag: '', sum: 0n, layout: newestLayout };
 const createState = (): State => ({
   known: new Map(policyTables.map((table) => [table, new Map()])),
   isLoaded: false,
@@ -208,7 +214,10 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
     if (as === 'transaction') state.read.set(nameOf(table, String(row.id)), found);
     return found;
   };
+  /** What every change begins with: its version, and the layout of the sum. */
   const versionNow = async (): Promise<number> => (await baseOf(context, db)).version + 1;
+  const element = (table: PolicyTable, id: string, code: string): bigint =>
+    heads.element((state.base ?? state.newest).layout, table, id, code);
   const note = (
     table: PolicyTable,
     id: string,
@@ -216,8 +225,8 @@ const policyRowsOver = (context: Context, db: Kysely<Schema>, as: ReadingAs): Po
     after: string | undefined,
     version: number,
   ) => {
-    if (before !== undefined) state.unit.delta -= heads.element(table, id, before);
-    if (after !== undefined) state.unit.delta += heads.element(table, id, after);
+    if (before !== undefined) state.unit.delta -= element(table, id, before);
+    if (after !== undefined) state.unit.delta += element(table, id, after);
     state.unit.rows.push({ table, id, version: after === undefined ? undefined : version });
     state.read.set(nameOf(table, id), 'ok');
   };
@@ -322,7 +331,7 @@ const differencesOf = (
   return [
     ...older,
     {
-      ...{ what: `code of the policy rows in version ${found.version}`, found: heads.tag(found.version, sum) },
+      ...{ what: `code of the policy rows in version ${found.version}`, found: heads.tag({ ...found, sum }) },
       ...{ foundIn: `its ${rows} policy rows`, expected: found.tag, expectedIn: foundIn },
     },
   ];
@@ -350,8 +359,8 @@ const transactionSteps = (context: Context): RowSet['transaction'] => {
     },
     prepare: async (db) => {
       if (state.batch.rows.length === 0) return false;
-      const { version, sum } = await baseOf(context, db);
-      state.next = await heads.write(db, version + 1, reduce(sum + state.batch.delta));
+      const { version, sum, layout } = await baseOf(context, db);
+      state.next = await heads.write(db, { version: version + 1, sum: reduce(sum + state.batch.delta), layout });
       state.committing = new Map(
         state.batch.rows.flatMap(({ table, id, version: to }) => (to === undefined ? [] : [[nameOf(table, id), to]])),
       );
@@ -400,7 +409,7 @@ export const createRowSet = (
     load: async (db) => {
       for (const versions of state.known.values()) versions.clear();
       const found = await heads.read(db);
-      const { sum, rows } = await heads.scan(db, (table, { id, row_version }) =>
+      const { sum, rows } = await heads.scan(db, (found ?? noHead).layout, (table, { id, row_version }) =>
         versionsOf(state, table).set(id, Number(row_version)),
       );
       state.newest = found ?? noHead;
@@ -414,7 +423,7 @@ export const createRowSet = (
       const older: string[] = [];
       const seen: LongRead = { version: found?.version ?? 0, known: atLeast };
       const present = new Set<string>();
-      const { sum, rows } = await heads.scan(db, (table, row) => {
+      const { sum, rows } = await heads.scan(db, (found ?? noHead).layout, (table, row) => {
         present.add(nameOf(table, row.id));
         if (!isNewest(context, table, row, seen)) older.push(nameOf(table, row.id));
       });
@@ -434,11 +443,22 @@ export const createRowSet = (
       const stored = await heads.read(db);
       const version = Math.max(atLeast, state.newest.version, stored?.version ?? 0) + 1;
       for (const versions of state.known.values()) versions.clear();
-      const { sum } = await heads.scan(db, (table, { id, row_version }) =>
+      const { sum } = await heads.scan(db, newestLayout, (table, { id, row_version }) =>
         versionsOf(state, table).set(id, Number(row_version)),
       );
-      state.newest = await heads.write(db, version, sum);
+      state.newest = await heads.write(db, { version, sum, layout: newestLayout });
       state.base = state.newest;
+    },
+    convert: async (db) => {
+      const found = await baseOf(context, db);
+      if (found.layout === newestLayout || state.batch.rows.length > 0) return;
+      let converted = 0n;
+      const { sum } = await heads.scan(db, found.layout, (table, { id, row_mac }) => {
+        converted += heads.element(newestLayout, table, id, row_mac);
+      });
+      if (sum !== found.sum) return;
+      state.base = await heads.write(db, { version: found.version + 1, sum: reduce(converted), layout: newestLayout });
+      state.next = state.base;
     },
     transaction: transactionSteps(context),
   };

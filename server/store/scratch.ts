@@ -12,11 +12,11 @@
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Repositories } from '../ports/store.ts';
 import { copyTables } from './copy.ts';
 import { createTables } from './create-tables.ts';
 import { createRepositories } from './repositories.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet } from './row-set.ts';
 import { declared, type Schema } from './schema.ts';
 import { isConstraint, sqliteColumns, temporaryDatabase } from './sqlite/dialect.ts';

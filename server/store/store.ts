@@ -5,6 +5,7 @@
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';
+import type { RowAuthenticator } from '../base/row-jobs.ts';
 import type { Changes } from '../domain/changes.ts';
 import type { NodeLink } from '../ports/node-link.ts';
 import type { Repositories, Store, StoredKek } from '../ports/store.ts';
@@ -16,7 +17,6 @@ import { migrate, newestSchema, requireKnown, requireNewest } from './migrate.ts
 import type { PostgresOptions } from './postgres/engine.ts';
 import { createRepositories, oneRow } from './repositories.ts';
 import { createRequestLog } from './request-log.ts';
-import type { RowAuthenticator } from './row-codes.ts';
 import { createRowSet, OutdatedRow } from './row-set.ts';
 import { readVersion } from './row-set-head.ts';
 import type { Schema } from './schema.ts';
@@ -175,6 +175,7 @@ const openOver = async (
       },
       version: set.version,
       adopt: (atLeast) => writer.submit(() => set.adopt(writerDb, atLeast)),
+      convert: () => writer.submit(() => set.convert(writerDb)),
     },
     waiting: () => writer.waiting(),
     isWriting: () => writer.isWriting(),

@@ -13,6 +13,7 @@ import { systemClock } from '../../server/base/clock.ts';
 import { contentDigest } from '../../server/base/content-digest.ts';
 import { ServiceError } from '../../server/base/errors.ts';
 import { newId } from '../../server/base/ids.ts';
+import type { RowAuthenticator } from '../../server/base/row-jobs.ts';
 import type { Approval } from '../../server/domain/approval.ts';
 import { newOutsideCopy, type OutsideCopy } from '../../server/domain/copies.ts';
 import { decisionNames } from '../../server/domain/decisions.ts';
@@ -38,8 +39,14 @@ import { type PostgresPlace, type PostgresServer, startPostgres } from '../suppo
 import { storedUser, storedVault } from '../support/stored.ts';
 import { sizeOf } from '../support/tiers.ts';
 
-const authenticateRow = (text: string): string =>
-  createHmac('sha256', 'row key of the test').update(text).digest('hex');
+/** A row key of a test: `earlier` is the key itself. */
+const rowKey =
+  (key: string): RowAuthenticator =>
+  (text, job) =>
+    createHmac('sha256', job === 'earlier' ? key : `${job} of ${key}`)
+      .update(text)
+      .digest('hex');
+const authenticateRow = rowKey('row key of the test');
 
 type Table = keyof typeof policyColumns;
 type Row = Readonly<Record<string, SQLInputValue>>;
@@ -702,7 +709,7 @@ const implementations: readonly Database[] = [
 ];
 
 /** Rows that come from a file or from another time, with the codes that their bringers can make. */
-const anotherKey = (text: string): string => createHmac('sha256', 'row key of another time').update(text).digest('hex');
+const anotherKey = rowKey('row key of another time');
 const brought: readonly (readonly [name: string, bring: (table: Table, row: Row) => Row])[] = [
   [
     'OF: each row with a code of the row key of another database',
@@ -912,6 +919,68 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'tampered', false]);
       await replace(table, newer);
     }
+  });
+
+  /** The sum over the rows as an earlier version of DKE wrote it: all of it under the row key itself. */
+  const toEarlierSum = async (): Promise<void> => {
+    const number = (text: string): bigint => BigInt(`0x${authenticateRow(text, 'earlier')}`);
+    let sum = 0n;
+    for (const table of tables)
+      for (const { id, row_mac: code } of await ask(folder, `select id, row_mac from ${table}`))
+        sum += number(`row set element ${table} ${id} ${code}`);
+    const [head] = await ask(folder, 'select version from row_set');
+    const version = Number(head?.version);
+    const masked = ((sum % (1n << 256n)) ^ number(`row set mask ${version}`)).toString(16).padStart(64, '0');
+    const tag = authenticateRow(`row set ${version} ${masked}`, 'earlier');
+    await ask(folder, 'update row_set set sum = ?, tag = ?', masked, tag);
+  };
+  const headNow = async (): Promise<Row | undefined> => (await ask(folder, 'select * from row_set'))[0];
+  const tagUnder = (job: 'earlier' | 'dke row set heads 1', head: Row | undefined): string =>
+    authenticateRow(`row set ${Number(head?.version)} ${String(head?.sum)}`, job);
+
+  test('codes and the sum of an earlier version of DKE count, and are under the keys of their jobs once they are written', async () => {
+    for (const table of tables) {
+      const row = await rowOf(table);
+      await replace(table, { ...row, row_mac: authenticationCode(authenticateRow, table, row, 1) });
+    }
+    await toEarlierSum();
+    await store.close();
+    store = await open(folder);
+    expect(await store.rowSet.load()).toMatchObject({ differences: [], rows: tables.length + otherDecisions });
+    for (const table of order) {
+      expect([table, await integrityOf(table)]).toEqual([table, 'ok']);
+      const { change } = all[table];
+      if (change === undefined) continue;
+      await store.write((tx) => change(tx));
+      const row = await rowOf(table);
+      expect([table, await integrityOf(table), await isSound()]).toEqual([table, 'ok', true]);
+      expect([table, row.row_mac]).toEqual([table, authenticationCode(authenticateRow, table, row, 4)]);
+    }
+    const before = await headNow();
+    expect(before?.tag).toBe(tagUnder('earlier', before));
+    await store.rowSet.convert();
+    const after = await headNow();
+    expect(Number(after?.version)).toBe(Number(before?.version) + 1);
+    expect(after?.tag).toBe(tagUnder('dke row set heads 1', after));
+    await store.rowSet.convert();
+    expect(await headNow()).toEqual(after);
+    await store.write(async (tx) => all.api_tokens.change?.(tx));
+    expect([await integrityOf('api_tokens'), await isSound()]).toEqual(['ok', true]);
+    await store.close();
+    store = await open(folder);
+    expect(await store.rowSet.load()).toMatchObject({ differences: [] });
+  });
+
+  test('DBW: a sum of an earlier version of DKE that is not that of the rows is never written anew', async () => {
+    await toEarlierSum();
+    await remove('idempotency_keys');
+    await store.close();
+    store = await open(folder);
+    expect((await store.rowSet.load()).differences).toHaveLength(1);
+    const before = await headNow();
+    await store.rowSet.convert();
+    expect(await headNow()).toEqual(before);
+    expect(await isSound()).toBe(false);
   });
 
   test('a schema with something more or less is found, also at the start', async () => {

@@ -2,6 +2,7 @@
 // below with the reason why it is none of ours. A file that begins to use one of these functions fails here until it is declared.
 import { expect, test } from 'vitest';
 import { type Label, labelRows, labels } from '../../addon/labels.ts';
+import { rowJobs } from '../../server/base/row-jobs.ts';
 import { files, read, withoutComments } from '../support/sources.ts';
 
 /** `labels`: what the file uses them under. `outside`: why it needs none. */
@@ -22,7 +23,7 @@ const declared: Readonly<Record<string, Declared>> = {
   'addon/core.ts': { outside: 'hands calls on' },
   'server/base/sigv4-signer.ts': { outside: 'AWS Signature Version 4' },
   'server/cli/snapshot.ts': { labels: ['dke snapshot key 1', 'dke snapshot opening 1'] },
-  'server/native/key-ring.ts': { labels: ['dke sign-in attempts 1'] },
+  'server/native/key-ring.ts': { labels: ['dke sign-in attempts 1', ...rowJobs] },
   'server/native/message-keys.ts': { labels: ['dke message key 1'] },
   'server/native/own-keys.ts': { labels: ['dke sign-in hashes 1', 'dke sign-in attempts 1'] },
   'server/native/recipients.ts': { labels: ['dke key recipient 1', 'DKE key for the service 1'] },

@@ -1,12 +1,37 @@
-// What the row key authenticates. It has several jobs, kept apart by what a text begins with: no
-// text of one job is ever one of another. A use that is not in this table fails here.
+// The jobs of the row key: each has a key of its own, and one place that uses it. What reads values
+// of databases in which the row key itself had all jobs is in this table, with how its texts begin:
+// no text of one of these jobs is one of another.
 import { expect, test } from 'vitest';
+import { labels } from '../../addon/labels.ts';
+import { rowJobs } from '../../server/base/row-jobs.ts';
 import { files, read, withoutComments } from '../support/sources.ts';
 
-/** How a text of each job begins, and what follows there. */
-const jobs: Readonly<Record<string, { readonly file: string; readonly begins: string; readonly next: RegExp }>> = {
+const places: Readonly<Record<(typeof rowJobs)[number], string>> = {
+  'dke row codes 1': 'server/store/row-codes.ts',
+  'dke row set elements 1': 'server/store/row-set-head.ts',
+  'dke row set masks 1': 'server/store/row-set-head.ts',
+  'dke row set heads 1': 'server/store/row-set-head.ts',
+  'dke node changes 1': 'server/store/change-codes.ts',
+  'dke request ids 1': 'server/operations/shared/idempotency.ts',
+  'dke request contents 1': 'server/operations/shared/idempotency.ts',
+  'dke removed requests 1': 'server/operations/requests/request-retention.ts',
+  'dke own probes 1': 'server/base/probe-mark.ts',
+};
+const declaring = ['server/base/row-jobs.ts', 'addon/labels.ts'];
+const sources = files(['server', 'addon'], '.ts').map((path) => [path, withoutComments(read(path))] as const);
+
+test('the key of a job is derived from the row key, and used in one place', () => {
+  for (const job of rowJobs) {
+    expect(labels[job]).toMatchObject({ use: 'HKDF', key: 'service' });
+    const used = sources.filter(([path, text]) => text.includes(`'${job}'`) && !declaring.includes(path));
+    expect([job, used.map(([path]) => path)]).toEqual([job, [places[job]]]);
+    expect([job, read(places[job]).split(`'${job}'`).length - 1]).toEqual([job, 1]);
+  }
+});
+
+/** How a text under the row key itself begins, and what follows there. */
+const earlier: Readonly<Record<string, { readonly file: string; readonly begins: string; readonly next: RegExp }>> = {
   'the code of a row': { file: 'server/store/row-codes.ts', begins: '[', next: /["{]/ },
-  'what nodes tell one another': { file: 'server/store/change-codes.ts', begins: '["node_changes",', next: /\d/ },
   'what a row adds to the sum': { file: 'server/store/row-set-head.ts', begins: 'row set element ', next: /[a-z]/ },
   'the mask of a sum': { file: 'server/store/row-set-head.ts', begins: 'row set mask ', next: /\d/ },
   'the code of a sum': { file: 'server/store/row-set-head.ts', begins: 'row set ', next: /\d/ },
@@ -19,52 +44,23 @@ const jobs: Readonly<Record<string, { readonly file: string; readonly begins: st
   'records of the request log that were removed': {
     ...{ file: 'server/operations/requests/request-retention.ts', begins: 'removed request records ', next: /./ },
   },
-  "the service's own probes": { file: 'server/base/probe-mark.ts', begins: 'own probe ', next: /./ },
 };
 
-const call = /\bauthenticate(?:Row)?\((?!text\)|text:)(`[^`]*`|[^;]*?\))/g;
-/** The fixed front of the text of a call; undefined: it is a list in canonical JSON. */
-const frontOf = (argument: string): string | undefined => /^`([^$`]*)/.exec(argument)?.[1];
-
-const uses = files(['server'], '.ts')
-  .filter((path) => !path.startsWith('server/fronts/') && !path.startsWith('server/client/'))
-  .flatMap((path) =>
-    [...withoutComments(read(path)).matchAll(call)]
-      .map(([, argument = '']) => argument)
-      .filter((argument) => /^(?:`|canonicalJson|rowText)/.test(argument))
-      .map((argument) => ({ path, front: frontOf(argument) })),
+test('the row key itself reads only texts of this table', () => {
+  const using = sources.filter(([, text]) => /\bauthenticate|RowJob/.test(text) && text.includes("'earlier'"));
+  const known = Object.values(earlier).map(({ file }) => file);
+  expect(using.map(([path]) => path).toSorted()).toEqual(
+    [...new Set([...known, 'server/base/row-jobs.ts', 'server/native/key-ring.ts'])].toSorted(),
   );
-
-test('the row key authenticates only texts of this table', () => {
-  const known = Object.values(jobs);
-  const unknown = uses.filter(
-    ({ path, front }) =>
-      !known.some(
-        ({ file, begins }) => file === path && (front === undefined ? begins.startsWith('[') : begins === front),
-      ),
-  );
-  expect(unknown).toEqual([]);
-  for (const [job, { file }] of Object.entries(jobs))
-    expect(
-      uses.filter(({ path }) => path === file),
-      job,
-    ).not.toEqual([]);
+  for (const { file, begins } of Object.values(earlier))
+    if (begins !== '[') expect([file, read(file).includes(`\`${begins}\${`)]).toEqual([file, true]);
 });
 
-test('no text of one job is one of another', () => {
-  const all = Object.entries(jobs);
-  for (const [job, { begins }] of all)
-    for (const [other, { begins: front, next: after }] of all) {
+test('no text of one job under the row key itself is one of another', () => {
+  for (const [job, { begins }] of Object.entries(earlier))
+    for (const [other, { begins: front, next: after }] of Object.entries(earlier)) {
       if (job === other || !begins.startsWith(front)) continue;
-      // Both are lists: see the next test.
-      if (job === 'what nodes tell one another') continue;
       // What continues the longer front continues no text of the other job.
       expect(after.test(begins.slice(front.length, front.length + 1)), `${job} and ${other}`).toBe(false);
     }
-});
-
-test('no policy table has the name that changes have in the place of a table', () => {
-  expect(
-    files(['server/store/tables'], '.ts').filter((path) => /node_changes: policyTable\(/.test(read(path))),
-  ).toEqual([]);
 });

@@ -31,3 +31,22 @@ test('systemd-analyze finds nothing wrong', () => {
   if (status === null) return console.info('skipped: systemd-analyze is not installed');
   expect(`${stdout}${stderr}`.split('\n').filter((line) => line.includes('dke-server'))).toEqual([]);
 });
+
+test('the folders that examples have the service write are there, and writable in its unit', () => {
+  const directories = (name: string): readonly string[] =>
+    new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1]?.split(' ') ?? [];
+  const own = [
+    ...directories('StateDirectory').map((each) => `/var/lib/${each}`),
+    ...directories('LogsDirectory').map((each) => `/var/log/${each}`),
+  ];
+  const pages = ['docs/dke.toml', 'docs/audit.md', 'docs/monitoring.md', 'docs/snapshots.md'];
+  const written = pages.flatMap((page) =>
+    [
+      ...readFileSync(resolve(import.meta.dirname, '../..', page), 'utf8').matchAll(
+        /\b(?:path|file|directory|destination) = "(\/var\/[^"]+)"/g,
+      ),
+    ].map(([, path = '']) => path),
+  );
+  expect(written.length).toBeGreaterThan(3);
+  expect(written.filter((path) => !own.some((folder) => path === folder || path.startsWith(`${folder}/`)))).toEqual([]);
+});

@@ -8,12 +8,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Page } from '../../server/domain/page.ts';
 import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
@@ -33,6 +34,7 @@ const grants = [{ role: 'administrator', scope: null, tenantId: null }];
 let work: string;
 let old: ServerProcess;
 let administrator: string;
+let publicKey: string;
 let kept: { readonly record: { readonly id: string }; readonly token: string };
 let xks: XksEndpoint;
 let sealed: Awaited<ReturnType<XksEndpoint['encrypt']>>;
@@ -75,7 +77,7 @@ beforeAll(async () => {
   const refused = await create('refused.dkebackup');
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('dke recovery-key register')]);
   expect(existsSync(at('refused.dkebackup'))).toBe(false);
-  const publicKey = await recoveryKey();
+  publicKey = await recoveryKey();
   await api().call('POST', '/api/recovery-keys', { name: 'safe of the bank', publicKey });
   kept = await api().call('POST', '/api/tokens', { name: 'token of the night shift', grants });
   await api().call('POST', '/api/users', { name: 'alice.operator', grants });
@@ -229,6 +231,41 @@ test('a full disk leaves no part of a backup', async () => {
     expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('specify a new file')]);
   } finally {
     disk.end();
+  }
+});
+
+test('services that share a folder keep their own newest backups, and remove no file of another', async () => {
+  mkdirSync(at('other'));
+  mkdirSync(at('shared'));
+  const other = await begin(at('other'));
+  try {
+    const body = { name: 'safe of the bank', publicKey };
+    await openConsoleApi(other, other.adminToken).call('POST', '/api/recovery-keys', body);
+    const create = async ({ folder }: ServerProcess, keep: number) => {
+      const where = ['--folder', at('shared'), '--config', join(folder, 'dke.toml')];
+      const { code, stdout } = await dke('backup', 'create', '--keep', String(keep), ...where);
+      expect(code).toBe(0);
+      const { file, removed } = JSON.parse(stdout) as { readonly file: string; readonly removed: readonly string[] };
+      return { name: basename(file), removed };
+    };
+    /** As if it had been made on that day. */
+    const age = (name: string, day: number): string => {
+      const older = name.replace(/\d{8}T\d{6}/, `2026010${day}T000000`);
+      renameSync(join(at('shared'), name), join(at('shared'), older));
+      return older;
+    };
+    const unreadable = 'dke-20250101T000000Z.dkebackup';
+    writeFileSync(join(at('shared'), unreadable), 'no backup');
+    const theirs = age((await create(other, 1)).name, 1);
+    const oldest = age((await create(old, 2)).name, 2);
+    const second = age((await create(old, 2)).name, 3);
+    const third = await create(old, 2);
+    expect(third.removed).toEqual([oldest]);
+    const theirNext = await create(other, 1);
+    expect(theirNext.removed).toEqual([theirs]);
+    expect(readdirSync(at('shared')).toSorted()).toEqual([unreadable, second, third.name, theirNext.name].toSorted());
+  } finally {
+    await other.stop();
   }
 });
 

@@ -42,13 +42,13 @@ action=$1 unit=\${!#}
 file=/usr/lib/systemd/system/$unit.service
 [ -e "$file" ] || { echo "Unit $unit.service could not be found." >&2; exit 5; }
 of() { sed -n "s/^$1=//p" "$file" | head -n 1; }
-user=$(of User) state=/var/lib/$(of StateDirectory) pid=/run/$unit.pid out=/run/$unit.out
+user=$(of User) state=/var/lib/dke pid=/run/$unit.pid out=/run/$unit.out
 case $action in
   stop)
     [ ! -e "$pid" ] || { kill "$(cat "$pid")" 2>/dev/null || true
       while kill -0 "$(cat "$pid")" 2>/dev/null; do sleep 0.1; done; rm "$pid"; } ;;
   start | enable)
-    install -d -o "$user" -g "$user" -m "$(of StateDirectoryMode)" "$state"
+    for each in $(of StateDirectory); do install -d -o "$user" -g "$user" -m "$(of StateDirectoryMode)" "/var/lib/$each"; done
     cd "$state"
     capability=$(of AmbientCapabilities | tr A-Z a-z | sed s/^cap_//)
     : >"$out"

@@ -61,15 +61,15 @@ export const blocksOf = (page: string): readonly PageBlock[] => {
 };
 
 /** Pages that people read. */
-export const pagesWithCommands = (): readonly string[] =>
+export const pages = (): readonly string[] =>
   ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'provider/mariadb/FORMAT.md']
     .concat(
       readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.md'))
         .map((name) => join('docs', name)),
     )
-    .filter((page) => blocksOf(page).length > 0)
     .sort();
+export const pagesWithCommands = (): readonly string[] => pages().filter((page) => blocksOf(page).length > 0);
 
 /** The tests that run a block. */
 const by = (...tests: readonly string[]) => ({ tests: tests.map((test) => `test/${test}.test.ts`) }) as const;

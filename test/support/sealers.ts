@@ -57,6 +57,7 @@ export const openSealers = async (path: string): Promise<Sealers> => {
   const ring = {
     auditPublicKey: () => published,
     refreshAuditKey: () => Promise.resolve(),
+    followAuditKey: () => Promise.resolve(),
     auditKeys: () => [{ publicKey: published, until: null }],
     signAudit: (text: string) => sign(null, Buffer.from(text), privateKey),
   };

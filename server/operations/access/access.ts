@@ -1,5 +1,6 @@
 // The role table as fronts ask it: in which tenant a caller acts, what they may do, and which roles they may give.
 
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../../domain/access.ts';
 import { acrossTenants, inTenant } from '../../domain/actor.ts';
@@ -12,7 +13,7 @@ const noSuchTenant = (): ServiceError => new ServiceError('not-found', 'tenant n
 const refuseGone = (tenant: Pick<Tenant, 'id' | 'state'> | undefined): void => {
   if (tenant?.state === 'deleted')
     throw new ServiceError('conflict', 'the tenant is deleted: nothing in it can be changed', {
-      hint: `restore it first: dke tenant restore ${tenant.id}`,
+      hint: `restore it first: ${command`dke tenant restore ${tenant.id}`}`,
     });
   if (tenant === undefined || tenant.state === 'purged')
     throw new ServiceError('conflict', 'the tenant is purged: nothing in it can be changed');

@@ -17,7 +17,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories, Store, StoredToken } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
-import { isUnderRoot } from '../shared/tree-of-log.ts';
+import { decidingRecord } from '../shared/tree-of-log.ts';
 
 export interface ActingIdentity extends Identity {
   readonly kind: Actor['kind'];
@@ -43,9 +43,8 @@ const newestOf = async (
   subjectId: string,
   kind: AuditKind,
 ): Promise<AuditEvent | undefined> => {
-  const [event] = await audit.list(everyTenant, { subjectId, kind, order: 'newest' }, { limit: 1 });
-  if (event !== undefined && !(await isUnderRoot(audit, event))) refuse(`audit record ${event.sequence}`);
-  return event;
+  const event = await decidingRecord(audit, { subjectId, kind, order: 'newest' });
+  return event === null ? refuse(`the audit record ${kind} of ${subjectId}`) : event;
 };
 
 /** Who has made a token, by the audit log: for rows of earlier versions, and those that are gone. */

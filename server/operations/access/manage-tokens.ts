@@ -2,6 +2,7 @@
 // goes by that hash, so that no comparison sees the token and time tells nothing about it.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import {
@@ -99,7 +100,7 @@ export const createToken =
         latest === null
           ? 'a break-glass token must expire within eight hours'
           : 'a token that is created with a break-glass token must expire no later than that token',
-        { hint: `dke token create NAME --role ROLE --expires ${toRfc3339(limit)}` },
+        { hint: command`dke token create NAME --role ROLE --expires=${toRfc3339(limit)}` },
       );
     if (expiresAt !== undefined && expiresAt !== null && (!Number.isSafeInteger(expiresAt) || expiresAt <= now))
       throw new ServiceError('validation', 'the expiry must be in the future');
@@ -130,7 +131,7 @@ export const createToken =
           hint: 'choose another name, or revoke that token first (dke token list, dke token revoke)',
         });
       // Another node may have put a new key into the place of the one in memory.
-      await ring.refreshHashKey(tx, 'api-token-hash');
+      await ring.followHashKey(tx, 'api-token-hash');
       const personId = await personBehind(tx, actor, record.id);
       await tx.tokens.insert({ ...record, personId, hash: ring.hashToken(purpose, token) });
       await recordEvent(tx, 'token.created', actor, about('token', { id: record.id, tenantId }), {
@@ -263,7 +264,7 @@ export const findTokenByValue = async (
     }
     return undefined;
   };
-  return (await find()) ?? ((await ring.refreshHashKey(read, 'api-token-hash')) ? find() : undefined);
+  return (await find()) ?? ((await ring.refreshHashKey({ read }, 'api-token-hash')) ? find() : undefined);
 };
 
 /** Stores a token under the present key. A database that takes no changes now does not keep programs out: the next use tries again. */
@@ -275,7 +276,7 @@ const renewHash = async (
 ): Promise<void> => {
   try {
     await store.write(async (tx) => {
-      await ring.refreshHashKey(tx, 'api-token-hash');
+      await ring.followHashKey(tx, 'api-token-hash');
       const current = await tx.tokens.get(everyTenant, id);
       if (current?.hash !== hash || current.revokedAt !== null || current.integrity !== 'ok') return;
       await tx.tokens.update({ ...current, hash: ring.hashToken(purpose, token) });

@@ -74,7 +74,7 @@ export const rotateTokenKey =
       });
       return details;
     });
-    await ring.refreshHashKey(store.read, 'api-token-hash');
+    await ring.refreshHashKey(store, 'api-token-hash');
     return change;
   };
 
@@ -83,7 +83,7 @@ export const endFormerTokenKey =
   async (actor, own, { force = false }) => {
     const tokensEnded = await store.write(async (tx) => {
       const now = clock.now();
-      await ring.refreshHashKey(tx, 'api-token-hash');
+      await ring.followHashKey(tx, 'api-token-hash');
       const isChosen = (token: StoredToken): boolean => isLive(token, now) && ring.isFormerTokenHash(token.hash);
       const left = force ? [] : await namesOf(tx, isChosen);
       if (left.length > 0) {
@@ -107,6 +107,6 @@ export const endFormerTokenKey =
         });
       return ended;
     });
-    await ring.refreshHashKey(store.read, 'api-token-hash');
+    await ring.refreshHashKey(store, 'api-token-hash');
     return { tokensEnded, tokensLeft: 0 };
   };

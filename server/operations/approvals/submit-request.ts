@@ -1,6 +1,7 @@
 // What is asked for and is under a rule: it waits, unless the requester's own request was approved, and is carried out then.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
@@ -46,7 +47,7 @@ export const createSubmit =
       if (open.expiresAt <= now) await end(tx, service, open, 'expired');
       else if (open.requestedBy.id !== actor.id)
         throw new ServiceError('conflict', `${open.requestedBy.name} has already requested this`, {
-          hint: `run dke approval show ${open.id}; the requester can withdraw it`,
+          hint: `run ${command`dke approval show ${open.id}`}; the requester can withdraw it`,
         });
       else if (!isAsAsked(open, plan, parameters)) await end(tx, service, open, 'outdated');
       else if (open.state === 'pending') return { waits: open };

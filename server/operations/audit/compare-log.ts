@@ -157,14 +157,14 @@ export const adoptDecisions = async ({ store, root }: Pick<ComparePorts, 'store'
 };
 
 /** At the start. Names the log at the first one. */
-export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
+const compare = async ({ store, root, ring, clock }: ComparePorts): Promise<AuditFinding> => {
   await adoptDecisions({ store, root });
   const lacks = async (name: DecisionName): Promise<boolean> => (await store.read.decisions.get(name)) === undefined;
   const [copies, erasures] = [await lacks(adoptedSetting), await lacks(adoptedErasures)];
   const names = (await store.read.settings.get(foldedNames.setting)) !== foldedNames.version;
   if (copies || erasures || names)
     await store.write(async (tx) => {
-      if (copies) await adoptCopies(tx);
+      if (copies) await adoptCopies(tx, clock.now());
       if (erasures) await adoptErasures(tx);
       if (names) await foldNames(tx);
     });
@@ -212,6 +212,13 @@ export const compareAtStart = async ({ store, root, ring, clock }: ComparePorts)
   if (!signed.equals(anchored.root)) return { state: 'changed', size, differences: otherTree(anchored, signed, place) };
   if (sound.state !== 'intact' || isFirst) return sound;
   return changedRows([...found, ...rowsBehind(anchored, rows.head, place)]);
+};
+
+/** At the start: a database that is intact has its sum under the keys of today from then on. */
+export const compareAtStart = async (ports: ComparePorts): Promise<AuditFinding> => {
+  const found = await compare(ports);
+  if (found.state === 'intact') await ports.store.rowSet.convert();
+  return found;
 };
 
 /** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */

@@ -23,7 +23,7 @@ export const readAudit = (
   forwarding: LogForwarding,
 ): AuditOperations => {
   const log = async (): Promise<AuditLog> => {
-    await ring.refreshAuditKey(store.read);
+    await ring.refreshAuditKey(store);
     const origin = await auditOrigin(store.read);
     const since = await keySince(store.read, ring.auditKeySince());
     return {

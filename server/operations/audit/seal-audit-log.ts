@@ -153,7 +153,7 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       }),
     );
     if (!isNewer) return;
-    await ring.refreshAuditKey(store.read);
+    await ring.refreshAuditKey(store);
     if (verifyLogNote(latest.note, await auditOrigin(store.read), ring.auditKeys()) === null) {
       log.error('the newest checkpoint of the audit log is not signed by this service');
       return;

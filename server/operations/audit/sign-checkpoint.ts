@@ -42,7 +42,7 @@ export const createCheckpoints = ({
   const seal = async (accepted: boolean): Promise<StoredCheckpoint | undefined> => {
     const made = await store.write(async (tx) => {
       // Another node may have rotated it.
-      await ring.refreshAuditKey(tx);
+      await ring.followAuditKey(tx);
       const size = await tx.audit.size();
       if (!accepted) {
         await requireContinued(readKept(root), tx);
@@ -70,7 +70,7 @@ export const createCheckpoints = ({
     const next = ring.makeAuditKey();
     try {
       const stored = await store.write(async (tx) => {
-        await ring.refreshAuditKey(tx);
+        await ring.followAuditKey(tx);
         if (root.previous !== undefined || (await tx.decisions.get(rotationSetting)) !== undefined)
           throw new ServiceError('conflict', 'a rotation is in progress', {
             hint: 'wait until dke root show reports no rotation, then try again',
@@ -100,7 +100,7 @@ export const createCheckpoints = ({
       });
       anchor(stored.note);
       store.written.forget(stored.size);
-      await ring.refreshAuditKey(store.read);
+      await ring.refreshAuditKey(store);
       return stored;
     } finally {
       next.release();

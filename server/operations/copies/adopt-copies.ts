@@ -3,23 +3,26 @@
 // snapshots beside the codes of their rows.
 
 import { newId } from '../../base/ids.ts';
-import type { AuditKind } from '../../domain/audit-event.ts';
 import { newOutsideCopy } from '../../domain/copies.ts';
-import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
+import { decidingRecord, decidingRecords } from '../shared/tree-of-log.ts';
 
 export const adoptedSetting = 'copies-adopted';
 
-export const adoptCopies = async (tx: Repositories): Promise<void> => {
+/** Of a record that was changed from outside: a file that may hold every key, and be opened by every root key. */
+const unknownCopy = (kind: 'service-backup' | 'root-backup', now: number) =>
+  newOutsideCopy({ id: newId(now), kind, at: now, stateFrom: 0, stateUntil: now });
+
+export const adoptCopies = async (tx: Repositories, now: number): Promise<void> => {
   await tx.outsideCopies.adoptExports();
-  const records = (kind: AuditKind) =>
-    each(
-      (window) => tx.audit.list(everyTenant, { kind, order: 'oldest' }, window),
-      ({ sequence }) => String(sequence),
-    );
   const timeOf = (value: unknown): number => (typeof value === 'string' ? Date.parse(value) : Number.NaN);
-  for await (const { details, sequence } of records('service.backed-up')) {
+  for await (const { event, proven } of decidingRecords(tx.audit, 'service.backed-up')) {
+    if (!proven) {
+      await tx.outsideCopies.insert(unknownCopy('service-backup', now));
+      continue;
+    }
+    const { details, sequence } = event;
     const [id, at] = [details.backupId, timeOf(details.at)];
     if (typeof id !== 'string' || Number.isNaN(at) || (await tx.outsideCopies.get(id)) !== undefined) continue;
     // Which root key it is sealed under, these records do not say. Nor do they say how far the log
@@ -28,7 +31,12 @@ export const adoptCopies = async (tx: Repositories): Promise<void> => {
       newOutsideCopy({ id, kind: 'service-backup', at, stateFrom: 0, stateUntil: at, stateSize: sequence - 1 }),
     );
   }
-  for await (const { details } of records('root.backed-up')) {
+  for await (const { event, proven } of decidingRecords(tx.audit, 'root.backed-up')) {
+    if (!proven) {
+      await tx.outsideCopies.insert(unknownCopy('root-backup', now));
+      continue;
+    }
+    const { details } = event;
     const [rootEpoch, at] = [details.rootEpoch, timeOf(details.at)];
     if (typeof rootEpoch !== 'number' || Number.isNaN(at)) continue;
     await tx.outsideCopies.insert(
@@ -52,9 +60,10 @@ export const adoptErasures = async (tx: Repositories): Promise<void> => {
   for await (const snapshot of each((window) => tx.snapshots.list({}, window), byId)) {
     const { id, counts, integrity } = snapshot;
     if (integrity !== 'ok' || counts === null) continue;
-    const filter = { kind: 'snapshot.imported', subjectId: id, order: 'newest' } as const;
-    const [imported] = await tx.audit.list(everyTenant, filter, { limit: 1 });
-    const erased = Math.max(counts.erased, Number(imported?.details.erased ?? 0));
+    const imported = await decidingRecord(tx.audit, { kind: 'snapshot.imported', subjectId: id, order: 'newest' });
+    // What a changed record said is not known: all of its keys may be.
+    const recorded = imported === null ? counts.units : Number(imported?.details.erased ?? 0);
+    const erased = Math.max(counts.erased, recorded);
     await tx.snapshots.update({ ...snapshot, counts: { ...counts, erased } });
   }
   await tx.decisions.set(adoptedErasures, 'yes');

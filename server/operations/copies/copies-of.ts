@@ -3,12 +3,13 @@
 // ask here; what each place is stands in domain/copies.ts. People of one tenant are told how many
 // copies there are, and not where.
 
-import type { AuditKind } from '../../domain/audit-event.ts';
+import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
 import { describeCopy, type KeyCopies, type KeyCopy, type OutsideCopy, opens } from '../../domain/copies.ts';
 import type { Key } from '../../domain/key.ts';
 import { everyTenant, type Tenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { byId, each } from '../shared/paging.ts';
+import { decidingRecord } from '../shared/tree-of-log.ts';
 
 type Reads = Pick<Repositories, 'keys' | 'tenants' | 'outsideCopies' | 'audit' | 'snapshots'>;
 
@@ -34,15 +35,31 @@ const heldTenant = ({ id, createdAt, purgedAt }: Tenant): Held => ({
   ...{ id, tenantId: id, createdAt, endedAt: purgedAt, created: 'tenant.created', ended: 'tenant.purged' },
 });
 
+interface Witnessed extends Held {
+  /** Its oldest record of this kind, read once for all files. */
+  record(kind: AuditKind): Promise<AuditEvent | null | undefined>;
+}
+const witnessed = ({ audit }: Pick<Repositories, 'audit'>, held: Held): Witnessed => {
+  const read = new Map<AuditKind, Promise<AuditEvent | null | undefined>>();
+  return {
+    ...held,
+    record: (kind) => {
+      const found = read.get(kind) ?? decidingRecord(audit, { kind, subjectId: held.id, order: 'oldest' });
+      read.set(kind, found);
+      return found;
+    },
+  };
+};
+
 /**
  * Whether it may be in a file. It is not only where two witnesses agree: the times, which stand in
- * rows with codes, and the places in the audit log, which no clock moves.
+ * rows with codes, and the places in the audit log, which no clock moves, of records that are under
+ * its root.
  */
-const mayHold = async (from: Pick<Repositories, 'audit'>, file: OutsideCopy, held: Held): Promise<boolean> => {
+const mayHold = async (file: OutsideCopy, held: Witnessed): Promise<boolean> => {
   if (file.integrity !== 'ok') return true;
   if (file.tenantId !== null && file.tenantId !== held.tenantId) return false;
-  const placeOf = async (kind: AuditKind): Promise<number | undefined> =>
-    (await from.audit.list(everyTenant, { kind, subjectId: held.id, order: 'oldest' }, { limit: 1 }))[0]?.sequence;
+  const placeOf = async (kind: AuditKind): Promise<number | undefined> => (await held.record(kind))?.sequence;
   const { createdAt, endedAt } = held;
   if (file.stateUntil < createdAt && file.stateSize !== null) {
     const created = await placeOf(held.created);
@@ -71,13 +88,14 @@ const filesOf = async (
   files: readonly OutsideCopy[],
   held: readonly Held[],
 ): Promise<readonly FilesOf[]> => {
+  const all = held.map((one) => witnessed(from, one));
   const roots = files.filter(({ kind }) => kind === 'root-backup');
   const needed = new Set<OutsideCopy>();
   const found: FilesOf[] = [];
   for (const file of files) {
     if (file.kind === 'root-backup') continue;
     let holds = false;
-    for (const one of held) holds ||= await mayHold(from, file, one);
+    for (const one of all) holds ||= await mayHold(file, one);
     if (!holds) continue;
     const fitting = file.kind === 'service-backup' ? roots.filter((root) => opens(root, file)) : [];
     for (const root of fitting) needed.add(root);

@@ -78,7 +78,7 @@ export const diagnoseEndpoint = (ports: LookPorts, diagnosis: EndpointDiagnosis)
     const release = places.take(id, id);
     if (release === undefined)
       throw new ServiceError('rate-limited', 'too many diagnostics are running', {
-        hint: 'wait until they have ended: dke endpoint diagnostics list shows them',
+        hint: 'wait until they have ended: dke doctor runs ENDPOINT shows them',
         retryAfterSeconds: 10,
       });
     try {

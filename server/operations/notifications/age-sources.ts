@@ -91,7 +91,7 @@ export const ageSources = (
   };
 
   const hashKey = async (name: HashKey, kind: 'token.key-old' | 'session.key-old'): Promise<readonly Condition[]> => {
-    await ring.refreshHashKey(read, name);
+    await ring.refreshHashKey({ read }, name);
     const since = keyDays === 0 ? null : await keySince(read, ring.hashKey(name).since);
     if (since === null) return [];
     return [
@@ -106,7 +106,7 @@ export const ageSources = (
   };
 
   const formerKey = async (): Promise<readonly Condition[]> => {
-    await ring.refreshHashKey(read, 'api-token-hash');
+    await ring.refreshHashKey({ read }, 'api-token-hash');
     const { since, former } = ring.hashKey('api-token-hash');
     if (since === null || former === 0 || since + formerKeyDays * dayMs > clock.now()) return [];
     return [

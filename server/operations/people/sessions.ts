@@ -6,7 +6,6 @@ import type { Actor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
-import type { Repositories } from '../../ports/store.ts';
 import type { AuthenticationOperations } from '../access/interface.ts';
 import { findTokenByValue } from '../access/manage-tokens.ts';
 import { aboutService, recordEvent } from '../shared/record-event.ts';
@@ -45,10 +44,10 @@ export const createSessions = (
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
 
   /** The same, and under the key that another node may have put into the place of the one in memory. */
-  const storedHashOf = async (from: Repositories, value: string): Promise<string | undefined> => {
+  const storedHashOf = async (value: string): Promise<string | undefined> => {
     const hash = hashOf(value);
-    if (hash === undefined || (await from.sessions.findByHash(hash)) !== undefined) return hash;
-    return (await ring.refreshHashKey(from, 'session-hash')) ? hashOf(value) : hash;
+    if (hash === undefined || (await store.read.sessions.findByHash(hash)) !== undefined) return hash;
+    return (await ring.refreshHashKey(store, 'session-hash')) ? hashOf(value) : hash;
   };
 
   const insert = createStartSession(ports, { hashOf, forgetHash: (hash) => believed.delete(hash) });
@@ -69,7 +68,7 @@ export const createSessions = (
       let entry = believed.get(hash);
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
-        hash = (await storedHashOf(store.read, value)) ?? hash;
+        hash = (await storedHashOf(value)) ?? hash;
         const { found, isOfToken } = await lookUp(hash, isUse);
         entry = { found, at: now };
         // A token that is revoked, anywhere, ends its sessions at once.
@@ -90,7 +89,7 @@ export const createSessions = (
     },
 
     signOut: async (value, { requestId, peer }) => {
-      const hash = await storedHashOf(store.read, value);
+      const hash = await storedHashOf(value);
       if (hash === undefined) return;
       believed.delete(hash);
       const found = await store.read.sessions.findByHash(hash);
@@ -122,7 +121,7 @@ export const createSessions = (
         await recordEvent(tx, 'session.key-rotated', actor, aboutService('session-key'), { sessionsEnded: count });
         return count;
       });
-      await ring.refreshHashKey(store.read, 'session-hash');
+      await ring.refreshHashKey(store, 'session-hash');
       believed.clear();
       return { sessionsEnded: ended };
     },

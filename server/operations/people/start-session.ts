@@ -37,7 +37,7 @@ export const createStartSession =
     core.random(bytes);
     const value = bytes.toString('base64url');
     core.wipe(bytes);
-    await ring.refreshHashKey(tx, 'session-hash');
+    await ring.followHashKey(tx, 'session-hash');
     const hash = ring.hashToken('session', value);
     const now = clock.now();
     const beforeHash = from.before === undefined ? undefined : hashOf(from.before);

@@ -1,6 +1,7 @@
 // Who may change what of a user. Administrators manage only users whose roles they could give: otherwise a person who resets passwords could act as any
 // user.
 
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { faultOfGrants, type Grant, isAllowed, lastingGrants } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
@@ -99,7 +100,7 @@ export const refuseAwaitedApprover = async (tx: Repositories, userId: string): P
         'conflict',
         `this user is an eligible approver of a pending request about ${subject.name}`,
         {
-          hint: `change the subject after the request has ended: dke approval show ${id}`,
+          hint: `change the subject after the request has ended: ${command`dke approval show ${id}`}`,
         },
       );
 };

@@ -2,6 +2,7 @@
 // endpoint does not remove the records of a quiet one, and unsigned requests, which anyone can send, remove only each other.
 
 import { unsignedSpace } from '../../base/request-minutes.ts';
+import type { RowAuthenticator, RowJob } from '../../base/row-jobs.ts';
 import { serviceActor } from '../../domain/actor.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -31,12 +32,14 @@ const removedSetting = 'request-log-removed';
 type Removed = { readonly [space: string]: { readonly count: number; readonly through: number } };
 
 /** Removals of this process and, after a crash, of the one before. */
-export const createRemovals = (authenticate: (text: string) => string) => {
-  const codeOf = (text: string): string => authenticate(`removed request records ${text}`);
+export const createRemovals = (authenticate: RowAuthenticator) => {
+  const codeOf = (text: string, job: RowJob = 'dke removed requests 1'): string =>
+    authenticate(`removed request records ${text}`, job);
   const read = async (from: Pick<Repositories, 'settings'>): Promise<Removed> => {
     const stored = (await from.settings.get(removedSetting)) ?? '';
     const [code, text] = [stored.slice(0, stored.indexOf(' ')), stored.slice(stored.indexOf(' ') + 1)];
-    return stored !== '' && codeOf(text) === code ? (JSON.parse(text) as Removed) : {};
+    const isOurs = stored !== '' && [codeOf(text), codeOf(text, 'earlier')].includes(code);
+    return isOurs ? (JSON.parse(text) as Removed) : {};
   };
   return {
     /** In the transaction in which they are removed, so that a process that ends in between leaves nothing untold. */
@@ -85,7 +88,7 @@ export const createRequestRetention = (
   /** Told what is removed, in the same transaction. */
   onRemoved: LogForwarding['requestsRemoved'] = async () => undefined,
 ): RequestRetention => {
-  const removals = createRemovals((text) => ring.authenticateRow(text));
+  const removals = createRemovals(ring.authenticateRow);
   /** Records of each space, of those up to `counted`. */
   let counts = new Map<string, number>();
   let counted = 0;

@@ -43,6 +43,11 @@ export interface Walk {
   readonly waiting: ReadonlySet<string>;
   /** The newest restore before it began. */
   readonly restore: string | undefined;
+  /**
+   * The sum over all policy rows was right in the state that it read: no row was hidden from it,
+   * and none was put back.
+   */
+  readonly isWhole: boolean;
 }
 
 /** A restore has made copies since: the walk is done again. */
@@ -78,10 +83,17 @@ const walkMaterial = async (from: Pick<Repositories, 'keys'>) => {
 };
 
 /**
- * Outside of a unit of work, because keys are many. What it finds stays true until a restore: keys
- * that are destroyed stay so. So a row that is changed from outside after it hides nothing.
+ * Outside of a unit of work, because keys are many, and in one state of the database, together with
+ * the sum over its rows. What it finds stays true until a restore: keys that are destroyed stay so.
+ * So a row that is changed from outside after it hides nothing.
  */
-export const walkKeys = async (from: Pick<Repositories, 'keys' | 'decisions'>): Promise<Walk> => {
+export const walkKeys = (store: Pick<Store, 'snapshot'>): Promise<Walk> =>
+  store.snapshot(async (state) => {
+    const { differences } = await state.whole.compareRowSet();
+    return { ...(await walkIn(state)), isWhole: differences.length === 0 };
+  });
+
+const walkIn = async (from: Pick<Repositories, 'keys' | 'decisions'>): Promise<Omit<Walk, 'isWhole'>> => {
   const restore = await newestRestore(from);
   const families = new Map<string, string[]>();
   const waiting = new Set<string>();
@@ -115,11 +127,11 @@ const relativesOf = async (
 export const erasedTenants = async (
   from: Reads,
   before: number,
-  { tenants, waiting, mayHaveAny }: Pick<Walk, 'tenants' | 'waiting' | 'mayHaveAny'>,
+  { tenants, waiting, mayHaveAny, isWhole }: Pick<Walk, 'tenants' | 'waiting' | 'mayHaveAny' | 'isWhole'>,
   files: readonly OutsideCopy[],
 ): Promise<readonly Tenant[]> => {
   const erased: Tenant[] = [];
-  if (mayHaveAny && files.length > 0) return erased;
+  if (!isWhole || (mayHaveAny && files.length > 0)) return erased;
   for (const tenant of await listUnerased(from, before))
     if (!tenants.has(tenant.id) && !waiting.has(tenant.id))
       if ((await copiesOfTenant(from, tenant, files)) === 0) erased.push(tenant);
@@ -131,7 +143,7 @@ export const erasedTenants = async (
  * if it had no value left still counts.
  */
 export const isErased = async (from: Reads, key: Key, walk: Walk, files: readonly OutsideCopy[]): Promise<boolean> => {
-  if ((walk.mayHaveAny && files.length > 0) || walk.usable.has(originalOf(key))) return false;
+  if (!walk.isWhole || (walk.mayHaveAny && files.length > 0) || walk.usable.has(originalOf(key))) return false;
   const relatives = await relativesOf(from, key, walk);
   return relatives !== undefined && (await copiesOf(from, key, everyTenant, { files, relatives })).count === 0;
 };
@@ -149,13 +161,14 @@ export const isRunDue = async (from: Reads): Promise<boolean> => {
  * another run. By the same files as the run itself, which would else conclude nothing, again and
  * again.
  */
-export const isConclusionDue = async ({ read: from, write }: Pick<Store, 'read' | 'write'>): Promise<boolean> => {
+export const isConclusionDue = async (store: Pick<Store, 'read' | 'write' | 'snapshot'>): Promise<boolean> => {
+  const { read: from, write } = store;
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];
   for await (const key of destroyedKeys(from, covered)) earlier.push(key);
   const purged = (await listUnerased(from, covered)).length;
   if (earlier.length === 0 && purged === 0) return false;
-  const walk = await walkKeys(from);
+  const walk = await walkKeys(store);
   if (walk.unknown.length > 0) return false;
   // Only in a unit of work is a row known that the database hides.
   const files = await write((tx) => filesLeft(tx), { background: true, durable: false });

@@ -7,6 +7,7 @@
 // schedule-erasure.ts.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
 import { type Actor, serviceActor } from '../../domain/actor.ts';
 import { rotationSetting } from '../../domain/changes.ts';
@@ -237,8 +238,12 @@ interface Resealed {
 
 /** Before the old root key goes: a good backup of a row that was changed from outside may be the only one that says whose its keys are. */
 const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | undefined> => {
-  const { unknown } = await walkKeys(ports.store.read);
-  return unknown.length === 0 ? undefined : { outcome: await holdForRecords(ports, actor, unknown) };
+  const { unknown, isWhole } = await walkKeys(ports.store);
+  if (unknown.length > 0) return { outcome: await holdForRecords(ports, actor, unknown) };
+  if (isWhole) return undefined;
+  throw new ServiceError('key-tampered', 'rows of the database are not those that the service wrote', {
+    hint: 'run dke verify, which names them; the run continues when they are repaired',
+  });
 };
 
 /** Everything up to the end of the old root key: what is live is under new keys, everywhere, and what was destroyed is in no snapshot. */
@@ -308,7 +313,7 @@ const concluding = async <T>(
   options: Parameters<RunPorts['store']['write']>[1] = {},
 ): Promise<{ readonly answer: T; readonly walk: Walk }> => {
   for (let found = walk; ; found = undefined) {
-    const current: Walk = found ?? (await walkKeys(store.read));
+    const current: Walk = found ?? (await walkKeys(store));
     const done = await store.write(
       async (tx) => ((await isOutdated(tx, current)) ? undefined : { answer: await work(tx, current) }),
       options,

@@ -2,6 +2,7 @@
 // cannot check (a copy stored elsewhere) is recorded as a person's statement.
 
 import { toRfc3339 } from '../../base/clock.ts';
+import { command } from '../../base/command-line.ts';
 import { otherWork } from '../../base/other-work.ts';
 import { largestPageSize } from '../../domain/page.ts';
 import { type ConfirmedStep, confirmableSteps, type SetupStep, type SetupStepName } from '../../domain/setup.ts';
@@ -135,7 +136,7 @@ export const setupSteps = (
             ? 'created, and opened with a recovery key'
             : newest === undefined
               ? 'no snapshot was created yet'
-              : `created but not opened yet: dke snapshot verify ${newest.id} --recovery-key recovery.key`,
+              : `created but not opened yet: ${command`dke snapshot verify --recovery-key recovery.key ${newest.id}`}`,
         ),
       ],
     };

@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
+import type { RowJob } from '../../base/row-jobs.ts';
 import { Waiting } from '../../base/waiting.ts';
 import { runOf } from '../../domain/node.ts';
 import type { Fleet } from '../../ports/fleet.ts';
@@ -174,14 +175,18 @@ export const createIdempotency = (
     },
   };
 
+  /** Under keys of the service: a reader of the database cannot verify guesses of a body. */
+  const hashed = (asked: RepeatableRequest, ids: RowJob, contents: RowJob): RepeatableRequest => ({
+    ...asked,
+    id: ring.authenticateRow(`idempotency id ${asked.id}`, ids),
+    fingerprint: ring.authenticateRow(`idempotency fingerprint ${asked.fingerprint}`, contents),
+  });
   const once: IdempotencyOperations['once'] = async (asked, work) => {
-    // Under a key of the service: a reader of the database cannot verify guesses of a body.
-    const request: RepeatableRequest = {
-      ...asked,
-      id: ring.authenticateRow(`idempotency id ${asked.id}`),
-      fingerprint: ring.authenticateRow(`idempotency fingerprint ${asked.fingerprint}`),
-    };
+    const request = hashed(asked, 'dke request ids 1', 'dke request contents 1');
     const until = clock.monotonic() + waitMs;
+    // One that was carried out before an upgrade, and is repeated after it.
+    const before = await awaitAnswer({ inner, clock, fleet }, live, hashed(asked, 'earlier', 'earlier'), until);
+    if (before !== undefined) return { kept: before, repeated: true };
     for (;;) {
       const given = await awaitAnswer({ inner, clock, fleet }, live, request, until);
       if (given !== undefined) return { kept: given, repeated: true };

@@ -7,39 +7,32 @@
 
 import { parseVerifierKey, publicKeyOf, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { inclusionProof, leafHash, rootOfInclusion } from '../../base/merkle-tree.ts';
-import { type AuditEvent, auditEntry } from '../../domain/audit-event.ts';
-import { everyTenant } from '../../domain/tenant.ts';
+import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { SnapshotClosing } from '../../ports/snapshot-archive.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { auditOrigin } from '../audit/audit-origin.ts';
+import { decidingRecord, isUnderRoot } from '../shared/tree-of-log.ts';
 
-/** Whether a record is as the log has it. What is younger than the last checkpoint is compared with its own hash only. */
+/**
+ * Whether a record is as the log has it: what the last checkpoint covers is under the root that it
+ * signs, and what is younger under the root of the log as it is.
+ */
 const isInLog = async (read: Repositories, ring: Ports['ring'], event: AuditEvent): Promise<boolean> => {
-  const leaf = leafHash(Buffer.from(auditEntry(event), 'utf8'));
-  const index = event.sequence - 1;
-  if (!(await read.audit.subtree(0, index)).equals(leaf)) return false;
   const latest = await read.audit.latestCheckpoint();
-  if (latest === undefined || latest.size <= index) return true;
+  if (latest === undefined || latest.size < event.sequence) return isUnderRoot(read.audit, event);
   const signed = verifyLogNote(latest.note, await auditOrigin(read), ring.auditKeys());
-  if (signed === null) return false;
-  const path = await inclusionProof(read.audit.subtree, index, signed.size);
-  return rootOfInclusion(leaf, index, signed.size, path).equals(signed.root);
+  return signed !== null && isUnderRoot(read.audit, event, signed);
 };
 
 export const isOwnFile = async (
   { store: { read }, ring }: Pick<Ports, 'store' | 'ring'>,
   { snapshotId, digest, signer }: Pick<SnapshotClosing, 'snapshotId' | 'digest' | 'signer'>,
 ): Promise<boolean> => {
-  const made = await read.audit.list(
-    everyTenant,
-    { kind: 'snapshot.created', subjectId: snapshotId, order: 'oldest' },
-    { limit: 1 },
-  );
-  for (const event of made)
-    if (typeof event.details.digest === 'string')
-      return event.details.digest === digest && (await isInLog(read, ring, event));
+  const made = await decidingRecord(read.audit, { kind: 'snapshot.created', subjectId: snapshotId, order: 'oldest' });
+  if (made === null) return false;
+  if (typeof made?.details.digest === 'string')
+    return made.details.digest === digest && (await isInLog(read, ring, made));
   const verifier = parseVerifierKey(signer);
   return verifier !== null && publicKeyOf(verifier).equals(ring.auditPublicKey());
 };

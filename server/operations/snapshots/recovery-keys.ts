@@ -2,6 +2,7 @@
 // their public halves only.
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
+import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { parseRecoveryKey, type RecoveryPublicKey, recoveryKeyId } from '../../base/recovery-key.ts';
@@ -144,7 +145,7 @@ export const recoveryKeys = (
             'conflict',
             'this is the last recovery key: without one, no scheduled snapshots are created',
             {
-              hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: dke recovery-key remove ${id} --force`,
+              hint: `register another one first (dke recovery-key create, then dke recovery-key register); to remove it anyway: ${command`dke recovery-key remove --force ${id}`}`,
             },
           );
         const after = await oneWithSnapshots(tx, { ...before, removedAt: clock.now(), integrity: 'ok' });

@@ -1,10 +1,10 @@
 // The changes that nodes tell one another: a row for each, kept until every node that is connected has read it.
 
+import type { RowAuthenticator } from '../../base/row-jobs.ts';
 import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
 import type { Changes } from '../../domain/changes.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
 import { codeOfChange } from '../change-codes.ts';
-import type { RowAuthenticator } from '../row-codes.ts';
 import { channel, isInHistory, nowSql, type Query } from './link-query.ts';
 
 /** Of one answer. */

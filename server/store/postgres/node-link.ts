@@ -3,8 +3,8 @@
 
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
+import type { RowAuthenticator } from '../../base/row-jobs.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
-import type { RowAuthenticator } from '../row-codes.ts';
 import { createChangeRows } from './change-rows.ts';
 import { createDutyRows } from './duty-rows.ts';
 import { ConnectionLost } from './errors.ts';

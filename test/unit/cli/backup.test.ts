@@ -2,16 +2,22 @@
 import { expect, test } from 'vitest';
 import { outdated } from '../../../server/cli/backup.ts';
 
-const at = (day: number): string => `dke-202601${String(day).padStart(2, '0')}T010000Z.dkebackup`;
+const at = (day: number, node = ''): string => `dke-202601${String(day).padStart(2, '0')}T010000Z${node}.dkebackup`;
+const all = () => Promise.resolve(true);
 
-test('the oldest dated files go, so that as many are left as were named', () => {
-  const names = [at(3), at(1), at(2), at(4), 'mine.dkebackup', `${at(1)}.part`, 'dke-2026.dkebackup'];
-  expect(outdated(names, at(4), 2)).toEqual([at(1), at(2)]);
-  expect(outdated(names, at(4), 1)).toEqual([at(1), at(2), at(3)]);
-  expect(outdated(names, at(4), 9)).toEqual([]);
+test('the oldest dated files go, so that as many are left as were named', async () => {
+  const names = [at(3), at(1, '-0123456789ab'), at(2), at(4), 'mine.dkebackup', `${at(1)}.part`, 'dke-2026.dkebackup'];
+  expect(await outdated(names, at(4), 2, all)).toEqual([at(1, '-0123456789ab'), at(2)]);
+  expect(await outdated(names, at(4), 1, all)).toEqual([at(1, '-0123456789ab'), at(2), at(3)]);
+  expect(await outdated(names, at(4), 9, all)).toEqual([]);
 });
 
-test('the new file stays when the clock was set back, and its name is the oldest', () => {
-  expect(outdated([at(1), at(2), at(3)], at(1), 2)).toEqual([at(2)]);
-  expect(outdated([at(1), at(2), at(3)], at(1), 1)).toEqual([at(2), at(3)]);
+test('the new file stays when the clock was set back, and its name is the oldest', async () => {
+  expect(await outdated([at(1), at(2), at(3)], at(1), 2, all)).toEqual([at(2)]);
+  expect(await outdated([at(1), at(2), at(3)], at(1), 1, all)).toEqual([at(2), at(3)]);
+});
+
+test('a file of another service is neither counted nor removed', async () => {
+  const isOwn = (name: string) => Promise.resolve(name !== at(1) && name !== at(3));
+  expect(await outdated([at(1), at(2), at(3), at(4), at(5)], at(5), 2, isOwn)).toEqual([at(2)]);
 });

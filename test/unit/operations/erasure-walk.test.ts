@@ -6,7 +6,7 @@ import { newOutsideCopy } from '../../../server/domain/copies.ts';
 import type { Key } from '../../../server/domain/key.ts';
 import type { Tenant } from '../../../server/domain/tenant.ts';
 import { erasedTenants, isErased, isOutdated, walkKeys } from '../../../server/operations/root/conclude-erasure.ts';
-import type { Repositories } from '../../../server/ports/store.ts';
+import type { Repositories, Store } from '../../../server/ports/store.ts';
 
 const keyOf = (id: string, more: Partial<Key> = {}): Key =>
   ({
@@ -22,7 +22,12 @@ const exported = newOutsideCopy({
 /** What a store answers that has these keys, of which some have material. */
 const storeOf = (
   rows: readonly Key[],
-  { withMaterial = [] as readonly string[], restores = 0, clearedAt = 6 as number | null } = {},
+  {
+    withMaterial = [] as readonly string[],
+    restores = 0,
+    clearedAt = 6 as number | null,
+    differences = [] as object[],
+  } = {},
 ) => {
   const from = {
     keys: {
@@ -51,7 +56,10 @@ const storeOf = (
     },
     outsideCopies: { left: async () => [exported] },
   };
-  return from as unknown as Repositories;
+  const whole = { compareRowSet: async () => ({ differences, older: [] }) };
+  const snapshot = <T>(work: (state: Repositories) => Promise<T>): Promise<T> =>
+    work({ ...from, whole } as unknown as Repositories);
+  return { ...from, snapshot } as unknown as Repositories & Pick<Store, 'snapshot'>;
 };
 
 const key = keyOf('key');
@@ -97,4 +105,13 @@ test('a purged tenant waits for its keys, also when the row of one is changed si
 test('a purged tenant of which something is left waits, whatever the log says', async () => {
   const store = storeOf([keyOf('key', { unrecoverableAt: 7 })], { clearedAt: null });
   expect(await erasedTenants(store, 10, await walkKeys(store), [])).toEqual([]);
+});
+
+test('a row that is hidden only during the walk conceals nothing: the sum over the rows is not right then', async () => {
+  const usable = keyOf('copy', { copyOf: 'key', state: 'active', destroyedAt: null });
+  const hidden = await walkKeys(storeOf([key], { differences: [{ what: 'code of the policy rows' }] }));
+  expect(hidden.isWhole).toBe(false);
+  expect(await isErased(storeOf([key, usable]), key, hidden, [])).toBe(false);
+  const purged = storeOf([keyOf('key', { unrecoverableAt: 7 })], { differences: [{ what: 'code' }] });
+  expect(await erasedTenants(purged, 10, await walkKeys(purged), [])).toEqual([]);
 });

@@ -1,8 +1,16 @@
 // Requests under an Idempotency-Key, in the service itself: their records are written together with their results.
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';
-import type { KeptAnswer, RepeatableRequest } from '../../../server/operations/shared/idempotency.ts';
+import type { RowAuthenticator } from '../../../server/base/row-jobs.ts';
+import {
+  createIdempotency,
+  type KeptAnswer,
+  type RepeatableRequest,
+} from '../../../server/operations/shared/idempotency.ts';
+import type { StoredRequest } from '../../../server/ports/idempotency.ts';
+import type { Store } from '../../../server/ports/store.ts';
 import { administrator } from '../../support/open-service.ts';
 import { freshService, restart } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -92,4 +100,26 @@ test('what was changed from outside is given to no one', async () => {
   await once(requestOf('d'), create('real'));
   await queryStored(opened.folder, "update idempotency_keys set location = '/api/vaults/of-somebody-else'");
   await expect(once(requestOf('d'), create('real'))).rejects.toMatchObject({ code: 'key-tampered' });
+});
+
+test('one that was carried out before ids had a key of their own is not carried out again', async () => {
+  const authenticateRow: RowAuthenticator = (text, job) => `${job}: ${text}`;
+  const kept: KeptAnswer = { location: '/api/vaults/1', body: null };
+  const stored: StoredRequest = {
+    ...requestOf('earlier: idempotency id g', 'earlier: idempotency fingerprint create a vault'),
+    ...{ run: 'a run', createdAt: 1, answer: kept, integrity: 'ok' },
+  };
+  const get = async (id: string) => (id === stored.id ? stored : undefined);
+  const { operations } = createIdempotency({ read: { idempotency: { get } } } as unknown as Store, {
+    clock: systemClock,
+    log: undefined as never,
+    fleet: undefined as never,
+    ring: { authenticateRow },
+  });
+  expect(await operations.once(requestOf('g'), () => Promise.reject(new Error('again')))).toEqual({
+    ...{ kept, repeated: true },
+  });
+  await expect(operations.once(requestOf('g', 'another'), () => Promise.reject(new Error('again')))).rejects.toThrow(
+    'already used for another request',
+  );
 });

@@ -60,6 +60,7 @@ const openLockoutStore = async (more: object) => {
     authenticateAttempt: (text: string) => `code of ${text}`,
     isFormerTokenHash: () => false,
     refreshHashKey: () => Promise.resolve(false),
+    followHashKey: () => Promise.resolve(false),
   };
   const meter = createMeter(clock);
   const ports = { store, ring, clock, meter, usage: { refused: () => undefined }, ...more } as never as Ports;
@@ -364,6 +365,7 @@ describe('a session', () => {
       authenticateAttempt: (text: string) => `code of ${text}`,
       isFormerTokenHash: () => false,
       refreshHashKey: () => Promise.resolve(false),
+      followHashKey: () => Promise.resolve(false),
     };
     const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 12 * 3_600_000, invitationMs: 1 };
     const ports = { store, core, ring, clock, people, log: { warn: () => undefined } } as never;

@@ -105,6 +105,18 @@ describe.runIf(onSqlite('a backup of its database file'))('with a backup of the 
     expect((await copies()).items).toEqual([]);
   });
 
+  test('DBW: a changed record of when the key was made excludes no backup', async () => {
+    await backUp('before.backup');
+    await destroy();
+    expect(await left()).toHaveLength(1);
+    const { caller } = await registerCaller(opened, 'other');
+    const { id } = await opened.operations.tde.generateKey(caller, masterKey('later'));
+    const known = () => opened.operations.snapshots.ofKey(administrator, id);
+    expect((await known()).items).toEqual([]);
+    await queryStored(opened.folder, "update audit_events set actor_name = 'x' where subject_id = ?", id);
+    expect((await known()).items).toMatchObject([{ place: 'service-backup' }]);
+  });
+
   test('while it cannot be read which backups exist, no key is unrecoverable, and the run says what to do', async () => {
     await backUp('service.backup');
     await backUpRoot('root.backup');

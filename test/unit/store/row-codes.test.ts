@@ -2,6 +2,7 @@
 // change. A new table adds an entry; an existing entry is never edited.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { RowJob } from '../../../server/base/row-jobs.ts';
 import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';
 import recorded from './row-codes.json' with { type: 'json' };
 
@@ -38,7 +39,7 @@ test('null is a value in the layout that new rows have, and no two rows have one
   const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2): string =>
     authenticationCode((text) => text, 'tde_applications', of, layout);
   expect(code(limited)).not.toBe(code(moved));
-  expect(code(limited)).toContain('{"layout":2,"version":7}');
+  expect(code(limited)).toContain('{"layout":4,"version":7}');
   const integrity = (of: Readonly<Record<string, unknown>>, mac: string): string =>
     rowIntegrity((text) => text, 'tde_applications', { ...of, row_mac: mac });
   expect(integrity(limited, code(limited))).toBe('ok');
@@ -52,14 +53,15 @@ test('null is a value in the layout that new rows have, and no two rows have one
 test('a column that came later is in no text of an earlier layout, and has no value in a row of one', () => {
   const own = Object.fromEntries(policyColumns.tde_objects.map((column) => [column, null]));
   const row = { ...own, id: 'one', rules: null, content: null, row_version: 7 };
-  const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2 | 3): string =>
+  const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2 | 3 | 4): string =>
     authenticationCode((text) => text, 'tde_objects', of, layout);
   const integrity = (of: Readonly<Record<string, unknown>>, mac: string): string =>
     rowIntegrity((text) => text, 'tde_objects', { ...of, row_mac: mac });
   const content = Buffer.from('sealed');
   const digest = createHash('sha256').update(content).digest('hex');
   const withValue = { ...row, content, content_digest: digest };
-  expect(code(withValue)).toContain('{"layout":3,"version":7}');
+  expect(code(withValue)).toContain('{"layout":4,"version":7}');
+  expect(code(withValue, 3)).toContain('{"layout":3,"version":7}');
   expect(code(withValue, 2)).toBe(code({ ...row, content }, 2));
   for (const layout of [1, 2, 3] as const) expect(integrity({ ...row, content }, code(row, layout))).toBe('ok');
   // A row of an earlier layout is not one that has a digest, nor the other way round.
@@ -85,7 +87,20 @@ test('a value beside the code is the one whose digest is under it; one that was 
 
 test('the text is canonical JSON', () => {
   const row = { id: 'é', name: 'a"b', public_key: '', created_at: 1, removed_at: null, row_version: 2 };
-  expect(authenticationCode((encoded) => encoded, 'recovery_keys', row)).toBe(
-    '["recovery_keys","é","a\\"b","",1,null,{"version":2}]',
+  const text = (layout?: 1): string => authenticationCode((encoded) => encoded, 'recovery_keys', row, layout);
+  expect(text(1)).toBe('["recovery_keys","é","a\\"b","",1,null,{"version":2}]');
+  expect(text()).toBe('["recovery_keys","é","a\\"b","",1,null,{"layout":4,"version":2}]');
+});
+
+test('a code is under the key of rows, and one of an earlier layout under the row key itself', () => {
+  const row = { id: 'one', name: 'a', public_key: '', created_at: 1, removed_at: null, row_version: 2 };
+  const jobs = ([1, 2, 3, 4] as const).map((layout) =>
+    authenticationCode((_, job) => job, 'recovery_keys', row, layout),
   );
+  expect(jobs).toEqual(['earlier', 'earlier', 'earlier', 'dke row codes 1']);
+  // The text of the newest layout under the row key is not a code.
+  const under = (job: RowJob) => (text: string, asked: RowJob) => (asked === job ? text : 'none');
+  const code = authenticationCode(under('dke row codes 1'), 'recovery_keys', row);
+  expect(rowIntegrity(under('dke row codes 1'), 'recovery_keys', { ...row, row_mac: code })).toBe('ok');
+  expect(rowIntegrity(under('earlier'), 'recovery_keys', { ...row, row_mac: code })).toBe('tampered');
 });

@@ -1,5 +1,6 @@
 // First setup: the audit log is also forwarded to a sink.
 import { useState } from 'react';
+import { command } from '../../../../base/command-line.ts';
 import type { AuditSink } from '../../api/types.ts';
 import { Async } from '../async.tsx';
 import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
@@ -54,7 +55,7 @@ export const Sinks = ({ step }: { step: Step }) => {
                 />
               </div>
               <ConfigLines value={lines[type]} />
-              <Lines label="command" value={'systemctl restart dke\ndke audit sinks'} />
+              <Lines label="command" value={['systemctl restart dke-server', command`dke audit sinks`].join('\n')} />
               <p className="text-muted">This page checks every few seconds whether records arrive at the sink.</p>
             </div>
           ) : (

@@ -2,6 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { command } from '../../../../base/command-line.ts';
 import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../../api/types.ts';
 import { ActionDialog } from '../action-dialog.tsx';
 import { Async } from '../async.tsx';
@@ -54,10 +55,7 @@ export const Recovery = ({ step }: { step: Step }) => {
                       keep_count: 14,
                     })}
                   />
-                  <Lines
-                    label="commands"
-                    value={'install -d -m 700 -o dke -g dke /var/lib/dke-snapshots\nsystemctl restart dke'}
-                  />
+                  <Lines label="commands" value="systemctl restart dke-server" />
                 </div>
               </details>
             )}
@@ -93,9 +91,10 @@ export const Recovery = ({ step }: { step: Step }) => {
         <p className="text-muted">Or use the command on a separate machine:</p>
         <Lines
           label="commands"
-          value={
-            "dke recovery-key create --out recovery.key --passphrase\ndke recovery-key register <public-key> --name 'safe of the bank'"
-          }
+          value={[
+            command`dke recovery-key create --out recovery.key --passphrase`,
+            command`dke recovery-key register --name 'safe of the bank' recovery.key`,
+          ].join('\n')}
         />
       </div>
       {making && <NewRecoveryKeyDialog onClose={() => setMaking(false)} />}
@@ -142,7 +141,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
       {newest !== undefined && (
         <div className="space-y-1">
           <p>Verify the snapshot with the recovery key, on the machine with its file. This completes the step:</p>
-          <Lines label="command" value={`dke snapshot verify ${newest.id} --recovery-key recovery.key`} />
+          <Lines label="command" value={command`dke snapshot verify --recovery-key recovery.key ${newest.id}`} />
         </div>
       )}
       {making && (

@@ -1,5 +1,6 @@
 // First setup: the root key is kept in a safe place.
 import { useState } from 'react';
+import { command } from '../../../../base/command-line.ts';
 import type { Root } from '../../api/types.ts';
 import { Async } from '../async.tsx';
 import { ConfigLines, Lines, tomlTable, useSettings } from '../config-lines.tsx';
@@ -78,7 +79,12 @@ export const RootKey = ({ step }: { step: Step }) => {
                 <p>Then run this on the host of the service. It stops and starts the service:</p>
                 <Lines
                   label="commands"
-                  value={`systemctl stop dke\ndke root add-provider ${providerNames[type]}\nsystemctl start dke\ndke root rotate --wait`}
+                  value={[
+                    'systemctl stop dke-server',
+                    command`sudo -u dke dke root add-provider ${providerNames[type]}`,
+                    'systemctl start dke-server',
+                    command`dke root rotate --wait`,
+                  ].join('\n')}
                 />
                 <p className="text-muted">
                   The rotation at the end makes copies of the unencrypted file useless. We recommend two providers: one
@@ -93,7 +99,7 @@ export const RootKey = ({ step }: { step: Step }) => {
         Create a backup on the host of the service and store it separately, never with a backup of the database. Each
         rotation and each erasure run replaces the root key. The backup is then useless, and this step must be repeated.
       </p>
-      <Lines label="commands" value="dke root backup --out root-backup.key" />
+      <Lines label="commands" value={command`sudo -u dke dke root backup --out /var/lib/dke/root-backup.key`} />
       <ConfirmedBy step={step} />
       {step.state === 'open' ? (
         <ConfirmStep step="root-key" confirmed text="I stored a copy separately" />
