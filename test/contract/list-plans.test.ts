@@ -65,6 +65,9 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   'audit.list': [
     'severity=medium',
     'severity=high&order=oldest',
+    'severity=info&actorId=actor-5',
+    'severity=info&subjectId=subject-5',
+    'severity=info&requestId=request-5',
     'kind=key.created',
     'actorId=actor-5',
     'subjectId=subject-5',

@@ -9,6 +9,7 @@ import { type Difference, type Differences, differencesOf } from '../../domain/d
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, RowSetHead } from '../../ports/store.ts';
 import { adoptCopies, adoptErasures, adoptedErasures, adoptedSetting } from '../copies/adopt-copies.ts';
+import { foldedNames, foldNames } from '../people/fold-names.ts';
 import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
@@ -160,10 +161,12 @@ const compare = async ({ store, root, ring, clock }: ComparePorts): Promise<Audi
   await adoptDecisions({ store, root });
   const lacks = async (name: DecisionName): Promise<boolean> => (await store.read.decisions.get(name)) === undefined;
   const [copies, erasures] = [await lacks(adoptedSetting), await lacks(adoptedErasures)];
-  if (copies || erasures)
+  const names = (await store.read.settings.get(foldedNames.setting)) !== foldedNames.version;
+  if (copies || erasures || names)
     await store.write(async (tx) => {
       if (copies) await adoptCopies(tx, clock.now());
       if (erasures) await adoptErasures(tx);
+      if (names) await foldNames(tx);
     });
   const isNew = (await store.read.decisions.get(originSetting)) === undefined;
   const { note, place } = readKept(root);

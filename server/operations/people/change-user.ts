@@ -16,6 +16,7 @@ import {
   checkGrants,
   checkSubject,
   findManaged,
+  findNamingVault,
   isSupreme,
   refuseAwaitedApprover,
   refuseLast,
@@ -45,11 +46,12 @@ export const createChangeUser =
   };
 
 export const updateUser =
-  (change: ChangeUser): UserOperations['update'] =>
+  ({ store }: Pick<UserPorts, 'store'>, change: ChangeUser): UserOperations['update'] =>
   async (actor, own, id, { displayName, email, subject, mustChangePassword, grants: given }) => {
     checkEmail(email);
     checkSubject(subject);
     const grants = completeGrants(actor, given);
+    const naming = await findNamingVault(store.read, id);
     return change(actor, own, id, async (tx, before) => {
       // One of before there were today's rules stays.
       if (displayName !== before.displayName) checkName(displayName);
@@ -63,7 +65,7 @@ export const updateUser =
       }
       if (subject !== before.subject) {
         requireSubjectRight(lastingGrants(own));
-        await refuseNamedApprover(tx, id);
+        await refuseNamedApprover(tx, id, naming);
         await refuseAwaitedApprover(tx, id);
       }
       if (subject !== null && subject !== before.subject && (await tx.users.findBySubject(subject)) !== undefined)

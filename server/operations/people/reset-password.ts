@@ -8,17 +8,18 @@ import { refuseOwnSecret } from '../access/provided.ts';
 import type { ChangeUser } from './change-user.ts';
 import type { UserOperations } from './interface.ts';
 import { endSessionsOf, invite, recordUser, type UserPorts } from './user-records.ts';
-import { refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
+import { findNamingVault, refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
 
 export const resetPassword =
   (ports: UserPorts, change: ChangeUser): UserOperations['resetPassword'] =>
   async (actor, own, id, { revokeTokens = false } = {}) => {
     const { hash, ...invitation } = invite(ports);
+    const naming = await findNamingVault(ports.store.read, id);
     const user = await change(actor, own, id, async (tx, before) => {
       refuseOneself(actor, id, 'reset their own password');
       refuseOwnSecret(ports.provider, before);
       requireLasting(own, before.grants);
-      await refuseNamedApprover(tx, id);
+      await refuseNamedApprover(tx, id, naming);
       if (before.state !== 'active')
         throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
       await refuseLast(tx, before);

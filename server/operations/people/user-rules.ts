@@ -5,11 +5,13 @@ import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { faultOfGrants, type Grant, isAllowed, lastingGrants } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
-import type { TenantScope } from '../../domain/tenant.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import { isEmail } from '../../domain/user.ts';
+import type { Vault } from '../../domain/vault.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { requireGrantable } from '../access/grants.ts';
+import { byId, each, mostAtOnce } from '../shared/paging.ts';
 
 export const findUser = async (
   from: Pick<Repositories, 'users'>,
@@ -55,16 +57,39 @@ export const requireLasting = (own: readonly Grant[], grants: readonly Grant[]):
   );
 };
 
+/** The vault whose dual control names the user, or one whose row was changed, so that it may: every row is read, between other work. */
+export const findNamingVault = async (
+  from: Pick<Repositories, 'vaults'>,
+  userId: string,
+): Promise<Vault | undefined> => {
+  for await (const vault of each((window) => from.vaults.list(everyTenant, window), byId, mostAtOnce)) {
+    const isNamed = vault.state !== 'deleted' && vault.dualControl?.approvers?.includes(userId) === true;
+    if (isNamed || vault.integrity !== 'ok') return vault;
+  }
+  return undefined;
+};
+
 /**
  * A person who resets the password of an approver could approve as that approver. Without the name in the rule that is useless, and to add the name
- * again needs the agreement that the rule asks for.
+ * again needs the agreement that the rule asks for. `found`: what the rows said just before the unit of work (findNamingVault). The index
+ * adds what changed since: without them, it proves nothing.
  */
-export const refuseNamedApprover = async (tx: Repositories, userId: string): Promise<void> => {
-  const vault = await tx.vaults.findNaming(userId);
-  if (vault !== undefined)
-    throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
-      hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,
-    });
+export const refuseNamedApprover = async (
+  tx: Repositories,
+  userId: string,
+  found: Vault | undefined,
+): Promise<void> => {
+  const vault = found ?? (await tx.vaults.findNaming(userId));
+  if (vault === undefined) return;
+  if (vault.integrity !== 'ok')
+    throw new ServiceError(
+      'key-tampered',
+      'the row of a vault was changed from outside the service: whom its dual control names is not known',
+      { hint: 'dke verify names what was changed; restore the database or a snapshot of the tenant' },
+    );
+  throw new ServiceError('conflict', `the dual control of the vault ${vault.name} names this user as an approver`, {
+    hint: `first set the rule without this user (dke vault dual-control set), and add the user again afterwards; the other approvers must approve both`,
+  });
 };
 
 /** Who names another subject for an approver could agree as that person to requests that wait already. */

@@ -12,7 +12,14 @@ import { failuresKey } from './lockout.ts';
 import { resetPassword } from './reset-password.ts';
 import type { Sessions } from './sessions.ts';
 import { endSessionsOf, recordUser, removeFactorsOf, type UserPorts, withoutPerson } from './user-records.ts';
-import { findUser, refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
+import {
+  findNamingVault,
+  findUser,
+  refuseLast,
+  refuseNamedApprover,
+  refuseOneself,
+  requireLasting,
+} from './user-rules.ts';
 import { viewUser } from './views.ts';
 
 export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperations => {
@@ -20,7 +27,7 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
   const change = createChangeUser(ports, sessions);
   return {
     create: createUser(ports),
-    update: updateUser(change),
+    update: updateUser(ports, change),
     resetPassword: resetPassword(ports, change),
 
     list: async ({ reach }, query) => {
@@ -63,11 +70,12 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         return user;
       }),
 
-    removeFactors: (actor, own, id) =>
-      change(actor, own, id, async (tx, user) => {
+    removeFactors: async (actor, own, id) => {
+      const naming = await findNamingVault(store.read, id);
+      return change(actor, own, id, async (tx, user) => {
         refuseOneself(actor, id, 'remove all their own second factors');
         requireLasting(own, user.grants);
-        await refuseNamedApprover(tx, id);
+        await refuseNamedApprover(tx, id, naming);
         for (const { kind, name, confirmedAt } of await tx.factors.list(id))
           if (kind !== 'recovery-code' && confirmedAt !== null)
             await recordUser(tx, 'second-factor.removed', actor, user, {
@@ -79,7 +87,8 @@ export const createUsers = (ports: UserPorts, sessions: Sessions): UserOperation
         await removeFactorsOf(tx, id);
         await endSessionsOf(tx, id);
         return user;
-      }),
+      });
+    },
 
     delete: (actor, own, id) =>
       change(actor, own, id, async (tx, before) => {

@@ -234,6 +234,13 @@ describe('records of a severity', () => {
         expect(await all({ severity, from: 0 })).toEqual(newest);
         const deleted = matters.filter(({ kind }) => kind === 'key.deleted').map(({ sequence }) => sequence);
         expect(await all({ severity, kind: 'key.deleted' })).toEqual(deleted);
+        const narrow = { actorId: administrator.id, subjectId: vaultId, requestId: matters[0]?.requestId ?? '' };
+        for (const [member, value] of Object.entries(narrow)) {
+          const own = matters.filter((event) => event[member as keyof typeof narrow] === value);
+          const sequences = own.map(({ sequence }) => sequence);
+          expect(await all({ severity, [member]: value })).toEqual(sequences);
+          expect(await all({ severity, [member]: value, order: 'oldest' })).toEqual(sequences.toReversed());
+        }
       }
       expect(every.filter(({ kind }) => auditKinds[kind].severity === 'high').length).toBeGreaterThanOrEqual(4);
     } finally {

@@ -1,4 +1,5 @@
 // What an insider with some right must not reach: roles that outlast an emergency, the identity of an approver, sessions of those who may do more.
+import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { inTenant, type TenantActor } from '../../../server/domain/actor.ts';
@@ -8,6 +9,7 @@ import { administrator, instance, masterKey, toLabel } from '../../support/open-
 import { bytesOf, errorOf, everything, goodPassword, inviteUser, makeUser, originOf } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { actorIn, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 const hour = 3_600_000;
 const opened = sharedService({
@@ -120,6 +122,33 @@ describe('an approver', () => {
     await dualControl.change(administrator, vaultId, rule({ approvers: [bert.id] }));
     await users.resetPassword(administrator, everything, anna.id);
     await expect(dualControl.change(administrator, vaultId, named)).rejects.toBeInstanceOf(ApprovalNeeded);
+  });
+
+  test('whom a rule names is not impersonated either while the database hides where that stands', async () => {
+    const { users } = opened.operations;
+    const { user: emil } = await makeUser(opened.operations, 'emil', 'key-approver');
+    const { vaultId } = await governed('hidden', rule({ approvers: [emil.id] }));
+    const { displayName, email, mustChangePassword, grants } = emil;
+    const asSomebody = { displayName, email, mustChangePassword, grants, subject: 'of-another' };
+    const refusals = async (): Promise<readonly unknown[]> => [
+      await errorOf(users.resetPassword(administrator, everything, emil.id)),
+      await errorOf(users.removeFactors(administrator, everything, emil.id)),
+      await errorOf(users.update(administrator, everything, emil.id, asSomebody)),
+    ];
+    const terms = 'from search_terms where term = ?';
+    expect(await queryStored(opened.folder, `select scope ${terms}`, emil.id)).toContainEqual({ scope: '@approvers' });
+    await queryStored(opened.folder, `delete ${terms}`, emil.id);
+    expect(await refusals()).toEqual(['conflict', 'conflict', 'conflict']);
+
+    const [before] = await queryStored(opened.folder, 'select dual_control as rule from vaults where id = ?', vaultId);
+    const put = (value: unknown) =>
+      queryStored(opened.folder, 'update vaults set dual_control = ? where id = ?', value as SQLInputValue, vaultId);
+    await put(null);
+    expect(await refusals()).toEqual(['key-tampered', 'key-tampered', 'key-tampered']);
+    // What decides nothing about who the person is does not ask.
+    const renamed = { displayName: 'Emil', email, mustChangePassword, grants, subject: null };
+    expect((await users.update(administrator, everything, emil.id, renamed)).displayName).toBe('Emil');
+    await put(before?.rule);
   });
 
   test('whose password was reset after a request was made does not decide on it', async () => {
