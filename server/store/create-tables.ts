@@ -20,27 +20,31 @@ export interface ColumnKinds {
   readonly bytes: ColumnDataType;
   /** 64-bit integer. */
   readonly long: ColumnDataType;
-  /** Text in the order of its bytes. */
-  readonly bytewise: RawBuilder<unknown>;
+  /**
+   * Text that compares by its bytes: an order of a language changes with the operating system, and
+   * an index in such an order then misses rows, a unique one too.
+   */
+  readonly text: RawBuilder<unknown>;
   /** A number that grows with every row and is never used twice. */
   readonly sequence: {
     readonly type: ColumnDataType;
     readonly define: (column: ColumnDefinitionBuilder) => ColumnDefinitionBuilder;
   };
+  /** Makes every column of text of these tables one that compares by its bytes. */
+  readonly compareBytewise: (db: Untyped, tables: readonly string[]) => Promise<void>;
   /** Makes a database that plans by statistics also collect them for this expression of a table. */
   readonly count: (db: Untyped, name: string, table: string, expression: RawBuilder<unknown>) => Promise<void>;
 }
 
 const typeOf = (kind: ColumnKind, kinds: ColumnKinds): ColumnDataType | RawBuilder<unknown> => {
   switch (kind) {
-    case 'text':
     case 'integer':
       return kind;
     case 'double':
       return 'double precision';
     case 'sequence':
       return kinds.sequence.type;
-    case 'bytewise':
+    case 'text':
     case 'long':
     case 'bytes':
       return kinds[kind];

@@ -8,6 +8,7 @@ import { codedRequests } from './0005-coded-requests.ts';
 import { outsideCopies } from './0006-outside-copies.ts';
 import { valuesUnderTheCode } from './0007-values-under-the-code.ts';
 import { codedChanges } from './0008-coded-changes.ts';
+import { bytewiseText } from './0009-bytewise-text.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
@@ -21,4 +22,5 @@ export const migrations: readonly SchemaMigration[] = [
   outsideCopies,
   valuesUnderTheCode,
   codedChanges,
+  bytewiseText,
 ];

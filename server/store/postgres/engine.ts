@@ -59,7 +59,19 @@ export interface PostgresOptions {
 const columns: ColumnKinds = {
   bytes: 'bytea',
   long: 'bigint',
-  bytewise: sql`text collate "C"`,
+  text: sql`text collate "C"`,
+  compareBytewise: async (db, tables) => {
+    const found = await sql<{ place: string; name: string }>`
+      select c.relname::text as place, a.attname::text as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname = any(${tables})
+        and a.attnum > 0 and not a.attisdropped and a.atttypid = 'text'::regtype
+        and a.attcollation = 'pg_catalog."default"'::regcollation`.execute(db);
+    for (const [place, rows] of Map.groupBy(found.rows, (row) => row.place)) {
+      const changes = rows.map(({ name }) => sql`alter column ${sql.ref(name)} type text collate "C"`);
+      // One statement: the indexes of a table are built once.
+      await sql`alter table ${sql.table(place)} ${sql.join(changes)}`.execute(db);
+    }
+  },
   sequence: { type: 'bigserial', define: (column) => column.primaryKey() },
   count: async (db, name, table, expression) => {
     await sql`create statistics ${sql.ref(name)} on (${expression}) from ${sql.table(table)}`.execute(db);

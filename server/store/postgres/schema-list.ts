@@ -11,8 +11,7 @@ const notOfExtension = (catalog: string, row: string): string =>
 
 export const postgresSchema: SchemaList = {
   typeNames: {
-    text: 'text',
-    bytewise: 'text C',
+    text: 'text C',
     integer: 'integer',
     long: 'bigint',
     double: 'double precision',

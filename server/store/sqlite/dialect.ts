@@ -21,7 +21,9 @@ const magic = 'SQLite format 3\0';
 export const sqliteColumns: ColumnKinds = {
   bytes: 'blob',
   long: 'integer',
-  bytewise: sql`text`,
+  text: sql`text`,
+  // It always does.
+  compareBytewise: async () => undefined,
   count: () => Promise.resolve(),
   sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },
 };

@@ -16,7 +16,6 @@ const quoted = /"[^"]*"|'[^']*'/g;
 export const sqliteSchema: SchemaList = {
   typeNames: {
     text: 'text',
-    bytewise: 'text',
     integer: 'integer',
     long: 'integer',
     double: 'double precision',

@@ -12,7 +12,6 @@ import { noted } from './reactivates.ts';
 import {
   besideThings,
   bytes,
-  bytewise,
   integer,
   long,
   plainTable,
@@ -157,7 +156,7 @@ export const keysTables = {
     ...besideThings,
     columns: {
       tenant_id: text({ to: 'a tenant that may be gone' }),
-      tag: bytewise(),
+      tag: text(),
       key_id: text({ to: 'its key' }),
     },
     primaryKey: { name: 'key_tags_pk', columns: ['tenant_id', 'tag', 'key_id'] },

@@ -1,6 +1,6 @@
 // What search finds things by (search.ts). `scope`: the tenant, or * for users and tokens of every tenant and of the platform.
 
-import { besideThings, bytewise, plainTable, text } from './table.ts';
+import { besideThings, plainTable, text } from './table.ts';
 
 export const searchTables = {
   /** Derived from the other tables: search.ts. */
@@ -9,7 +9,7 @@ export const searchTables = {
     columns: {
       scope: text(),
       kind: text(),
-      term: bytewise(),
+      term: text(),
       subject_id: text({ to: 'a thing of any kind' }),
       field: text(),
     },

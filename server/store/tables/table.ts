@@ -10,8 +10,8 @@ import type { SearchField, SearchKind } from '../../domain/search.ts';
 import type { RecordClass } from '../../ports/records.ts';
 import type { Reactivates } from '../../ports/tenant-rows.ts';
 
-/** `long`: 64 bits. `bytewise`: text in the order of its bytes. `sequence`: grows with every row and is never used twice. */
-export type ColumnKind = 'text' | 'bytewise' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
+/** `text` compares by its bytes. `long`: 64 bits. `sequence`: grows with every row and is never used twice. */
+export type ColumnKind = 'text' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
 
 interface Options {
   readonly null?: true;
@@ -40,7 +40,6 @@ const column =
     ({ kind, ...options }) as never;
 
 export const text = column<string>('text');
-export const bytewise = column<string>('bytewise');
 export const integer = column<number>('integer');
 export const long = column<number>('long');
 export const double = column<number>('double');

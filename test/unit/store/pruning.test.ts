@@ -47,7 +47,7 @@ const insert = async (
     if (Object.hasOwn(ends, column)) return ends[column];
     if (column === 'id') return newId(0);
     if (kind === 'bytes') return Buffer.of(1);
-    return kind === 'text' || kind === 'bytewise' ? `${column} ${made}` : 0;
+    return kind === 'text' ? `${column} ${made}` : 0;
   };
   const row = Object.entries(columns)
     .filter(([, { kind }]) => kind !== 'sequence')
