@@ -73,16 +73,21 @@ export async function* decidingRecords(
 }
 
 /**
- * Whether the log has a record of this kind. Undefined: a row was changed from outside, so that it
- * may have had one. Reads all records where there is none.
+ * Whether the log has a record of this kind. Undefined: a row was changed or removed from outside,
+ * so that it may have had one. Reads all records where there is none.
  */
 export const hasRecord = async (audit: Repositories['audit'], kind: AuditKind): Promise<boolean | undefined> => {
   const found = await decidingRecord(audit, { kind, order: 'oldest' });
   if (found !== undefined) return found === null ? undefined : true;
+  const size = await audit.size();
   const all = each(
     (window) => audit.list(everyTenant, { order: 'oldest' }, window),
     ({ sequence }) => String(sequence),
   );
-  for await (const event of all) if (!(await hasItsHash(audit, event))) return undefined;
-  return false;
+  let read = 0;
+  for await (const event of all) {
+    read += 1;
+    if (event.sequence !== read || !(await hasItsHash(audit, event))) return undefined;
+  }
+  return read < size ? undefined : false;
 };

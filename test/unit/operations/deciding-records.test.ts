@@ -51,6 +51,15 @@ test('that the log has no record of a kind is said only where no row was changed
   expect(await hasRecord(hidden, 'token.created')).toBeUndefined();
   const invented = changed(store, 'service.started', { kind: 'token.created' });
   expect(await hasRecord(invented, 'token.created')).toBeUndefined();
+  // The last one, and one before others, whose row is gone.
+  const { audit } = store.read;
+  const removed: typeof audit = {
+    ...audit,
+    list: async (...asked) => (await audit.list(...asked)).filter(({ kind }) => kind !== 'token.created'),
+  };
+  expect(await hasRecord(removed, 'token.created')).toBeUndefined();
+  await record(store, 'service.stopped', {});
+  expect(await hasRecord(removed, 'token.created')).toBeUndefined();
 });
 
 test('no first token is made where the log that shows one was changed, and none where it was shown', async () => {
