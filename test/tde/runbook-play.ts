@@ -155,7 +155,9 @@ exec cp "$@"`,
 };
 
 const typeIn = (text: string, typed: Typed): string =>
-  text.replaceAll(/<(\w+)>/g, (place, name: string) => {
+  // In a command for a shell, where angle brackets would mean a file, the place is in capital letters.
+  text.replaceAll(/<(\w+)>|\b(OTHER_[A-Z]+)\b/g, (place, angled?: string, capitals = '') => {
+    const name = angled ?? capitals.toLowerCase();
     const value = typed[name] ?? alwaysTyped[name];
     if (value === undefined) throw new Error(`the runbook does not say what ${place} is`);
     return value;
