@@ -27,7 +27,7 @@ const inProcess = [
  * load the library or parts of the service into their own process have one for each file.
  */
 const loading =
-  'agent-*|audit-sinks|bad-input-agent|deleted-database|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads|unreadable-master-key';
+  'agent-*|audit-sinks|bad-input-agent|deleted-database|due-exchanges|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads|unreadable-master-key';
 const besideProcesses = [
   `test/scenario/!(${loading}).test.ts`,
   'test/clients/!(graphene).test.ts',

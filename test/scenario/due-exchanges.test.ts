@@ -1,8 +1,8 @@
 // What is exchanged after a time is reported in time, by a whole service: credentials of endpoints,
 // access_guids and the master keys of applications.
 import { afterEach, expect, test, vi } from 'vitest';
-import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
-import { freshService } from '../../support/shared.ts';
+import { administrator, masterKey, registerCaller } from '../support/open-service.ts';
+import { freshService } from '../support/shared.ts';
 
 const opened = freshService();
 afterEach(() => void vi.useRealTimers());
