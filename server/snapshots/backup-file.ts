@@ -251,7 +251,11 @@ const openHead = async (path: string): Promise<OpenedHead> => {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const head = Buffer.alloc(headLength);
-    if (!(await file.stat()).isFile() || (await readFully(file, head)) < headLength || !head.subarray(0, 8).equals(magic))
+    if (
+      !(await file.stat()).isFile() ||
+      (await readFully(file, head)) < headLength ||
+      !head.subarray(0, 8).equals(magic)
+    )
       throw new ServiceError('validation', `${path} is not a backup of a service`, {
         hint: 'a snapshot of one tenant is restored with dke snapshot restore, a backup of the root key with dke root restore',
       });

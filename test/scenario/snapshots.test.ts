@@ -91,9 +91,9 @@ describe('a recovery key', () => {
   test('with a wrong passphrase opens nothing and says so', async () => {
     const { id, tenantId } = await json<Snapshot>('snapshot', 'create', '--of', 'default');
     expect((await run('snapshot', 'create', '--of', 'none')).stderr).toContain('there is no tenant named none');
-    expect((await json<{ items: Snapshot[] }>('snapshot', 'list', '--of', 'default')).items.map((each) => each.tenantId)).toContain(
-      tenantId,
-    );
+    expect(
+      (await json<{ items: Snapshot[] }>('snapshot', 'list', '--of', 'default')).items.map((each) => each.tenantId),
+    ).toContain(tenantId);
     const wrong = join(site.folder, 'wrong');
     writeFileSync(wrong, 'something else entirely', { mode: 0o600 });
     const { code, stderr } = await run(
