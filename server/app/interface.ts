@@ -44,7 +44,9 @@ export interface ServiceOptions {
   readonly showFirstToken?: ((token: string) => void) | undefined;
   /** Which host this is; as it tells itself when absent. */
   readonly hostFacts?: (() => string) | undefined;
-  /** How long a part may take for what is under way when the service stops; a second when absent. */
+  /**
+   * How long a part may take for what is under way when the service stops; a second when absent.
+   */
   readonly stopGrace?: StopGrace | undefined;
   /** One line for people who have the service's host. */
   readonly say?: ((line: string) => void) | undefined;

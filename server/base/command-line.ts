@@ -68,8 +68,8 @@ export const fillCommand = (template: string, values: Readonly<Record<string, st
     .join('\n');
 
 /**
- * Adds lines to a unit of systemd. They are appended: what an earlier command of this kind has allowed
- * stays allowed.
+ * Adds lines to a unit of systemd. They are appended: what an earlier command of this kind has
+ * allowed stays allowed.
  */
 export const extendUnit = (unit: string, name: string, lines: readonly string[]): string => {
   const folder = `/etc/systemd/system/${unit}.service.d`;

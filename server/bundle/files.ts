@@ -26,7 +26,9 @@ export interface BundleInput {
 
 const configFolder = '/etc/dke';
 export const authorityPath = `${configFolder}/ca.pem`;
-/** pkcs11.toml for a host that has the certificate, PEM, at `authorityPath`; null: it needs none. */
+/**
+ * pkcs11.toml for a host that has the certificate, PEM, at `authorityPath`; null: it needs none.
+ */
 export const withAuthority = (config: string, authority: string | null): string =>
   authority === null ? config : `${config.trimEnd()}\nca_file = ${JSON.stringify(authorityPath)}\n`;
 const library = '/usr/lib/dke-provider/1.0/libdke_pkcs11.so';

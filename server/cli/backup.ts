@@ -78,7 +78,10 @@ const placeFlags = {
     'with --folder: afterwards, remove the oldest backups of this service with such names, so that this many are left',
 } as const;
 
-/** Time comes first, so that the order of names is that of time. The end is of the node: services that share a folder share no name. */
+/**
+ * Time comes first, so that the order of names is that of time. The end is of the node: services
+ * that share a folder share no name.
+ */
 const datedName = /^dke-\d{8}T\d{6}Z(?:-[0-9a-f]{12})?\.dkebackup$/;
 /**
  * The dated files to remove, so that `keep` are left. The new one stays, also where a clock that

@@ -32,7 +32,8 @@ export const askOwnHealth = async (
     path: '/health',
     agent: false,
     ...(isIP(servername) === 0 ? { servername } : {}),
-    // Nothing secret is sent, and the issuer may be known to clients only. The caller compares the certificate when it matters.
+    // Nothing secret is sent, and the issuer may be known to clients only. The caller compares the
+    // certificate when it matters.
     rejectUnauthorized: false,
   });
   const answered = new Promise<IncomingMessage>((resolve, reject) => {

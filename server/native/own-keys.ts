@@ -73,7 +73,9 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
   const derived = new Map<Label, KeyRef>();
   /** Of those in memory that have been replaced. */
   const replaced = new Map<OwnKey, Pick<OwnedRecord, 'version' | 'attributes'>>();
-  /** The newest version of each that was seen committed. A newer one in memory is of a unit of work. */
+  /**
+   * The newest version of each that was seen committed. A newer one in memory is of a unit of work.
+   */
   const committed = new Map<OwnKey, number>();
 
   const versionOf = (name: OwnKey): number => replaced.get(name)?.version ?? 1;
@@ -150,9 +152,9 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       committed.clear();
     },
     /**
-     * Takes the newest one that is stored. An older one than in memory is that of a look-up that was
-     * overtaken, or of an older database, which the sealer finds. Answers whether it was taken, and
-     * the versions before it; undefined: it was older.
+     * Takes the newest one that is stored. An older one than in memory is that of a look-up that
+     * was overtaken, or of an older database, which the sealer finds. Answers whether it was taken,
+     * and the versions before it; undefined: it was older.
      */
     follow: async (
       read: Repositories,
@@ -168,7 +170,9 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       if (isNew) take(name, record);
       return { isNew, former };
     },
-    /** After a unit of work that was undone: takes the stored one where memory has one of that unit. */
+    /**
+     * After a unit of work that was undone: takes the stored one where memory has one of that unit.
+     */
     retain: async (read: Repositories, name: OwnKey): Promise<void> => {
       if (!keys.has(name) || versionOf(name) <= (committed.get(name) ?? 0)) return;
       const record = (await stored(read, name)).at(-1);

@@ -13,6 +13,9 @@ export interface PurgeRepository {
 }
 
 export interface PruningRepository {
-  /** Removes the rows of every table that are too old at this time, with the key records that they own. */
+  /**
+   * Removes the rows of every table that are too old at this time, with the key records that they
+   * own.
+   */
   run(now: number, sessionIdleMs: number): Promise<void>;
 }

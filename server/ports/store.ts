@@ -267,8 +267,9 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** Overwrites the sealed bytes, then removes them. True when there were some. */
     wipe(address: RecordAddress): Promise<boolean>;
     /**
-     * Wipes all of these, or changes nothing and answers why: the unit of work continues. A unit that
-     * catches an error of the database itself cannot, because PostgreSQL then refuses the rest of it.
+     * Wipes all of these, or changes nothing and answers why: the unit of work continues. A unit
+     * that catches an error of the database itself cannot, because PostgreSQL then refuses the rest
+     * of it.
      */
     tryWipe(addresses: readonly RecordAddress[]): Promise<{ readonly failure: unknown } | undefined>;
     /** Which records there are of these objects of a tenant. */
@@ -502,7 +503,9 @@ export interface Store {
     version(): number;
     /** Takes the rows as they are, under a version above this one. */
     adopt(atLeast: number): Promise<void>;
-    /** Writes a sum of an earlier version of DKE under the keys of today, if it is that of the rows. */
+    /**
+     * Writes a sum of an earlier version of DKE under the keys of today, if it is that of the rows.
+     */
     convert(): Promise<void>;
   };
   /** Name of the newest change of the tables. */

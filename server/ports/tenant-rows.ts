@@ -28,8 +28,8 @@ export interface Activated {
 
 /**
  * What of a row that a restore puts decides who may use keys. `before`: the row that is there;
- * undefined: there is none. It is shown by a name, by the label of a token object, or by the name of
- * the application of this id.
+ * undefined: there is none. It is shown by a name, by the label of a token object, or by the name
+ * of the application of this id.
  */
 export type Reactivates = (
   row: SnapshotRow,

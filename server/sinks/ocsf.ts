@@ -44,7 +44,9 @@ const classesOfKinds: Partial<Record<AuditKind, readonly [Class, number]>> = {
   'authentication.failed': [authentication, 1],
   'session.ended': [authentication, 2],
 };
-/** The schema's names of activities, by class; an activity of none has the name that it has here. */
+/**
+ * The schema's names of activities, by class; an activity of none has the name that it has here.
+ */
 const activityNames: Readonly<Record<number, readonly (string | undefined)[]>> = {
   [authentication.id]: [undefined, 'Logon', 'Logoff'],
   [entityManagement.id]: [undefined, 'Create', 'Read', 'Update', 'Delete', ...Array(3), 'Enable', 'Disable'],

@@ -247,7 +247,8 @@ const parseClosing = (path: string, bytes: Buffer, signature: Buffer): NonNullab
 };
 
 const openHead = async (path: string): Promise<OpenedHead> => {
-  // A named pipe would wait for its other end: a user who may write in the folder can put one there.
+  // A named pipe would wait for its other end: a user who may write in the folder can put one
+  // there.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const head = Buffer.alloc(headLength);

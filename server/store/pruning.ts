@@ -1,5 +1,5 @@
-// What the clock removes, as the declarations of the tables say (store/tables/table.ts): rows that are
-// too old, and the key records that they own.
+// What the clock removes, as the declarations of the tables say (store/tables/table.ts): rows that
+// are too old, and the key records that they own.
 
 import { type Kysely, sql } from 'kysely';
 import { newId } from '../base/ids.ts';

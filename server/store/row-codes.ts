@@ -1,5 +1,6 @@
-// The authentication code of each policy row. The columns under it are those whose change from outside would change what a person or
-// program may do; they are bound with the table's name under a key of the service. Use counters and last-use times are not policy.
+// The authentication code of each policy row. The columns under it are those whose change from
+// outside would change what a person or program may do; they are bound with the table's name under
+// a key of the service. Use counters and last-use times are not policy.
 
 import { canonicalJson } from '../base/bytes.ts';
 import { contentDigest } from '../base/content-digest.ts';

@@ -1,5 +1,5 @@
-// All tables, in an order in which each comes after those that it refers to, the types of their rows,
-// and what the declarations say where tables are not known by name.
+// All tables, in an order in which each comes after those that it refers to, the types of their
+// rows, and what the declarations say where tables are not known by name.
 
 import { type RawBuilder, sql } from 'kysely';
 
@@ -63,7 +63,8 @@ export const leavesTombstones = ({ columns, records }: Declaration): boolean =>
   records !== 'none' && columns.destroyed_at !== undefined;
 
 /**
- * The condition that a row of the table is of this tenant: it says so, or refers to a row that does.
+ * The condition that a row of the table is of this tenant: it says so, or refers to a row that
+ * does.
  */
 export const ownedBy = (table: string, tenantId: string): RawBuilder<unknown> => {
   const { columns = {} } = declared.get(table) ?? {};

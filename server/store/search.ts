@@ -16,7 +16,10 @@ const versionSetting = 'search-terms';
 
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
 const everywhere = '*';
-/** Of vaults, the scope in which those are found whose dual control names an approver: no search of a caller reaches it. */
+/**
+ * Of vaults, the scope in which those are found whose dual control names an approver: no search of
+ * a caller reaches it.
+ */
 const namedApprovers = '@approvers';
 
 type Loose = Readonly<Record<string, unknown>>;

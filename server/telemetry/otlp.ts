@@ -55,7 +55,10 @@ const gatherMs = 1_000;
 
 type Send = (report: (result: { readonly code: number; readonly error?: Error }) => void) => void;
 
-/** The connections of a signal's exports: of each, the library waits without an end while bytes come. */
+/**
+ * The connections of a signal's exports: of each, the library waits without an end while bytes
+ * come.
+ */
 const createConnections = ({ endpoint, authorities, timeoutMs: totalMs = 10_000 }: TelemetryOptions) => {
   let agent: HttpAgent | undefined;
   return {

@@ -57,7 +57,10 @@ export const measureChaos = async (only: readonly string[] = []): Promise<ChaosF
     };
   };
   const quiet = (name: string) => during(name, () => setTimeout(quietSeconds * 1_000));
-  /** What is kept: V8 returns the room of young objects, and of what nothing refers to, some time later. */
+  /**
+   * What is kept: V8 returns the room of young objects, and of what nothing refers to, some time
+   * later.
+   */
   const rest = async (): Promise<number> => {
     await setTimeout(restSeconds * 1_000);
     server.child.kill('SIGPWR');

@@ -926,7 +926,10 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     }
   });
 
-  /** The sum over the rows as an earlier version of DKE wrote it: all of it under the row key itself. */
+  /**
+   * The sum over the rows as an earlier version of DKE wrote it: all of it under the row key
+   * itself.
+   */
   const toEarlierSum = async (): Promise<void> => {
     const number = (text: string): bigint => BigInt(`0x${authenticateRow(text, 'earlier')}`);
     let sum = 0n;

@@ -1,5 +1,6 @@
-// Every command that DKE offers is one of the program: its words, options, values and number of operands.
-// Where it is offered for copying, nothing is missing. test/scenario/offered-commands.test.ts runs them.
+// Every command that DKE offers is one of the program: its words, options, values and number of
+// operands. Where it is offered for copying, nothing is missing.
+// test/scenario/offered-commands.test.ts runs them.
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../server/cli/program.ts';

@@ -1,5 +1,5 @@
-// docs/promises.md names a test for each promise: the file is there, and has a test, a `describe` or
-// a case of a table with that title.
+// docs/promises.md names a test for each promise: the file is there, and has a test, a `describe`
+// or a case of a table with that title.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';

@@ -54,7 +54,10 @@ const open = (sinks: string, data?: string, stopGrace?: () => number): Promise<O
     ...(data === undefined ? {} : { folder: data }),
     ...(stopGrace === undefined ? {} : { stopGrace }),
   });
-/** Its stop waits for the sink as long as it takes: what the sink has afterwards is not a question of speed. */
+/**
+ * Its stop waits for the sink as long as it takes: what the sink has afterwards is not a question
+ * of speed.
+ */
 const openPatiently = (sinks: string, data?: string): Promise<OpenedService> => open(sinks, data, () => 600_000);
 const createVaults = async ({ operations }: OpenedService, ...names: readonly string[]): Promise<void> => {
   for (const name of names) await operations.vaults.create(administrator, { name });

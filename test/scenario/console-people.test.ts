@@ -1,5 +1,6 @@
-// People at the console, in a real browser: an invitation is handed over, the person chooses a password, adds a one-time code that is
-// scanned from the page, signs out, and signs in again with both. What the person may not do is not offered.
+// People at the console, in a real browser: an invitation is handed over, the person chooses a
+// password, adds a one-time code that is scanned from the page, signs out, and signs in again with
+// both. What the person may not do is not offered.
 import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

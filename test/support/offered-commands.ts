@@ -1,16 +1,20 @@
-// The catalogue of commands that DKE offers anywhere: texts of the programs and of the console, runbooks,
-// alerts, scripts and units of the packages, configuration and pages. It is read from the sources, so a
-// new text is in it with its first commit, and its grammar is that of the program itself.
+// The catalogue of commands that DKE offers anywhere: texts of the programs and of the console,
+// runbooks, alerts, scripts and units of the packages, configuration and pages. It is read from the
+// sources, so a new text is in it with its first commit, and its grammar is that of the program
+// itself.
 //
-// Code is a command to its end: blocks and spans of pages, `command` templates, commands of runbooks. In a
-// sentence, an operand is a place (FILE, {key}, <id>), a path, an identifier or a quoted text, or one
-// word that ends its clause; other words are the sentence.
+// Code is a command to its end: blocks and spans of pages, `command` templates, commands of
+// runbooks. In a sentence, an operand is a place (FILE, {key}, <id>), a path, an identifier or a
+// quoted text, or one word that ends its clause; other words are the sentence.
 import type { Command, Option } from 'commander';
 import { parseSync } from 'vite';
 import { commandsOf, pages } from './page-commands.ts';
 import { files, read } from './sources.ts';
 
-/** page: a page mentions it. program: a text of a program or package. typed: for copying, with all it needs. */
+/**
+ * page: a page mentions it. program: a text of a program or package. typed: for copying, with all
+ * it needs.
+ */
 export type OfferedIn = 'page' | 'program' | 'typed';
 interface Text {
   readonly file: string;

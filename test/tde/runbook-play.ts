@@ -155,7 +155,8 @@ exec cp "$@"`,
 };
 
 const typeIn = (text: string, typed: Typed): string =>
-  // In a command for a shell, where angle brackets would mean a file, the place is in capital letters.
+  // In a command for a shell, where angle brackets would mean a file, the place is in capital
+  // letters.
   text.replaceAll(/<(\w+)>|\b(OTHER_[A-Z]+)\b/g, (place, angled?: string, capitals = '') => {
     const name = angled ?? capitals.toLowerCase();
     const value = typed[name] ?? alwaysTyped[name];

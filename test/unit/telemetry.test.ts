@@ -26,7 +26,10 @@ interface Received {
   readonly body: any;
 }
 
-/** `false`: takes requests and never answers them. `'drips'`: the answer to the first one never ends. */
+/**
+ * `false`: takes requests and never answers them. `'drips'`: the answer to the first one never
+ * ends.
+ */
 const receive = async (
   answer: boolean | 'drips' = true,
 ): Promise<{ readonly endpoint: string; readonly received: Received[] }> => {

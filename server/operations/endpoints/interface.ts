@@ -21,7 +21,10 @@ export interface SimulatedDecision extends RuleDecision {
 }
 
 export interface EndpointOperations {
-  /** XksProxyUriEndpoint: where the cloud reaches the service, `https://HOST` or `https://HOST:PORT`. */
+  /**
+   * XksProxyUriEndpoint: where the cloud reaches the service, `https://HOST` or
+   * `https://HOST:PORT`.
+   */
   uriEndpoint(): string;
   /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
   create(

@@ -10,7 +10,8 @@ import { byId, each } from '../shared/paging.ts';
 export const foldedNames = { setting: 'folded-names', version: '2' } as const;
 
 export const foldNames = async (tx: Repositories): Promise<void> => {
-  // Where two names have become one, its first owner is found by it. An administrator removes the other.
+  // Where two names have become one, its first owner is found by it. An administrator removes the
+  // other.
   for await (const user of each((window) => tx.users.list(everyTenant, window), byId))
     if (user.integrity === 'ok' && (await tx.users.findByName(foldUserName(user.name))) === undefined)
       await tx.users.update(user);

@@ -57,7 +57,10 @@ export const requireLasting = (own: readonly Grant[], grants: readonly Grant[]):
   );
 };
 
-/** The vault whose dual control names the user, or one whose row was changed, so that it may: every row is read, between other work. */
+/**
+ * The vault whose dual control names the user, or one whose row was changed, so that it may: every
+ * row is read, between other work.
+ */
 export const findNamingVault = async (
   from: Pick<Repositories, 'vaults'>,
   userId: string,
@@ -70,9 +73,10 @@ export const findNamingVault = async (
 };
 
 /**
- * A person who resets the password of an approver could approve as that approver. Without the name in the rule that is useless, and to add the name
- * again needs the agreement that the rule asks for. `found`: what the rows said just before the unit of work (findNamingVault). The index
- * adds what changed since: without them, it proves nothing.
+ * A person who resets the password of an approver could approve as that approver. Without the name
+ * in the rule that is useless, and to add the name again needs the agreement that the rule asks
+ * for. `found`: what the rows said just before the unit of work (findNamingVault). The index adds
+ * what changed since: without them, it proves nothing.
  */
 export const refuseNamedApprover = async (
   tx: Repositories,

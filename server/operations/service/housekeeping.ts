@@ -1,5 +1,6 @@
-// What happens by the clock: queued request records are written five times a second, uses every second, old rows
-// are removed, the audit log gets its checkpoints, and health is checked, so that the XKS front's answer is fresh without other callers.
+// What happens by the clock: queued request records are written five times a second, uses every
+// second, old rows are removed, the audit log gets its checkpoints, and health is checked, so that
+// the XKS front's answer is fresh without other callers.
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';

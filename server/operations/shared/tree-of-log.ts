@@ -21,7 +21,10 @@ export const rootOf = ({ subtree }: Repositories['audit'], size: number): Promis
 /** What a finding calls it. */
 export const rootHashOf = (size: number): string => `root hash of the first ${size} audit records`;
 
-/** Whether the row of a record is what its own hash is of. That the hash is in the log, it does not say. */
+/**
+ * Whether the row of a record is what its own hash is of. That the hash is in the log, it does not
+ * say.
+ */
 const hasItsHash = async (audit: Repositories['audit'], event: AuditEvent): Promise<boolean> => {
   const stored = await whereComplete(audit.subtree(0, event.sequence - 1));
   return stored?.equals(leafHash(Buffer.from(auditEntry(event), 'utf8'))) === true;
@@ -51,7 +54,9 @@ interface Wanted {
   readonly subjectId?: string;
   readonly order: 'newest' | 'oldest';
 }
-/** The first record in this order that decides something. Null: its row was changed from outside. */
+/**
+ * The first record in this order that decides something. Null: its row was changed from outside.
+ */
 export const decidingRecord = async (
   audit: Repositories['audit'],
   wanted: Wanted,
@@ -60,7 +65,9 @@ export const decidingRecord = async (
   return event === undefined || (await isUnderRoot(audit, event)) ? event : null;
 };
 
-/** All records of a kind that decide something, oldest first; not `proven`: changed from outside. */
+/**
+ * All records of a kind that decide something, oldest first; not `proven`: changed from outside.
+ */
 export async function* decidingRecords(
   audit: Repositories['audit'],
   kind: AuditKind,

@@ -1,5 +1,6 @@
 // Text compares by its bytes on PostgreSQL, as on SQLite. The order of a language comes from the
-// operating system: an upgrade of that changes it, and an index in the former order then misses rows.
+// operating system: an upgrade of that changes it, and an index in the former order then misses
+// rows.
 
 import type { SchemaMigration } from './migration.ts';
 

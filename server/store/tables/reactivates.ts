@@ -1,5 +1,5 @@
-// What of a restored row is shown to the person who restores, because it decides who may use keys: for
-// the declarations of the tables that have such rows.
+// What of a restored row is shown to the person who restores, because it decides who may use keys:
+// for the declarations of the tables that have such rows.
 
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type Activated, differIn, type Reactivates } from '../../ports/tenant-rows.ts';

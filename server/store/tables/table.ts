@@ -1,16 +1,19 @@
 // What one table is, declared once: its columns and indexes, which columns the authentication code
 // of a row leaves out (row-codes.ts), and what becomes of its rows: in snapshots and restores, in
-// copies of the store, in a purge, with age, in search and in figures. The other files of this folder
-// declare the tables, one file for each aggregate. No other file lists tables: the types of rows, the
-// SQL and every list follow from the declarations, and one that leaves something out does not
-// compile. Where a table has nothing of a kind, it says so, and why.
+// copies of the store, in a purge, with age, in search and in figures. The other files of this
+// folder declare the tables, one file for each aggregate. No other file lists tables: the types of
+// rows, the SQL and every list follow from the declarations, and one that leaves something out does
+// not compile. Where a table has nothing of a kind, it says so, and why.
 
 import type { Generated, Selectable } from 'kysely';
 import type { SearchField, SearchKind } from '../../domain/search.ts';
 import type { RecordClass } from '../../ports/records.ts';
 import type { Reactivates } from '../../ports/tenant-rows.ts';
 
-/** `text` compares by its bytes. `long`: 64 bits. `sequence`: grows with every row and is never used twice. */
+/**
+ * `text` compares by its bytes. `long`: 64 bits. `sequence`: grows with every row and is never used
+ * twice.
+ */
 export type ColumnKind = 'text' | 'integer' | 'long' | 'double' | 'bytes' | 'sequence';
 
 interface Options {
@@ -51,7 +54,10 @@ export const rowMac = text();
 export const rowVersion = long({ default: 0 });
 type CodeColumns = { readonly row_mac: typeof rowMac; readonly row_version: typeof rowVersion };
 
-/** Each column with the id of something says of which table, or what it names: a restore maps the former. */
+/**
+ * Each column with the id of something says of which table, or what it names: a restore maps the
+ * former.
+ */
 type References<C extends Columns> = {
   readonly [Name in ColumnOf<C> as Name extends `${string}_id` ? Name : never]:
     | { readonly of: string }
@@ -81,9 +87,9 @@ type Purge<C extends Columns> =
 /**
  * Whether snapshots of a tenant carry the rows, and what a restore does with them. `marks`: columns
  * that record use, whose change is not a change of the row. `fixed`: columns that never change: a
- * snapshot that says otherwise is about another row, and is not restored. `beside`: whether a copy of
- * the tenant next to it has the rows, too. `existing`: what becomes of a row that is there already
- * and differs. `reactivates`: what of it decides who may use keys.
+ * snapshot that says otherwise is about another row, and is not restored. `beside`: whether a copy
+ * of the tenant next to it has the rows, too. `existing`: what becomes of a row that is there
+ * already and differs. `reactivates`: what of it decides who may use keys.
  */
 type Snapshots<C extends Columns> =
   | {
@@ -113,9 +119,9 @@ type Pruned<C extends Columns> =
   | { readonly never: string };
 
 /**
- * By which columns, next to its id, search finds a row, as what kind of thing, and the state that it
- * shows. `everywhere`: in every tenant at once. `deleted`: the state of those that no list shows.
- * `as`: it is found as the row that this column refers to.
+ * By which columns, next to its id, search finds a row, as what kind of thing, and the state that
+ * it shows. `everywhere`: in every tenant at once. `deleted`: the state of those that no list
+ * shows. `as`: it is found as the row that this column refers to.
  */
 type Search<C extends Columns> =
   | {
@@ -152,7 +158,10 @@ type Records<C extends Columns> =
  */
 type Changes = 'told' | { readonly not: string };
 
-/** What is declared of every table. Functions keep the literal types, from which lists of names follow. */
+/**
+ * What is declared of every table. Functions keep the literal types, from which lists of names
+ * follow.
+ */
 interface Fates<
   P extends Purge<Columns>,
   S extends Snapshots<Columns>,
@@ -229,8 +238,9 @@ export const policyTable = <
       /** Where the bytes have another order than the columns. */
       readonly code?: readonly ColumnOf<C>[];
       /**
-       * In the first layout of a code these columns are omitted where they are null, so that rows from before them stay valid. `fits`: a value
-       * that the service writes there, and writes in none of the others: a row of that layout whose value stands elsewhere is not accepted.
+       * In the first layout of a code these columns are omitted where they are null, so that rows
+       * from before them stay valid. `fits`: a value that the service writes there, and writes in
+       * none of the others: a row of that layout whose value stands elsewhere is not accepted.
        */
       readonly codeWhenSet?: { readonly [Name in ColumnOf<C>]?: RegExp };
       /** Under the code of rows that carry a version only. */
@@ -241,8 +251,8 @@ export const policyTable = <
        */
       readonly codeSinceLayout?: { readonly [Name in ColumnOf<C>]?: 3 };
       /**
-       * Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there: a
-       * row of an earlier version, or no value.
+       * Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there:
+       * a row of an earlier version, or no value.
        */
       readonly digests?: { readonly [Name in ColumnOf<C>]?: ColumnOf<C> };
       readonly beside: { readonly [Name in ColumnOf<C>]?: string };

@@ -81,7 +81,8 @@ export const tokenObjectsTables = {
       beside: 'copied',
       existing: 'replaced',
       reactivates: (row, before) =>
-        // Attributes that have become stricter since: what they protect against would be possible again.
+        // Attributes that have become stricter since: what they protect against would be possible
+        // again.
         before !== undefined && row.destroyed_at === null && differIn(protection, row, before)
           ? [{ kind: 'token-object', change: 'changed', label: String(row.label) }]
           : [],

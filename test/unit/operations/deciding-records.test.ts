@@ -13,7 +13,10 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { storeOfTest } from '../../support/open-store.ts';
 
-/** The store as a writer of the database leaves it: one column of each record of a kind is another one. */
+/**
+ * The store as a writer of the database leaves it: one column of each record of a kind is another
+ * one.
+ */
 const changed = (store: Store, kind: AuditKind, change: object): Store['read']['audit'] => ({
   ...store.read.audit,
   list: async (...asked) => {

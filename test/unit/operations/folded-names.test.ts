@@ -1,4 +1,5 @@
-// Names of users in rows of a version that folded some of them otherwise: the first start folds them again.
+// Names of users in rows of a version that folded some of them otherwise: the first start folds
+// them again.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';

@@ -140,8 +140,9 @@ describe('the list of keys', () => {
       code('validation'),
     );
 
-    // Ages are derived from ids, which contain the time: here each is created in its own millisecond, or in the order of the ids.
-    // Not `createdAt`: where an earlier test of this process was ahead in time, ids continue from there.
+    // Ages are derived from ids, which contain the time: here each is created in its own
+    // millisecond, or in the order of the ids. Not `createdAt`: where an earlier test of this
+    // process was ahead in time, ids continue from there.
     const at = Number.parseInt((c ?? '').replace('-', '').slice(0, 12), 16);
     const [older, newer] = [await set({ createdBefore: at }), await set({ createdAfter: at })];
     expect([...newer, ...older]).toEqual(['e', 'd', 'c', 'b', 'a']);

@@ -1,5 +1,6 @@
-// Forwarded records are events of OCSF 1.3. ocsf-1.3.0.json has what the published schema (tag 1.3.0) says of the classes and objects that
-// are used here: attributes by type, what is required, profiles, values with their names. Each kind of record is compared with it.
+// Forwarded records are events of OCSF 1.3. ocsf-1.3.0.json has what the published schema (tag
+// 1.3.0) says of the classes and objects that are used here: attributes by type, what is required,
+// profiles, values with their names. Each kind of record is compared with it.
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// The vaults whose rules name a user, as a password reset asks for them in its unit of work: an index leads to them (its plan:
-// contract/search), and the rows of the others are neither read nor checked.
+// The vaults whose rules name a user, as a password reset asks for them in its unit of work: an
+// index leads to them (its plan: contract/search), and the rows of the others are neither read nor
+// checked.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
@@ -64,7 +65,8 @@ test('a reset reads the vaults that name the user, and no other', async () => {
   expect(await found(store, 'user-4')).toBeUndefined();
   await store.close();
 
-  // Terms of an earlier version have no approvers; a rule that was changed from outside may be anything, and a term too.
+  // Terms of an earlier version have no approvers; a rule that was changed from outside may be
+  // anything, and a term too.
   const database = new DatabaseSync(path);
   await askUnlocked(() => {
     database.exec(`update settings set value = '2' where name = 'search-terms'; delete from search_terms`);

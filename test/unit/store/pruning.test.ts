@@ -1,5 +1,5 @@
-// What the clock removes, of each table whose declaration says that its rows end with their age: a row
-// goes when its time is over, not before, and the key records that it owns with it.
+// What the clock removes, of each table whose declaration says that its rows end with their age: a
+// row goes when its time is over, not before, and the key records that it owns with it.
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
@@ -36,7 +36,9 @@ const tables = [...declared].flatMap(([name, table]) =>
   'past' in table.pruned ? [{ name, table, ...table.pruned }] : [],
 );
 let made = 0;
-/** A row whose columns that end it are these; the others are of no age, and different in each row. */
+/**
+ * A row whose columns that end it are these; the others are of no age, and different in each row.
+ */
 const insert = async (
   name: string,
   { columns }: Declaration,

@@ -1,5 +1,5 @@
-// The compiler's errors for an incomplete declaration (`npm run check`): a table that says nothing of
-// what becomes of its rows is in no list by accident, because it does not compile.
+// The compiler's errors for an incomplete declaration (`npm run check`): a table that says nothing
+// of what becomes of its rows is in no list by accident, because it does not compile.
 import { expect, test } from 'vitest';
 import {
   besideThings,

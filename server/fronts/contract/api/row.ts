@@ -59,8 +59,8 @@ export interface RouteRow {
 }
 
 /**
- * Whether a call of the row replaces what was read: it must say which state it replaces (If-Match), or
- * the change of another person in between would be undone without a word.
+ * Whether a call of the row replaces what was read: it must say which state it replaces (If-Match),
+ * or the change of another person in between would be undone without a word.
  */
 export const replaces = (row: RouteRow): boolean => row.method === 'put' && row.changes !== undefined;
 

@@ -27,7 +27,9 @@ export interface ButtonProps extends Omit<ComponentProps<'button'>, 'children'> 
   readonly busy?: boolean;
   /** Who lacks it does not see the button. */
   readonly needs?: Permission;
-  /** The permission is needed for what does not exist yet: one for a single resource is not enough. */
+  /**
+   * The permission is needed for what does not exist yet: one for a single resource is not enough.
+   */
   readonly creates?: boolean;
   readonly children: ReactNode;
 }

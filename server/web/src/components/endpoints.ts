@@ -7,8 +7,8 @@ export const endpointsPath = '/api/endpoints';
 export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;
 
 /**
- * What an endpoint does for its cloud now: enabled alone says little. `key` is the state of its key,
- * where it is known.
+ * What an endpoint does for its cloud now: enabled alone says little. `key` is the state of its
+ * key, where it is known.
  */
 export const stateOf = ({ state, credentials }: Endpoint, key?: Key['effectiveState']): string => {
   if (state !== 'enabled') return state;

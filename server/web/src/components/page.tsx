@@ -77,7 +77,9 @@ export const Panel = ({
   actions?: ReactNode;
   /** The content reaches the panel's edges (tables). */
   flush?: boolean;
-  /** When the content was read last, in milliseconds, where it is read again and again; 0: never. */
+  /**
+   * When the content was read last, in milliseconds, where it is read again and again; 0: never.
+   */
   asOf?: number;
   children: ReactNode;
 }) => (

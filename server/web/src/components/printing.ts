@@ -1,4 +1,5 @@
-// Whether the page is being printed: then it has all rows that were loaded, and no distances of time.
+// Whether the page is being printed: then it has all rows that were loaded, and no distances of
+// time.
 
 import { useSyncExternalStore } from 'react';
 

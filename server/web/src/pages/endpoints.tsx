@@ -30,7 +30,10 @@ const useKeyChoices = (vaultId: string): readonly Key[] =>
     enabled: vaultId !== '',
   }).data?.items ?? [];
 
-/** The vault of a key that was found by name in another vault than the chosen one; null: not known, or none. */
+/**
+ * The vault of a key that was found by name in another vault than the chosen one; null: not known,
+ * or none.
+ */
 const useVaultOf = (keyId: string, isKnown: boolean): string | null =>
   useQuery({
     queryKey: [keyPath(keyId), 'choice'],
