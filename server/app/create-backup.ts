@@ -4,6 +4,7 @@
 
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { canonicalJson } from '../base/bytes.ts';
 import { systemClock, toRfc3339 } from '../base/clock.ts';
 import { putInPlace, removeDurably, replaceFile } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -159,14 +160,18 @@ export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): stri
 };
 
 /**
- * Whether a file is a backup of the service that made another one: both name one audit log, which
- * no other service has. A file that is not a backup, or cannot be read, is not.
+ * Whether a file is a backup of the service that made another one: both name one audit log, and its
+ * key has signed both. The name alone is what a user who may write in the folder can write, too. A
+ * file that is not a backup, or cannot be read, is not.
  */
 export const isOfOneService = async (path: string, made: string): Promise<boolean> => {
-  const logOf = async (file: string): Promise<string> => (await readBackupHead(file)).preface.log;
-  const own = await logOf(made);
-  return logOf(path).then(
-    (log) => log === own,
+  const makerOf = async (file: string): Promise<string> => {
+    const { preface, closing } = await readBackupHead(file);
+    return canonicalJson([preface.log, closing?.signer ?? '']);
+  };
+  const own = await makerOf(made);
+  return makerOf(path).then(
+    (maker) => maker === own,
     () => false,
   );
 };

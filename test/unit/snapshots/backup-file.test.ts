@@ -1,10 +1,12 @@
 // The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
+import { execFileSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { labelBytes } from '../../../addon/labels.ts';
+import { isOfOneService } from '../../../server/app/create-backup.ts';
 import { canonicalJson } from '../../../server/base/bytes.ts';
 import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
@@ -256,6 +258,10 @@ test('the given verifier key must have signed it: every other file is not authen
   expect(() => requireSigner('it', signed, { ...mine, verifier: { ...mine.verifier, name: 'dke/audit/two' } })).toThrow(
     /not authentic/,
   );
+  // Old backups are removed by count: one that another key has signed is none of them.
+  const isOurs = (name: string) => isOfOneService(at(name), at('signed'));
+  execFileSync('mkfifo', [at('a pipe')]);
+  expect([await isOurs('signed'), await isOurs('forged'), await isOurs('a pipe')]).toEqual([true, false, false]);
   // Without its closing it is one of format 1.
   const bytes = readFileSync(at('signed'));
   bytes.writeUInt32BE(1, 8);
