@@ -75,7 +75,7 @@ const writeRepository = (
 };
 
 interface Signer {
-  /** Of gpg. */
+  /** The folder of gpg's keys. */
   readonly home: string;
   /** When the signatures are made, for gpg. */
   readonly time: string;
@@ -157,7 +157,7 @@ export const writeRelease = (build: Build, files: readonly string[], key: string
     gpg('--armor', '--output', join(out, 'dke-signing-key.asc'), '--export');
     writeRpmRepository(build, made, { home, time: time(), sign });
     writeRepository(build, made, sign);
-    // With their signatures: they are part of the packages.
+    // The packages are named with their signatures, which are part of them.
     writeChecksums(out, [...made, writeProvenance(build, made)].sort());
     sign('SHA256SUMS', 'SHA256SUMS.asc');
   } finally {

@@ -294,7 +294,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
     /** Vaults of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
-    /** Of any tenant: one whose dual control names this user for an approver. */
+    /** A vault of any tenant whose dual control names this user as an approver. */
     findNaming(userId: string): Promise<Vault | undefined>;
     insert(vault: Vault): Promise<void>;
     update(vault: Vault): Promise<void>;
@@ -353,7 +353,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       tenant: TenantScope,
       filter: {
         readonly kind?: AuditKind | undefined;
-        /** Those of kinds that matter at least so much. */
+        /** Only records of kinds that matter at least so much. */
         readonly severity?: AuditSeverity | undefined;
         readonly actorId?: string | undefined;
         readonly subjectId?: string | undefined;

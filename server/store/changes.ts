@@ -96,7 +96,7 @@ const writers = {
   },
 } satisfies Readonly<Record<TablesBy['told'], Writers>>;
 
-/** Those that write rows of many tables. */
+/** The repositories that write rows of many tables. */
 const ofManyTables = {
   tenantRows: {
     put: () => ({ everything: true }),

@@ -95,7 +95,7 @@ declare module '../ports/tables.ts' {
     readonly told: Declared<{ readonly changes: 'told' }>;
     /** Kinds of things that search finds by their terms. */
     readonly searched: Tables[SearchedTable]['search']['kind'];
-    /** As what a tenant contains their rows. */
+    /** The words for what a tenant contains, where the tables have some of it. */
     readonly counted: Tables[Counted]['statistics']['counted'];
   }
 }

@@ -17,8 +17,8 @@ const versionSetting = 'search-terms';
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
 const everywhere = '*';
 /**
- * Of vaults, the scope in which those are found whose dual control names an approver: no search of
- * a caller reaches it.
+ * The scope in which vaults are found by the approvers that their dual control names: no search of a
+ * caller reaches it.
  */
 const namedApprovers = '@approvers';
 
@@ -129,7 +129,7 @@ export const createTerms = (db: Kysely<Schema>) => {
     remove: async (id: string): Promise<void> => {
       await db.deleteFrom('search_terms').where('subject_id', '=', id).execute();
     },
-    /** Of a row that is found as another one, of this tenant. */
+    /** Adds the terms of a row that is found as another one of this tenant. */
     addTo: async (table: string, row: Loose, tenantId: string): Promise<void> => {
       const other = foundAs.get(table);
       if (other !== undefined) await insert(termsAs(other, row, tenantId));

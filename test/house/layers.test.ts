@@ -503,7 +503,7 @@ const besideTheDoor: Readonly<Record<string, string>> = {
   'server/store/postgres/errors.ts': 'the database: its errors',
   'server/store/postgres/orderly-client.ts': 'the database: docs/postgresql.md#time-limits',
 };
-/** Of these modules, what opens no connection. */
+/** What these modules have that opens no connection. */
 const harmless =
   /^(isIP|isIPv4|isIPv6|BlockList|rootCertificates|createSecureContext|constants as \w+|type .*|LookupAddress)$/;
 const connecting =

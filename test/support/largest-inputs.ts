@@ -237,7 +237,8 @@ export const rows: Table = {
     enable: plain,
     disable: { path: { id: 'spareUser' } },
     unlock: plain,
-    // The vaults of the long tables have no code: whom their dual control names is read, and not known.
+    // The vaults of the long tables have no code: whom their dual control names is read, and not
+    // known.
     resetPassword: { body: () => ({ revokeTokens: true }), refused: true },
     removeFactors: { ...plain, refused: true },
     permissions: plain,

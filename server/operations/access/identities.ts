@@ -47,7 +47,9 @@ const newestOf = async (
   return event === null ? refuse(`the audit record ${kind} of ${subjectId}`) : event;
 };
 
-/** Who has made a token, by the audit log: for rows of earlier versions, and those that are gone. */
+/**
+ * Who has made a token, by the audit log: for rows of earlier versions, and those that are gone.
+ */
 const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<string> => {
   const seen = new Set<string>();
   for (let token = id; !seen.has(token); ) {
@@ -89,8 +91,8 @@ export const personBehind = async (
 
 /**
  * At the first start of this version, after the root of the log was compared: rows of earlier
- * versions say who is behind the token, too. Where the log does not prove it, the row stays as it is, and
- * nothing is decided by the token.
+ * versions say who is behind the token, too. Where the log does not prove it, the row stays as it
+ * is, and nothing is decided by the token.
  */
 export const adoptPersons = async ({ read, write }: Pick<Store, 'read' | 'write'>): Promise<void> => {
   for await (const { id, personId, integrity } of each((window) => read.tokens.list(everyTenant, window), byId))

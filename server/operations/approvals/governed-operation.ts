@@ -49,7 +49,9 @@ export interface Plan {
    * nothing.
    */
   readonly marks?: Approval['impact'];
-  /** Names of marks: a number below the shown one makes the effect wider, and outdates the request. */
+  /**
+   * Names of marks: a number below the shown one makes the effect wider, and outdates the request.
+   */
   readonly least?: readonly string[];
   /** What else the decision rests on. */
   readonly state: AuditValue;

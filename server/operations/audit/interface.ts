@@ -8,7 +8,7 @@ import type { StoredCheckpoint } from '../../ports/store.ts';
 
 export interface AuditFilter extends PageRequest {
   readonly kind?: AuditKind | undefined;
-  /** Of kinds that matter at least so much. */
+  /** Only records of kinds that matter at least so much. */
   readonly severity?: AuditSeverity | undefined;
   readonly actorId?: string | undefined;
   readonly subjectId?: string | undefined;

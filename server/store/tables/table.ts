@@ -134,7 +134,7 @@ type Search<C extends Columns> =
   | { readonly as: ColumnOf<C>; readonly by: ColumnOf<C>; readonly field: SearchField }
   | { readonly not: string };
 
-/** As what a tenant is said to contain the rows, of those for which the SQL holds now. */
+/** The word for what a tenant contains, and the SQL that tells which rows are counted now. */
 type Statistics = { readonly counted: string; readonly where: (now: number) => string } | { readonly none: string };
 
 /**

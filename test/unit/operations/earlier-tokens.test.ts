@@ -1,5 +1,6 @@
 // Tokens of earlier versions have no person in their row: at the first start it is taken from the
-// audit log, where the log proves it. A record that was changed from outside makes no second approver.
+// audit log, where the log proves it. A record that was changed from outside makes no second
+// approver.
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -32,7 +32,7 @@ test('a user of a version that folded the name otherwise is found by it; of two 
       if (user !== undefined) await store.write((tx) => tx.users.insert(user));
     await askUnlocked(() => {
       const put = database.prepare('update users set name = ?, folded_name = ? where id = ?');
-      // As earlier versions folded.
+      // Earlier versions folded so.
       for (const [user, name] of [
         [nikos, 'νίκος.παππάς'],
         [jan, 'J\u030can'],
