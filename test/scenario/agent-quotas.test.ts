@@ -1,7 +1,7 @@
 // One local user takes all that the agent gives: root's database opens and encrypts next to it. Runs as root, because it needs a second user.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { returnValueName } from '../../provider/schema/return-values.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { startDatabase } from '../support/database.ts';
+import { folderInSystem } from '../support/folders.ts';
 import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';
 
@@ -46,7 +47,7 @@ setInterval(() => {}, 1000);
 `;
 
 describe.runIf(isRoot)('one user', () => {
-  const folder = `/run/dke-pkcs11/quota-${process.pid}`;
+  const { path: folder, make, remove } = folderInSystem('quota');
   const crowds: ChildProcess[] = [];
   let site: Site;
   let agent: AgentProcess;
@@ -55,14 +56,13 @@ describe.runIf(isRoot)('one user', () => {
   beforeAll(async () => {
     site = await startSite();
     config = site.config('erp', await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance')));
-    mkdirSync(folder, { recursive: true, mode: 0o755 });
-    chmodSync(folder, 0o755);
+    make();
     agent = await startAgent(folder, { environment: { DKE_AGENT_USER_LIMITS: 'sessions=50,objects=40' } });
   });
   afterAll(async () => {
     for (const child of crowds) child.kill('SIGKILL');
     await agent?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    remove();
     await site?.end();
   });
 

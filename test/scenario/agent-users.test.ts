@@ -11,7 +11,6 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -25,6 +24,7 @@ import type { RegisteredApplication } from '../../server/fronts/contract/api/tde
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { type Database, startDatabase } from '../support/database.ts';
+import { folderInSystem } from '../support/folders.ts';
 import { whyNoOtherUsers } from '../support/other-users.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { installed } from '../support/tools.ts';
@@ -41,7 +41,7 @@ const pin = 'any';
 const zeroIv = '00'.repeat(16);
 
 describe.runIf(why === undefined)('an agent for all users', () => {
-  const folder = `/run/dke-pkcs11/users-${process.pid}`;
+  const { path: folder, make, remove } = folderInSystem('users');
   const guests: ChildProcess[] = [];
   let site: Site;
   let agent: AgentProcess;
@@ -72,7 +72,8 @@ describe.runIf(why === undefined)('an agent for all users', () => {
   beforeAll(async () => {
     site = await startSite();
     issued = await registerApplication(site.api, 'erp', await createGroup(site.api, 'finance'));
-    mkdirSync(join(folder, 'log'), { recursive: true });
+    make();
+    mkdirSync(join(folder, 'log'));
     caFile = join(folder, 'ca.pem');
     copyFileSync(site.server.caFile, caFile);
     chmodSync(caFile, 0o644);
@@ -98,7 +99,7 @@ describe.runIf(why === undefined)('an agent for all users', () => {
     for (const each of guests) each.kill('SIGKILL');
     await victim?.stop();
     await agent?.stop();
-    rmSync(folder, { recursive: true, force: true });
+    remove();
     await site?.end();
   });
 

@@ -192,6 +192,19 @@ static const char tell[] =
     "ls -l /proc/self/fd >\"${0%/*}/descriptors\"\n"
     "exit 3\n";
 
+/** An empty /run for this process and those that it starts: the agent that this host has for all its users is not found. */
+static void enter_own_run(void) {
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+      mount("none", "/run", "tmpfs", 0, "mode=755") != 0)
+    _exit(96);
+}
+
+/** Another folder in the place of /etc, too. */
+static void enter_own_etc(void) {
+  enter_own_run();
+  if (mount(in_folder("etc"), "/etc", NULL, MS_BIND, NULL) != 0) _exit(96);
+}
+
 WITH(a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_callers) {
   char *arguments[] = {(char[]){"host"}, (char[]){"initialize"}, NULL, NULL};
   char *environment[] = {(char[]){"PATH=/evil"},          (char[]){"HOME=/evil"},       (char[]){"XDG_RUNTIME_DIR=/evil"},
@@ -216,6 +229,7 @@ WITH(a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_ca
   child = fork();
   if (child == 0) {
     const gid_t none = CALLER;
+    enter_own_run();
     if (setgroups(1, &none) != 0 || setresgid(CALLER, CALLER, CALLER) != 0 || setresuid(CALLER, CALLER, CALLER) != 0) _exit(97);
     umask(0);
     execve(in_folder("host"), arguments, environment);
@@ -242,13 +256,6 @@ static int initialize_as_host(const char *path) {
   if (library == NULL || getauxval(AT_SECURE) == 0) return 98;
   *(void **)&initialize = dlsym(library, "C_Initialize");
   return initialize(NULL) == CKR_DEVICE_REMOVED ? 0 : 1;
-}
-
-/** Another folder in the place of /etc, for this process and those that it starts. */
-static void enter_own_etc(void) {
-  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-      mount(in_folder("etc"), "/etc", NULL, MS_BIND, NULL) != 0)
-    _exit(96);
 }
 
 /** Runs the copy of this program with this DKE_PKCS11_CONF as the caller, who is not its owner. */
