@@ -70,6 +70,8 @@ export class CoreError extends Error {
 
 /** What the .node exports. Arguments are trusted there: this file's callers pass good shapes, the binding checks the rest. */
 export interface Core {
+  /** Of OpenSSL, whose libcrypto is linked in: "3.5.9". */
+  libcryptoVersion(): string;
   // --- memory -----------------------------------------------------------------------------------------------------
   /** Reserves the locked key arena once per process; later calls answer the status. Throws `memory-lock` with the limit to raise. */
   initialize(options?: {

@@ -5,6 +5,8 @@
 #include "binding.h"
 #include "jobs.h"
 
+#include <openssl/crypto.h>
+
 dke::Environment::Environment() : jobs(std::make_unique<Jobs>()) {}
 
 dke::Environment::~Environment() {
@@ -18,9 +20,14 @@ namespace {
 // Before libcrypto's first allocation: its key schedules and private numbers belong in memory that is wiped and not dumped.
 const bool adopted = dke::AdoptCryptoAllocations();
 
+Napi::Value LibcryptoVersion(const Napi::CallbackInfo& info) {
+  return Napi::String::New(info.Env(), OpenSSL_version(OPENSSL_VERSION_STRING));
+}
+
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   if (!adopted) throw Napi::Error::New(env, "libcrypto allocated before the addon could guard its memory");
   env.SetInstanceData(new dke::Environment);
+  exports.Set("libcryptoVersion", Napi::Function::New(env, LibcryptoVersion, "libcryptoVersion"));
   dke::RegisterErrors(env, exports);
   dke::RegisterKeys(env, exports);
   dke::RegisterCiphers(env, exports);

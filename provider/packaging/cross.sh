@@ -38,7 +38,7 @@ download() {
   apt-get update
   base=$(apt-cache depends libgcc-s1 | sed -n 's/^ *Depends: \(gcc-[0-9]*-base\)$/\1/p')
   cd "$folder/debs"
-  apt-get download libssl-dev libmariadb-dev libmariadbd-dev libc6 libgcc-s1 libstdc++6 "$base"
+  apt-get download libmariadb-dev libmariadbd-dev libc6 libgcc-s1 libstdc++6 "$base"
 }
 rm -f "$folder"/debs/*
 if ! (set -e; download) >"$log" 2>&1; then
@@ -47,6 +47,7 @@ if ! (set -e; download) >"$log" 2>&1; then
   exit 1
 fi
 unset APT_CONFIG
+sh addon/libcrypto/fetch.sh arm64 1
 # Unpacked as new files, so that what was linked with those of other versions is linked again.
 if [ "$(ls "$folder/debs")" != "$(cat "$folder/unpacked" 2>/dev/null)" ]; then
   rm -rf "$system" "$folder/unpacked"

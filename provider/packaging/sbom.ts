@@ -3,7 +3,7 @@
 // gives the same bytes. `npm sbom` is not used: it lists what a build needs, and knows nothing native.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readPackage } from '../install/payload.ts';
 import { systemLibraries } from './image.ts';
@@ -167,17 +167,23 @@ const ofCompiler = (file: string): Component => {
   });
 };
 
-const native = ({ built, node: program, system }: Build, spec: PackageSpec): readonly Component[] =>
-  spec.program === undefined
+const native = ({ root, machine, built, node: program, system }: Build, spec: PackageSpec): readonly Component[] => {
+  // Where addon/libcrypto/fetch.sh has put it, on systems with an older one.
+  const fetched = join(root, '.libcrypto', machine.debian);
+  return spec.program === undefined
     ? [fromDebian(system, 'mysqlservices', 'libmariadbd-dev', 'GPL-2.0-only', 'linked into dke_key_management.so')]
     : [
         node(program),
-        fromDebian(system, 'libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'),
+        fromDebian(
+          existsSync(fetched) ? fetched : system,
+          ...(['libcrypto', 'libssl-dev', 'Apache-2.0', 'linked into dke_core.node'] as const),
+        ),
         ofCompiler(join(built, addon)),
         ...(spec.kinds.includes('oci') ? systemLibraries : []).map(({ name, licence }) =>
           fromDebian(system, name, name, licence, 'a library that Node is linked with'),
         ),
       ];
+};
 
 /** A UUID that the content gives. */
 const serialNumber = (content: string): string => {

@@ -7,6 +7,7 @@ import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import { core } from '../../addon/core.ts';
 import {
   type Check,
   type CheckResult,
@@ -20,6 +21,7 @@ import {
 import { extendUnit, writablePath } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import type { ServiceError } from '../base/errors.ts';
+import { endOfSupport } from '../base/libcrypto.ts';
 import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
 import { callOutside } from '../base/outside.ts';
 import { type Config, loadConfig } from '../config/config.ts';
@@ -259,6 +261,15 @@ const checkBackups = (host: Host): Finding => {
   return due.length === 0 ? ok(evidence) : warning(`backups: ${evidence}`, `make one: ${due.join(', and ')}`);
 };
 
+const checkLibcrypto = (): Finding => {
+  const version = core.libcryptoVersion();
+  const end = endOfSupport(version);
+  const evidence = `OpenSSL ${version} in the core, Node ${process.versions.node} with OpenSSL ${process.versions.openssl}`;
+  if (end === undefined) return ok(`${evidence}; it is not known here how long that is corrected`);
+  if (Date.parse(end) >= Date.now()) return ok(`${evidence}; corrected until ${end}`);
+  return warning(`${evidence}; corrections ended on ${end}`, 'install the newest release of DKE (docs/upgrade.md)');
+};
+
 const checkListener = async (host: Host): Promise<Finding> => {
   const config = configOf(host);
   const { port } = config.server;
@@ -300,6 +311,7 @@ const check = (
 
 const around: readonly Check<Host>[] = [
   check('unit', 'unit', 'the unit of the service has what it needs', checkUnit),
+  check('libcrypto', 'unit', 'the cryptographic library is still corrected', checkLibcrypto),
   check('folders', 'files', 'every folder can be written, and has space', checkFolders, ['data']),
   check('packages', 'files', 'packages match their checksums', checkPackages),
   check('dates', 'tls', 'certificates are valid, and for the public names', checkDates, ['certificate']),

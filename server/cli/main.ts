@@ -40,7 +40,19 @@ if (Number.parseInt(process.versions.node, 10) < oldestNode) {
   process.exit(exitCodes.config);
 }
 
-const program = await makeProgramFor(readVersion(), process.argv.slice(2));
+const args = process.argv.slice(2);
+/** What `dke --version` prints. Everything else needs no addon to say which version it is. */
+const describeVersion = async (): Promise<string> => {
+  try {
+    const { core } = await import('../../addon/core.ts');
+    return `${readVersion()} (OpenSSL ${core.libcryptoVersion()}, Node ${process.versions.node})`;
+  } catch {
+    // The package of an older build may be incomplete: its version is what is asked for then.
+    return readVersion();
+  }
+};
+const asksForVersion = ['--version', '-V'].includes(args[0] ?? '');
+const program = await makeProgramFor(asksForVersion ? await describeVersion() : readVersion(), args);
 const exitWith = (exitClass: ExitClass): void => {
   process.exitCode = exitCodes[exitClass];
 };

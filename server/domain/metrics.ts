@@ -333,8 +333,8 @@ export const metrics = {
   },
   dke_build_info: {
     type: 'gauge',
-    help: 'Always 1: the version of the service and of Node.',
-    labels: ['version', 'node'],
+    help: 'Always 1: the version of the service, of Node, and of OpenSSL in the core.',
+    labels: ['version', 'node', 'libcrypto'],
   },
   process_cpu_seconds_total: {
     type: 'counter',

@@ -22,6 +22,7 @@ export type {
 
 export type CryptoCore = Pick<
   Core,
+  | 'libcryptoVersion'
   | 'memoryStatus'
   | 'wipe'
   | 'random'

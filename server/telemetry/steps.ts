@@ -16,7 +16,9 @@ export interface Steps {
 /** A request that reads thousands of rows one by one says nothing new with more of them. */
 const mostSteps = 64;
 /** Too short and too frequent to be of interest. */
-const unmeasured: ReadonlySet<string> = new Set(['memoryStatus', 'wipe', 'timingSafeEqual', 'release', 'describe']);
+const unmeasured: ReadonlySet<string> = new Set([
+  ...['libcryptoVersion', 'memoryStatus', 'wipe', 'timingSafeEqual', 'release', 'describe'],
+]);
 
 type Function = (...input: readonly unknown[]) => unknown;
 

@@ -117,7 +117,7 @@ describe.runIf(canBuild)('packages for aarch64', () => {
       .update(readFileSync(program('dke-server', 'bin/node')))
       .digest('hex');
     expect(of('node')).toMatchObject({ version: process.versions.node, hashes: [{ alg: 'SHA-256', content }] });
-    const debs = readdirSync(join(built, 'debs')).map(decodeURIComponent);
+    const debs = readdirSync(join(project, '.libcrypto/arm64/debs')).map(decodeURIComponent);
     expect(debs).toContain(`libssl-dev_${of('libcrypto')?.version}_arm64.deb`);
   });
 });

@@ -70,6 +70,17 @@ fi
 export PATH
 
 # ---- System packages ---------------------------------------------------------------------------------------------------
+# has_libcrypto: whether this system's own is new enough for the core.
+has_libcrypto() {
+  [ -z "${OPENSSL_ROOT_DIR-}" ] || return 0
+  there /usr/lib/*/libcrypto.a /usr/lib64/libcrypto.a /usr/local/lib*/libcrypto.a || return 1
+  for each in /usr/local/include/openssl/opensslv.h /usr/include/openssl/opensslv.h; do
+    [ ! -e "$each" ] || { awk '$2 == "define" && $3 == "OPENSSL_VERSION_MAJOR" { major = $4 }
+      $2 == "define" && $3 == "OPENSSL_VERSION_MINOR" { minor = $4 }
+      END { exit !(major > 3 || (major == 3 && minor >= 5)) }' "$each" && return 0; }
+  done
+  return 1
+}
 builds=no native=product
 case $job in
 tools | fresh) ;;
@@ -81,15 +92,11 @@ if [ "$builds" != no ]; then
   need cmake 'command -v cmake'
   need g++ 'command -v c++'
   need make 'command -v make || command -v ninja'
-  need libssl-dev 'there /usr/lib/*/libcrypto.a /usr/lib64/libcrypto.a /usr/local/lib*/libcrypto.a'
-  # From Debian 13 on, libcrypto compresses.
-  case $(. /etc/os-release && echo "$ID $VERSION_ID") in
-  'debian 12' | 'ubuntu 22.04' | 'ubuntu 24.04') ;;
-  *)
+  if has_libcrypto; then
+    # From Debian 13 on, libcrypto compresses.
     need zlib1g-dev 'there /usr/lib/*/libz.a /usr/lib64/libz.a'
     need libzstd-dev 'there /usr/lib/*/libzstd.a /usr/lib64/libzstd.a'
-    ;;
-  esac
+  fi
 fi
 needs_of "$job"
 install_needed
@@ -143,6 +150,14 @@ if [ -e build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$ro
   say 'the build folder is of another checkout: building anew'
   rm -rf build
 fi
+if [ "$builds" != no ] && ! has_libcrypto; then
+  case $(uname -m) in aarch64) architecture=arm64 ;; *) architecture=amd64 ;; esac
+  case $job in
+  # What is given to others has the newest corrections.
+  package*) sh addon/libcrypto/fetch.sh "$architecture" 1 ;;
+  *) sh addon/libcrypto/fetch.sh "$architecture" ;;
+  esac
+fi
 [ "$job" != long ] || rm -f "$state/native-all"
 
 if [ "$builds" = yes ]; then
@@ -159,13 +174,13 @@ if [ "$builds" = yes ]; then
   fi
   case $native in
   all)
-    done_since "$state/native-all" addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
+    done_since "$state/native-all" addon .libcrypto provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
       build "$state/native-all" 'building the library, the core and their tests (about a minute)' \
         cmake-js compile --target all --parallel "$(getconf _NPROCESSORS_ONLN)"
     ;;
   *)
-    done_since "$state/native-all" addon provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
-      done_since "$state/native" addon provider CMakeLists.txt package-lock.json ||
+    done_since "$state/native-all" addon .libcrypto provider test/native test/bench test/tde CMakeLists.txt package-lock.json ||
+      done_since "$state/native" addon .libcrypto provider CMakeLists.txt package-lock.json ||
       build "$state/native" 'building the library and the core (about 30 s)' \
         cmake-js compile --target product --parallel "$(getconf _NPROCESSORS_ONLN)"
     ;;

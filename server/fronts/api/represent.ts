@@ -438,6 +438,7 @@ export const representClock = ({ now, clock, doubt }: DeadlineState): ClockState
 export const representStatus = (service: ServiceStatus, health: Health): status.Status => ({
   version: service.version,
   nodeVersion: service.nodeVersion,
+  libcryptoVersion: service.libcryptoVersion,
   startedAt: moment(service.startedAt),
   rootEpoch: service.rootEpoch,
   health: {

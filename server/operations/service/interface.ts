@@ -57,6 +57,7 @@ export interface Health {
 export interface ServiceStatus {
   readonly version: string;
   readonly nodeVersion: string;
+  readonly libcryptoVersion: string;
   readonly startedAt: number;
   readonly rootEpoch: number;
   readonly erasure: ErasureState & {

@@ -265,11 +265,12 @@ const readKeys =
   };
 
 const readProcess =
-  ({ meter, identity }: MetricsPorts, { processFacts }: MetricsSources): Part =>
+  ({ core, meter, identity }: MetricsPorts, { processFacts }: MetricsSources): Part =>
   (add) => {
     add('dke_event_loop_delay_seconds', {}, meter.eventLoopDelay);
     add('dke_event_loop_active_seconds_total', {}, seconds(performance.eventLoopUtilization().active));
-    add('dke_build_info', { version: identity.version, node: process.versions.node }, 1);
+    const libcrypto = core.libcryptoVersion();
+    add('dke_build_info', { version: identity.version, node: process.versions.node, libcrypto }, 1);
     const { user, system } = process.cpuUsage();
     const { rss, heapUsed } = process.memoryUsage();
     const { openFiles, mostFiles } = processFacts();

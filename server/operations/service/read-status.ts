@@ -24,6 +24,7 @@ export const readStatus =
     return {
       version: identity.version,
       nodeVersion: process.versions.node,
+      libcryptoVersion: core.libcryptoVersion(),
       startedAt: identity.startedAt,
       rootEpoch: root.current.epoch,
       erasure: {

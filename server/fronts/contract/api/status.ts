@@ -8,6 +8,7 @@ export const statusSchema = z
   .strictObject({
     version: z.string(),
     nodeVersion: z.string(),
+    libcryptoVersion: z.string().openapi({ description: 'Of OpenSSL in the core.' }),
     startedAt: moment,
     rootEpoch: z.int(),
     health: z.strictObject({
