@@ -30,3 +30,5 @@ if(EXISTS ${libraries}/pkgconfig/libcrypto.pc)
     endif()
   endforeach()
 endif()
+# Compiled with a newer glibc than this system may have.
+set_property(TARGET OpenSSL::Crypto APPEND PROPERTY INTERFACE_LINK_LIBRARIES dke_c23)

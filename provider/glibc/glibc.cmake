@@ -2,9 +2,14 @@
 #
 # dke_link_with_old_glibc(<target>) makes the linker find stubs of the C library, made from the list of its machine, instead of the machine's own:
 # no code, only the names of 2.28 with their versions, in the libraries that they were in then. What the compiler and newer headers ask for
-# beyond that is in shims.c. The C++ library and the compiler's own are linked in. test/house/shipped-binaries.test.ts checks the result.
+# beyond that is in shims.c and c23.c. The C++ library and the compiler's own are linked in. test/house/shipped-binaries.test.ts checks the result.
 #
 # For a machine without a list, and with sanitizers, which bring names of their own, it changes nothing.
+
+# For static libraries of newer systems, also in programs that are not shipped.
+add_library(dke_c23 STATIC ${CMAKE_CURRENT_LIST_DIR}/c23.c)
+target_compile_options(dke_c23 PRIVATE ${DKE_UNPLACED})
+
 set(DKE_GLIBC_SYMBOLS ${CMAKE_CURRENT_LIST_DIR}/${CMAKE_SYSTEM_PROCESSOR}.txt)
 if(DKE_SANITIZE OR NOT EXISTS ${DKE_GLIBC_SYMBOLS})
   function(dke_link_with_old_glibc target)
@@ -50,7 +55,7 @@ foreach(library IN LISTS libraries)
   list(APPEND stubs ${DKE_GLIBC_DIR}/${library})
 endforeach()
 
-add_library(dke_glibc_shims STATIC ${CMAKE_CURRENT_LIST_DIR}/shims.c)
+add_library(dke_glibc_shims STATIC ${CMAKE_CURRENT_LIST_DIR}/shims.c ${CMAKE_CURRENT_LIST_DIR}/c23.c)
 set_target_properties(dke_glibc_shims PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${DKE_GLIBC_DIR})
 target_compile_definitions(dke_glibc_shims PRIVATE _GNU_SOURCE)
 target_compile_options(dke_glibc_shims PRIVATE ${DKE_UNPLACED})

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -74,36 +73,4 @@ int _dl_find_object(void *address, struct dl_find_object *result) {
   memset(result, 0, sizeof *result);
   result->dlfo_map_start = address;
   return dl_iterate_phdr(find_object, result) == 1 && result->dlfo_eh_frame != NULL ? 0 : -1;
-}
-
-/*
- * --- strtol(3) and sscanf(3) of C23, 2.38: headers rename the calls. Only numbers that begin with
- * 0b are read otherwise -------------------
- */
-
-/* By their old names, which these headers would rename, too. */
-long old_strtol(const char *, char **, int) __asm__("strtol");
-unsigned long old_strtoul(const char *, char **, int) __asm__("strtoul");
-long long old_strtoll(const char *, char **, int) __asm__("strtoll");
-unsigned long long old_strtoull(const char *, char **, int) __asm__("strtoull");
-int old_vsscanf(const char *, const char *, va_list) __asm__("vsscanf");
-long __isoc23_strtol(const char *text, char **end, int base);
-unsigned long __isoc23_strtoul(const char *text, char **end, int base);
-long long __isoc23_strtoll(const char *text, char **end, int base);
-unsigned long long __isoc23_strtoull(const char *text, char **end, int base);
-int __isoc23_sscanf(const char *text, const char *format, ...);
-
-long __isoc23_strtol(const char *text, char **end, int base) { return old_strtol(text, end, base); }
-unsigned long __isoc23_strtoul(const char *text, char **end, int base) { return old_strtoul(text, end, base); }
-long long __isoc23_strtoll(const char *text, char **end, int base) { return old_strtoll(text, end, base); }
-unsigned long long __isoc23_strtoull(const char *text, char **end, int base) { return old_strtoull(text, end, base); }
-
-int __isoc23_sscanf(const char *text, const char *format, ...) {
-  va_list arguments;
-  int read;
-
-  va_start(arguments, format);
-  read = old_vsscanf(text, format, arguments);
-  va_end(arguments);
-  return read;
 }

@@ -145,7 +145,7 @@ const limits: readonly (readonly [string, string, string])[] = [
   [
     '`CKM_EDDSA`',
     '`CK_EDDSA_PARAMS` fail with `CKR_MECHANISM_PARAM_INVALID`, except for Ed448 without prehash and context',
-    'They select Ed25519ctx, Ed25519ph, Ed448ph (3.1, section 6.3.15) or Ed448 with a context, which OpenSSL 3.0 in the core does not support. Without parameters the signature is Ed25519 or Ed448.',
+    'They select Ed25519ctx, Ed25519ph, Ed448ph (3.1, section 6.3.15) or Ed448 with a context, which the core does not offer. Without parameters the signature is Ed25519 or Ed448.',
   ],
   [
     '`CKM_EDDSA`',

@@ -75,9 +75,7 @@ has_libcrypto() {
   [ -z "${OPENSSL_ROOT_DIR-}" ] || return 0
   there /usr/lib/*/libcrypto.a /usr/lib64/libcrypto.a /usr/local/lib*/libcrypto.a || return 1
   for each in /usr/local/include/openssl/opensslv.h /usr/include/openssl/opensslv.h; do
-    [ ! -e "$each" ] || { awk '$2 == "define" && $3 == "OPENSSL_VERSION_MAJOR" { major = $4 }
-      $2 == "define" && $3 == "OPENSSL_VERSION_MINOR" { minor = $4 }
-      END { exit !(major > 3 || (major == 3 && minor >= 5)) }' "$each" && return 0; }
+    ! grep -Eqs 'define OPENSSL_VERSION_STR +"(3\.([5-9]|[1-9][0-9])|[4-9])\.' "$each" || return 0
   done
   return 1
 }

@@ -7,8 +7,9 @@ export const root = join(import.meta.dirname, '..', '..');
 
 /** What is not ours or not kept: the folders that .gitignore names, and the repository itself. */
 const isForeign = (name: string): boolean =>
-  ['node_modules', 'dist', 'coverage', '.git', '.demo', 'output', 'dke.toml', 'dke-data'].includes(name) ||
-  /^build(-|$)/.test(name);
+  ['node_modules', 'dist', 'coverage', '.git', '.demo', '.libcrypto', 'output', 'dke.toml', 'dke-data'].includes(
+    name,
+  ) || /^build(-|$)/.test(name);
 
 const walk = (folder: string): string[] =>
   readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {

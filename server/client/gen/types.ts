@@ -1316,6 +1316,8 @@ export type Node = {
 export type Status = {
   readonly version: string;
   readonly nodeVersion: string;
+  /** Of OpenSSL in the core. */
+  readonly libcryptoVersion: string;
   readonly startedAt: string;
   readonly rootEpoch: number;
   readonly health: {

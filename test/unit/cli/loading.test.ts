@@ -48,7 +48,7 @@ test.each([[['--version']], [['-V']], [['-V', 'vault', 'list']]])(
   '%j prints the version once, and nothing else, and loads no noun',
   (words) => {
     const { stdout, packages, files } = load(...words);
-    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+ \(OpenSSL [\d.]+, Node [\d.]+\)\n$/);
     expect([...packages]).toEqual(['commander']);
     expect(files).not.toContain('cli/vault.ts');
   },
