@@ -263,6 +263,10 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
   const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
+    given.onlyWhile(async () => {
+      const { grants } = await authenticator.authenticate(context, context.get('requestId'), false);
+      admit(served, context, { actor: call.actor, grants, session: call.session }, call.path);
+    });
     // Also where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
     return sendFile(given);

@@ -580,6 +580,31 @@ describe('exports and long requests', () => {
     expect((await request('/api/requests/export', withToken())).status).toBe(429);
   });
 
+  test('end with the credential of their caller, be it a token or a session', async () => {
+    const readTo = async (response: Response): Promise<number> => {
+      const reader = response.body?.getReader();
+      for (let pieces = 0; ; pieces += 1) if ((await reader?.read())?.done !== false) return pieces;
+    };
+    async function* rows(): AsyncGenerator<readonly never[]> {
+      for (;;) {
+        await new Promise((resolve) => setImmediate(resolve));
+        yield [];
+      }
+    }
+    for (const by of ['token', 'session'] as const) {
+      const front = openFront({ 'requests.export': () => rows() });
+      const signedIn = await front.request('/api/session', post({ token: adminToken }));
+      const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+      const credential = by === 'token' ? withToken() : { headers: { cookie } };
+      const response = await front.request('/api/requests/export', credential);
+      expect(response.status).toBe(200);
+      front.revoke();
+      await expect(readTo(response)).rejects.toMatchObject({ code: 'unauthenticated' });
+      // Its place is free for another one.
+      expect((await front.request('/api/requests/export', withToken({}, otherToken))).status).toBe(200);
+    }
+  });
+
   test('what passes on its own says when to ask again, and what may have been done does not', async () => {
     for (const [error, after] of [
       [new ServiceError('unavailable', 'the store is away'), '1'],
