@@ -8,6 +8,7 @@ import type { Context } from 'hono';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { takeText } from '../../base/secret-member.ts';
 import type { Shares } from '../../base/shares.ts';
 import type { Grant } from '../../domain/access.ts';
@@ -225,7 +226,7 @@ const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() 
   if (row.streams === undefined && row.long !== true) return () => undefined;
   const release = shares.take(id, tenantId);
   if (release === undefined)
-    throw new ServiceError('rate-limited', 'too many exports and long requests are in progress', {
+    throw new LimitRefused('exports', 'too many exports and long requests are in progress', {
       hint: 'wait until one of them has ended, or end one, and repeat the request',
       retryAfterSeconds: 5,
     });

@@ -41,7 +41,7 @@ describe('no one gets in without a credential', () => {
         for (let at = 0; at < tries / 5; at += 1)
           expect([400, 413, 500]).toContain((await request(target(row), post(body))).status);
       const answer = await request(target(row), post('{'));
-      expect([answer.status, answer.headers.get('retry-after'), refusals]).toEqual([429, '3', ['api-requests']]);
+      expect([answer.status, answer.headers.get('retry-after'), refusals]).toEqual([429, '3', ['sign-ins']]);
       advance(3_000);
       expect((await request(target(row), post('{'))).status).toBe(400);
       expect([...calls.keys()].filter((name) => !name.startsWith('passkeys') && !name.startsWith('openId'))).toEqual(
