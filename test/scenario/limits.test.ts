@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { Agent, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -91,10 +91,10 @@ const ask = async (
   path: string,
   headers: Readonly<Record<string, string>>,
   body: Uint8Array | string = '',
-  { reads = true, localAddress = '127.0.0.1' }: { readonly reads?: boolean; readonly localAddress?: string } = {},
+  reads = true,
 ): Promise<Answered> => {
   const sent = request(new URL(path, site.server.url), {
-    ...{ method, headers, localAddress, agent: new Agent(), ca: readFileSync(site.server.caFile) },
+    ...{ method, headers, agent: new Agent(), ca: readFileSync(site.server.caFile) },
   });
   ends.push(() => sent.destroy());
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
@@ -104,14 +104,25 @@ const ask = async (
   const text = reads ? String(Buffer.concat(await answer.toArray())) : '';
   return { status: answer.statusCode ?? 0, headers: answer.headers, text };
 };
+const openHttp2 = (localAddress: string): ClientHttp2Session => {
+  const session = connectHttp2(site.server.url, { ca: readFileSync(site.server.caFile), localAddress } as object);
+  session.on('error', () => undefined);
+  ends.push(() => session.destroy());
+  return session;
+};
 const bearer = () => ({ authorization: `Bearer ${site.token}` });
 const json = { 'content-type': 'application/json' };
 
-/** Answers that are asked for at once, until one is a refusal. */
-const untilRefused = async (atOnce: number, one: (at: number) => Promise<Answered>): Promise<Answered> => {
+/** Asks so many times at once, again and again, until one answer is a refusal; others are not awaited. */
+const untilRefused = async (atOnce: number, one: () => Promise<Answered>): Promise<Answered> => {
+  const refusalOf = async (asked: Promise<Answered>): Promise<Answered> => {
+    const answer = await asked;
+    if (answer.status !== 429) throw new Error(`the answer is ${answer.status}`);
+    return answer;
+  };
   for (;;) {
-    const answers = await Promise.all(Array.from({ length: atOnce }, (_, at) => one(at)));
-    const refused = answers.find(({ status }) => status === 429);
+    const asked = Array.from({ length: atOnce }, () => refusalOf(one()));
+    const refused = await Promise.any(asked).catch(() => undefined);
     if (refused !== undefined) return refused;
   }
 };
@@ -132,13 +143,17 @@ const untilOneGivesWay = async (open: (at: number) => Promise<Socket>): Promise<
   await until('one to give way', async () => (ended > 0 ? true : undefined));
 };
 
+const countOf = async (limit: LimitName): Promise<number> => {
+  // From the host itself, without a token.
+  const { text } = await ask('GET', '/metrics', {});
+  return Number(new RegExp(`^dke_limit_refusals_total\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1]);
+};
 const rows: Readonly<Record<LimitName, () => Promise<void>>> = {
   'sign-ins': async () => {
     const one = () => ask('POST', '/api/session', json, '{"user":"admin","password":"wrong"}');
     says(await untilRefused(4, one));
   },
-  exports: async () =>
-    says(await untilRefused(6, () => ask('GET', '/api/audit/export', bearer(), '', { reads: false }))),
+  exports: async () => says(await untilRefused(6, () => ask('GET', '/api/audit/export', bearer(), '', false))),
   diagnoses: async () => {
     const { endpoint } = await createXksEndpoint({ api: site.api, server: site.server }, 'diagnosed');
     const path = `/api/endpoints/${endpoint.id}/diagnostics`;
@@ -154,15 +169,24 @@ const rows: Readonly<Record<LimitName, () => Promise<void>>> = {
       authorization: `Bearer ${accessGuid}`,
       'content-type': envelopeType,
       'x-dke-instance': instanceText(instance),
+      'x-request-id': 'pairs',
     };
     const half = { ...masterKey('pair'), algorithm: 'rsa', bits: 2048 } as const;
     const privateKey = { ...half, class: 'private-key', usages: ['sign'] } as const;
     const path = `/tde/v1/${accessGuid}/${application.appId}${tdeRoutes.generateKeyPair.path}`;
-    // One runs and sixteen wait. An address has sixteen connections.
-    const one = (at: number) =>
-      ask('POST', path, { ...headers, 'x-request-id': `pair-${at}` }, packEnvelope({ privateKey, publicKey: null }), {
-        localAddress: `127.0.2.${at + 1}`,
-      });
+    // One runs and sixteen wait.
+    let session = openHttp2('127.0.2.1');
+    const one = async (): Promise<Answered> => {
+      if (session.closed || session.destroyed) session = openHttp2('127.0.2.1');
+      const stream = session.request({ ':method': 'POST', ':path': path, ...headers });
+      const answered = once(stream, 'response') as Promise<[IncomingMessage['headers']]>;
+      const closed = once(stream, 'close').then(() => Promise.reject(new Error('the stream ended')));
+      stream.end(packEnvelope({ privateKey, publicKey: null }));
+      const [answer] = await Promise.race([answered, closed]);
+      stream.resume();
+      closed.catch(() => undefined);
+      return { status: Number(answer[':status' as keyof typeof answer]), headers: answer, text: '' };
+    };
     says(await untilRefused(24, one));
   },
   'xks-requests': async () => {
@@ -188,17 +212,12 @@ const rows: Readonly<Record<LimitName, () => Promise<void>>> = {
   'connections-of-caller': async () => {
     let goaways = 0;
     for (let at = 0; goaways === 0; at += 1) {
-      const session = connectHttp2(site.server.url, {
-        ca: readFileSync(site.server.caFile),
-        localAddress: `127.0.1.${at + 1}`,
-      } as object);
-      session.on('error', () => undefined);
+      const session = openHttp2(`127.0.1.${at + 1}`);
       session.on('goaway', (code) => {
         // Nothing of it failed: the client opens another one.
         expect(code).toBe(0);
         goaways += 1;
       });
-      ends.push(() => session.destroy());
       const stream = session.request({ ':path': '/api/vaults', ...bearer() });
       const [answer] = await once(stream, 'response');
       expect((answer as Record<string, unknown>)[':status']).toBe(200);
@@ -212,15 +231,13 @@ const rows: Readonly<Record<LimitName, () => Promise<void>>> = {
     expect(String(answer)).toMatch(/^HTTP\/1\.1 408 /);
   },
   'unread-answer': async () => {
+    await until('the count', async () => ((await countOf('unread-answer')) > 0 ? true : undefined));
+    // Who reads nothing sees no end.
+    unread.socket.resume();
     await unread.ended;
   },
 };
 
-const countOf = async (limit: LimitName): Promise<number> => {
-  // From the host itself, without a token.
-  const { text } = await ask('GET', '/metrics', {});
-  return Number(new RegExp(`^dke_limit_refusals_total\\{limit="${limit}"\\} (\\d+)`, 'm').exec(text)?.[1]);
-};
 const linesOf = (limit: LimitName): readonly Readonly<Record<string, unknown>>[] =>
   site.server
     .log()
