@@ -15,7 +15,7 @@ export interface OriginRates {
 const mostOrigins = 20_000;
 const timesOf = { address: 1, network: 4 } as const;
 
-export interface OriginRate {
+interface OriginRate {
   readonly burst: number;
   readonly everyMs: number;
   readonly what: string;
