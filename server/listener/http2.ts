@@ -2,7 +2,12 @@
 // time, peers that are there, and an end that loses nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createHttp2, type Http2Session, type Http2Stream, constants as http2Constants } from 'node:http2';
+import {
+  createServer as createHttp2,
+  type Http2Session,
+  type Http2Stream,
+  constants as http2Constants,
+} from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { isOverdue } from '../base/upload.ts';
