@@ -284,6 +284,15 @@ describe('lockout', () => {
     expect(codes.filter((code) => code === 'rate-limited').length).toBeGreaterThan(0);
     expect(await attempt('2001:db8:8::1')).toBe('unauthenticated');
   });
+  test('all addresses of one /64 count as one', async () => {
+    const { signIn } = opened.operations;
+    const attempt = (peer: string) => codeOf(signIn.redeem('dkei_wrong', bytesOf('x'), originOf({ peer })));
+    const codes: string[] = [];
+    for (let host = 1; host <= 40; host += 1) codes.push(await attempt(`2001:db8:9:1::${host.toString(16)}`));
+    expect(codes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+    expect(codes.at(-1)).toBe('rate-limited');
+    expect(await attempt('2001:db8:9:2::1')).toBe('unauthenticated');
+  });
 });
 
 describe('a session', () => {
