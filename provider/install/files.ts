@@ -144,7 +144,7 @@ const withFolder = (path: string, run: (file: number) => void): void => {
   const way = isRoot() ? wayOf(path) : undefined;
   const file = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
-    // What is open stays what it is; a link that came after the look would have led elsewhere.
+    // What is open stays what it is; a link that came after the check would have led elsewhere.
     if (way !== undefined && readlinkSync(`/proc/self/fd/${file}`) !== way)
       throw new InstallError('refused', `${path} was moved meanwhile`, 'run the command again');
     run(file);

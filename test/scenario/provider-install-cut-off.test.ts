@@ -243,7 +243,7 @@ describe('a place that is not as it was left', () => {
       };
       expect(() => install({ ...options(), owner: nobody, reached }, a)).toThrow(`${dke} is a symbolic link`);
       expect(ownerOf(join(path, '1.0'))).toBe(0);
-      // Between the look and the change: what is open is compared with what was looked at.
+      // The folder that is open is compared with the one that was checked.
       expect(() => setOwner(join(dke, '1.0'), nobody, 0o755)).toThrow(`${dke} is a symbolic link`);
       expect(ownerOf(join(path, '1.0'))).toBe(0);
     });

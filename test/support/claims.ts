@@ -987,8 +987,14 @@ export const claims: Claims = {
     'Put files with other dates': [
       change(
         'server/cli/backup.ts',
-        'if (await isOwn(name)) others.push(name);',
-        'others.push(name);',
+        'if (id !== undefined && id !== own && !others.has(id)) others.set(id, name);',
+        'others.set(name, name);',
+        'unit/cli/backup',
+      ),
+      change(
+        'server/cli/backup.ts',
+        'if (id !== undefined && id !== own && !others.has(id)) others.set(id, name);',
+        'if (id !== undefined && id !== own) others.set(name, name);',
         'unit/cli/backup',
       ),
     ],
