@@ -1,7 +1,7 @@
 // What the service can do with people, as fronts call it. Rules as in operations/index.ts.
 
 import type { OriginRates } from '../../base/origin-rates.ts';
-import type { Grant, Right } from '../../domain/access.ts';
+import type { Grant, Right, Role as RoleName } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
@@ -180,6 +180,57 @@ export interface ProfileOperations {
   endSession(caller: SessionCaller, id: string): Promise<SessionView>;
 }
 
+/** What a command asks for in the browser of a person. `host` and `roles` are its own words. */
+export interface DeviceRequest {
+  readonly id: string;
+  readonly host: string;
+  readonly peer: string | null;
+  readonly requestedAt: number;
+  readonly expiresAt: number;
+  /** Null: all that the person has. */
+  readonly roles: readonly RoleName[] | null;
+  readonly hours: number;
+}
+
+export interface DeviceAnswer {
+  readonly state: 'pending' | 'slow-down' | 'refused' | 'expired' | 'issued';
+  readonly intervalSeconds: number;
+  readonly issued: { readonly record: ApiToken; readonly token: string; readonly user: string } | null;
+}
+
+/** `admit` counts the questions of commands that wait. */
+export interface DeviceSignInOperations extends OriginRates {
+  start(
+    asked: {
+      readonly host: string;
+      readonly roles?: readonly RoleName[] | undefined;
+      readonly hours?: number | undefined;
+    },
+    from: SignInOrigin,
+  ): Promise<{
+    readonly deviceCode: string;
+    readonly userCode: string;
+    readonly url: string;
+    readonly completeUrl: string;
+    readonly expiresAt: number;
+    readonly intervalSeconds: number;
+  }>;
+  /** The token once, to the first question after the approval. */
+  poll(deviceCode: string, from: SignInOrigin): Promise<DeviceAnswer>;
+  /** 'not-found', in one text, for each code that cannot be decided. */
+  find(caller: SessionCaller, userCode: string, from: SignInOrigin): Promise<DeviceRequest>;
+  /** 'forbidden' for a sign-in that is not recent; 'validation' for roles that the person does not have. */
+  approve(
+    caller: SessionCaller,
+    userCode: string,
+    chosen: { readonly hours: number; readonly grants?: readonly NewGrant[] | undefined },
+    from: SignInOrigin,
+  ): Promise<DeviceRequest>;
+  refuse(caller: SessionCaller, userCode: string, from: SignInOrigin): Promise<DeviceRequest>;
+  /** Revokes a user's token by its value; does nothing for every other value. */
+  end(token: string, from: SignInOrigin): Promise<void>;
+}
+
 export interface PeopleOperations {
   readonly users: UserOperations;
   readonly sessions: SessionOperations;
@@ -188,4 +239,5 @@ export interface PeopleOperations {
   readonly factors: FactorOperations;
   readonly passkeys: PasskeyOperations;
   readonly openId: OpenIdOperations;
+  readonly deviceSignIn: DeviceSignInOperations;
 }

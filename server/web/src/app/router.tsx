@@ -205,6 +205,11 @@ const profile = createRoute({
   path: '/profile',
   component: lazyRouteComponent(() => import('../pages/profile.tsx'), 'ProfilePage'),
 });
+const device = createRoute({
+  getParentRoute: () => root,
+  path: '/device',
+  component: lazyRouteComponent(() => import('../pages/device.tsx'), 'DevicePage'),
+});
 const tenants = createRoute({
   getParentRoute: () => root,
   path: '/tenants',
@@ -271,6 +276,7 @@ export const router = createRouter({
     users,
     sessions,
     profile,
+    device,
     tenants,
     approvals,
     snapshots,
