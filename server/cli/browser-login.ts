@@ -26,7 +26,7 @@ const hostName = (): string => {
   return name === '' ? 'host' : name;
 };
 
-const call = async <E extends Operation>(address: Address, operation: E, body: object) =>
+const ask = async <E extends Operation>(address: Address, operation: E, body: object) =>
   (await callOnce(address, operation, Buffer.from(JSON.stringify(body)), {}, {})).body;
 
 const startAgain = { hint: 'run dke login again' };
@@ -37,7 +37,7 @@ export const signInByBrowser = async (
   { role, hours }: { readonly role?: readonly string[]; readonly hours?: number },
 ): Promise<{ readonly user: string; readonly token: string; readonly expiresAt: string | null }> => {
   const asked = { host: hostName(), ...(role && { roles: role }), ...(hours && { hours }) };
-  const { deviceCode, userCode, url, completeUrl, intervalSeconds } = await call(address, routes.start, asked);
+  const { deviceCode, userCode, url, completeUrl, intervalSeconds } = await ask(address, routes.start, asked);
   process.stderr.write(
     `Open ${url} in a browser, sign in, and enter the code ${userCode}\n` +
       `  or open ${completeUrl}\n` +
@@ -45,7 +45,7 @@ export const signInByBrowser = async (
   );
   for (let seconds = intervalSeconds; ; ) {
     await sleep(seconds * 1000);
-    const answer = await call(address, routes.poll, { deviceCode }).catch((error: unknown) => {
+    const answer = await ask(address, routes.poll, { deviceCode }).catch((error: unknown) => {
       // Too many commands of this address ask.
       if (error instanceof CommandError && error.code === 'rate-limited') return null;
       throw error;

@@ -378,7 +378,11 @@ export const auditKinds = {
   'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
   'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },
   'user.unlocked': { severity: 'low', activity: 'update', fields: ['name'] },
-  'invitation.issued': { severity: 'medium', activity: 'create', fields: ['name', 'expiresAt', 'sessionsEnded'] },
+  'invitation.issued': {
+    severity: 'medium',
+    activity: 'create',
+    fields: ['name', 'expiresAt', 'sessionsEnded', 'delivery'],
+  },
   'password.changed': { severity: 'low', activity: 'update', fields: ['name', 'by', 'sessionsEnded'] },
   'second-factor.added': { severity: 'low', activity: 'create', fields: ['name', 'kind', 'factor'] },
   'second-factor.removed': { severity: 'medium', activity: 'delete', fields: ['name', 'kind', 'factor', 'by'] },

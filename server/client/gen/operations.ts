@@ -744,7 +744,7 @@ export const operations = {
   users: {
     /** Create a user */
     create: operation<{ query?: InTenant; body: t.NewUser }, t.InvitedUser>({
-      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
     }),
     /** List users */
     list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.User[]; readonly next: string | null }>({
@@ -776,7 +776,7 @@ export const operations = {
     }),
     /** Reset a password */
     resetPassword: operation<{ path: { id: string }; query?: InTenant; body?: t.PasswordReset }, t.InvitedUser>({
-      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
     }),
     /** Remove a user's second factors */
     removeFactors: operation<{ path: { id: string }; query?: InTenant }, t.UserAfterChange>({

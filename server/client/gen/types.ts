@@ -1123,8 +1123,14 @@ export type EndOfTokenKey = {
 
 export type InvitedUser = {
   readonly user: User;
-  /** null for users who sign in only with OpenID */
+  /** null for users who sign in only with OpenID, and when it was sent by mail only */
   readonly invitation: Invitation | null;
+  /** null: not by mail */
+  readonly mailed: {
+    readonly to: string;
+    /** null: the mail server has accepted the mail */
+    readonly failure: string | null;
+  } | null;
 };
 
 export type User = {
@@ -1177,6 +1183,8 @@ export type NewUser = {
   readonly email?: string | null | undefined;
   readonly grants: readonly NewGrant[];
   readonly subject?: string | null | undefined;
+  /** show: the answer has the invitation; mail: it is sent to the user's e-mail address, and the answer does not have it (people.invitation_target in dke.toml); mail-and-show: both */
+  readonly deliver?: 'show' | 'mail' | 'mail-and-show' | undefined;
 };
 
 export type UserChange = {
@@ -1188,7 +1196,11 @@ export type UserChange = {
   readonly mustChangePassword: boolean;
 };
 
-export type PasswordReset = { readonly revokeTokens?: boolean | undefined };
+export type PasswordReset = {
+  readonly revokeTokens?: boolean | undefined;
+  /** show: the answer has the invitation; mail: it is sent to the user's e-mail address, and the answer does not have it (people.invitation_target in dke.toml); mail-and-show: both */
+  readonly deliver?: 'show' | 'mail' | 'mail-and-show' | undefined;
+};
 
 export type UserPermissions = {
   readonly grants: readonly Grant[];

@@ -72,12 +72,12 @@ const askedOf = (attempt: StoredAttempt | undefined): Asked | undefined =>
 const decisionOf = (attempt: StoredAttempt | undefined): Decision | undefined =>
   attempt?.kind === 'device-code' ? (JSON.parse(attempt.data) as Decision) : undefined;
 
-/** One text for each code that is of no use: unknown, expired, or decided. */
+/** One text for each code that cannot be decided: unknown, expired, or decided before. */
 const noSuchCode = (): ServiceError =>
   new ServiceError('not-found', 'this code is not valid', {
     hint: 'compare it with the one that dke login shows; a code is valid for ten minutes and for one decision',
   });
-/** Ends the unit of work that issues a token: what was approved is not valid any more. */
+/** Ends the unit of work that issues a token: the approval is no longer valid. */
 class ApprovalLost extends Error {}
 
 /** When commands asked last: those of the latest requests. */
@@ -121,29 +121,33 @@ const createCodes = (core: DevicePorts['core']) => ({
   },
 });
 
-export const createDeviceSignIn = (
+const refused = (
+  tx: Repositories,
+  from: Pick<SignInOrigin, 'requestId' | 'peer'> & Partial<SignInOrigin>,
+  user: Pick<StoredUser, 'id' | 'name' | 'tenantId'> | undefined,
+  details: { readonly request?: string; readonly host?: string; readonly reason: string },
+): Promise<unknown> =>
+  recordEvent(
+    tx,
+    'device-sign-in.refused',
+    user === undefined ? unknownPerson(from) : userActor(user, from),
+    user === undefined ? aboutService('sign-in') : about('user', user),
+    { ...details, ...(user === undefined ? {} : { name: user.name }) },
+  );
+
+const actorOf = (user: StoredUser, caller: Pick<SessionCaller, 'actor'>): TenantActor => ({
+  ...caller.actor,
+  tenantId: user.tenantId ?? serviceTenantId,
+  reach: user.tenantId ?? everyTenant,
+});
+
+/** What the person does, by the code that the command shows. */
+const createDecisions = (
   ports: DevicePorts,
   attempts: Attempts,
   sessions: Sessions,
-): DeviceSignInOperations => {
-  const { store, core, clock, identity, provider } = ports;
-  const pace = createPace(ports);
-  const codes = createCodes(core);
-
-  const refused = (
-    tx: Repositories,
-    from: Pick<SignInOrigin, 'requestId' | 'peer'> & Partial<SignInOrigin>,
-    user: Pick<StoredUser, 'id' | 'name' | 'tenantId'> | undefined,
-    details: { readonly request?: string; readonly host?: string; readonly reason: string },
-  ): Promise<unknown> =>
-    recordEvent(
-      tx,
-      'device-sign-in.refused',
-      user === undefined ? unknownPerson(from) : userActor(user, from),
-      user === undefined ? aboutService('sign-in') : about('user', user),
-      { ...details, ...(user === undefined ? {} : { name: user.name }) },
-    );
-
+): Pick<DeviceSignInOperations, 'find' | 'approve' | 'refuse'> => {
+  const { store, clock, provider } = ports;
   /** Takes both rows of a request that waits, and leaves the decision in the place of the second. */
   const decide = async (tx: Repositories, userCode: string, decision: (asked: Asked) => Decision) => {
     const attempt = await attempts.take(tx, textOfUser(userCode));
@@ -166,14 +170,59 @@ export const createDeviceSignIn = (
     await store.write((tx) => refused(tx, from, user, { reason: 'unknown-code' }));
     throw noSuchCode();
   };
-  const actorOf = (user: StoredUser, caller: Pick<SessionCaller, 'actor'>): TenantActor => ({
-    ...caller.actor,
-    tenantId: user.tenantId ?? serviceTenantId,
-    reach: user.tenantId ?? everyTenant,
-  });
 
-  /** Issues the token of an approval in the unit of work that takes it. Throws `ApprovalLost`. */
-  const issue = async (hash: string, approved: Approved, from: SignInOrigin) => {
+  return {
+    find: async (caller, userCode, from) => {
+      const user = await findSelf(store.read, caller);
+      const attempt = await attempts.find(store.read, textOfUser(userCode));
+      const asked = askedOf(attempt);
+      if (attempt === undefined || asked === undefined) return missed(user, from);
+      const { deviceHash: _, ...shown } = asked;
+      return { ...shown, expiresAt: attempt.expiresAt };
+    },
+
+    approve: async (caller, userCode, { hours, grants: chosen }, from) => {
+      const user = await findSelf(store.read, caller);
+      await requireRecent(ports, caller);
+      refuseLongToken(provider, user, hours * hour);
+      const grants = chosen === undefined ? caller.grants : completeGrants(actorOf(user, caller), chosen);
+      if (grants.length === 0 || effectiveGrants(grants, caller.grants).length < grants.length)
+        throw new ServiceError('validation', 'a command cannot have more permissions than the person', {
+          hint: 'GET /api/session shows your roles',
+        });
+      const decided = await store.write(async (tx) => {
+        await sessions.requireLive(tx, caller.sessionId);
+        const shown = await decide(tx, userCode, ({ id, host }) => ({
+          ...{ state: 'approved', id, host, sessionId: caller.sessionId, hours },
+          grants: grants.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId })),
+        }));
+        if (shown === undefined) return undefined;
+        await recordEvent(tx, 'device-sign-in.approved', caller.actor, about('user', user), {
+          ...{ request: shown.id, name: user.name, host: shown.host, peer: shown.peer },
+          ...{ roles: grants.map(nameGrant), hours },
+        });
+        return shown;
+      });
+      return decided ?? missed(user, from);
+    },
+
+    refuse: async (caller, userCode, from) => {
+      const user = await findSelf(store.read, caller);
+      const decided = await store.write(async (tx) => {
+        const shown = await decide(tx, userCode, ({ id, host }) => ({ state: 'refused', id, host }));
+        if (shown !== undefined)
+          await refused(tx, from, user, { request: shown.id, host: shown.host, reason: 'by-person' });
+        return shown;
+      });
+      return decided ?? missed(user, from);
+    },
+  };
+};
+
+/** What issues the token of an approval in the unit of work that takes it. It throws `ApprovalLost`. */
+const createIssue =
+  (ports: DevicePorts, attempts: Attempts) => async (hash: string, approved: Approved, from: SignInOrigin) => {
+    const { store, clock } = ports;
     const { id, host, hours, grants, sessionId } = approved;
     const session = await store.read.sessions.get(everyTenant, sessionId);
     const user = session && (await store.read.users.get(everyTenant, session.holder.id));
@@ -212,8 +261,19 @@ export const createDeviceSignIn = (
     return { record, token, user: user.name };
   };
 
+export const createDeviceSignIn = (
+  ports: DevicePorts,
+  attempts: Attempts,
+  sessions: Sessions,
+): DeviceSignInOperations => {
+  const { store, core, clock, identity } = ports;
+  const pace = createPace(ports);
+  const codes = createCodes(core);
+  const issue = createIssue(ports, attempts);
+
   return {
     ...createOriginRates(clock, pollRate),
+    ...createDecisions(ports, attempts, sessions),
 
     start: async ({ host, roles = null, hours = 8 }, from) => {
       const now = clock.now();
@@ -285,51 +345,6 @@ export const createDeviceSignIn = (
         });
         return ended('refused');
       }
-    },
-
-    find: async (caller, userCode, from) => {
-      const user = await findSelf(store.read, caller);
-      const attempt = await attempts.find(store.read, textOfUser(userCode));
-      const asked = askedOf(attempt);
-      if (attempt === undefined || asked === undefined) return missed(user, from);
-      const { deviceHash: _, ...shown } = asked;
-      return { ...shown, expiresAt: attempt.expiresAt };
-    },
-
-    approve: async (caller, userCode, { hours, grants: chosen }, from) => {
-      const user = await findSelf(store.read, caller);
-      await requireRecent(ports, caller);
-      refuseLongToken(provider, user, hours * hour);
-      const grants = chosen === undefined ? caller.grants : completeGrants(actorOf(user, caller), chosen);
-      if (grants.length === 0 || effectiveGrants(grants, caller.grants).length < grants.length)
-        throw new ServiceError('validation', 'a command cannot have more permissions than the person', {
-          hint: 'GET /api/session shows your roles',
-        });
-      const decided = await store.write(async (tx) => {
-        await sessions.requireLive(tx, caller.sessionId);
-        const shown = await decide(tx, userCode, ({ id, host }) => ({
-          ...{ state: 'approved', id, host, sessionId: caller.sessionId, hours },
-          grants: grants.map(({ role, scope, tenantId }) => ({ role, scope: scope && { ...scope }, tenantId })),
-        }));
-        if (shown === undefined) return undefined;
-        await recordEvent(tx, 'device-sign-in.approved', caller.actor, about('user', user), {
-          ...{ request: shown.id, name: user.name, host: shown.host, peer: shown.peer },
-          ...{ roles: grants.map(nameGrant), hours },
-        });
-        return shown;
-      });
-      return decided ?? missed(user, from);
-    },
-
-    refuse: async (caller, userCode, from) => {
-      const user = await findSelf(store.read, caller);
-      const decided = await store.write(async (tx) => {
-        const shown = await decide(tx, userCode, ({ id, host }) => ({ state: 'refused', id, host }));
-        if (shown !== undefined)
-          await refused(tx, from, user, { request: shown.id, host: shown.host, reason: 'by-person' });
-        return shown;
-      });
-      return decided ?? missed(user, from);
     },
 
     end: async (token, from) => {

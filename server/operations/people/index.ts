@@ -25,7 +25,7 @@ import { createUsers } from './users.ts';
 export const createPeople = (
   ports: Pick<
     Ports,
-    'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log' | 'meter'
+    'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log' | 'meter' | 'mailer'
   > & {
     readonly passkeys: Passkeys;
     readonly provider: IdentityProvider | undefined;

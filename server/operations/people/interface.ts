@@ -6,7 +6,7 @@ import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
-import type { UserView } from '../../domain/user.ts';
+import type { InvitationDelivery, UserView } from '../../domain/user.ts';
 import type { NewGrant } from '../access/interface.ts';
 
 /** An invitation: its bearer chooses the user's password. Shown only once. */
@@ -15,6 +15,13 @@ export interface Invitation {
   readonly expiresAt: number;
   /** Where the person opens it. The token is behind the `#`, which browsers do not send. */
   readonly url: string;
+}
+
+export interface DeliveredInvitation {
+  /** Null: by mail only, or there is none. */
+  readonly invitation: Invitation | null;
+  /** Null: not by mail. `failure`: why it was not sent; the user can be invited again. */
+  readonly mailed: { readonly to: string; readonly failure: string | null } | null;
 }
 
 export interface UserChange {
@@ -32,8 +39,9 @@ export interface UserOperations {
     own: readonly Grant[],
     input: { readonly name: string } & { readonly [F in keyof UserChange]?: UserChange[F] | undefined } & {
       readonly grants: readonly NewGrant[];
+      readonly deliver?: InvitationDelivery | undefined;
     },
-  ): Promise<{ readonly user: UserView; readonly invitation: Invitation | null }>;
+  ): Promise<{ readonly user: UserView } & DeliveredInvitation>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<UserView>>;
   get(actor: TenantActor, id: string): Promise<UserView>;
   /** A change of roles ends the user's sessions. Users cannot change their own roles. */
@@ -47,8 +55,11 @@ export interface UserOperations {
     actor: TenantActor,
     own: readonly Grant[],
     id: string,
-    options?: { readonly revokeTokens?: boolean | undefined },
-  ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
+    options?: {
+      readonly revokeTokens?: boolean | undefined;
+      readonly deliver?: InvitationDelivery | undefined;
+    },
+  ): Promise<{ readonly user: UserView } & DeliveredInvitation>;
   /** For a user who has lost their factors: all are removed, with the recovery codes, and sessions end. */
   removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;

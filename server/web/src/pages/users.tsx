@@ -22,11 +22,20 @@ import { ListView, useList } from '../components/table/list-view.tsx';
 const path = '/api/users';
 const userPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
 
+/** What a screen reader and the status line say when the invitation is not shown. */
+const tellMailed = ({ user, mailed }: InvitedUser): string =>
+  mailed === null
+    ? `“${user.name}” invited`
+    : mailed.failure === null
+      ? `Invitation sent to ${mailed.to}`
+      : `“${user.name}” was created, but ${mailed.failure}. Reset the password to invite the user again.`;
+
 const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) => void; onClose: () => void }) => {
   const client = useQueryClient();
   const [name, setName] = useState('');
   const [displayName, setDisplayName] = useState('');
   const [email, setEmail] = useState('');
+  const [byMail, setByMail] = useState(false);
   const [role, setRole] = useState('auditor');
   const roles = useQuery({
     queryKey: ['/api/roles'],
@@ -43,12 +52,13 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
         body: {
           name,
           ...(displayName === '' ? {} : { displayName }),
-          ...(email === '' ? {} : { email }),
+          ...(email === '' ? {} : { email, ...(byMail ? { deliver: 'mail' } : {}) }),
           grants: [{ role, scope: null }],
         },
       }}
       creates
       submitLabel="Invite user"
+      done={tellMailed}
       onCancel={onClose}
       onDone={async (invited) => {
         onInvited(invited);
@@ -65,6 +75,14 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
             fault={fault}
           />
           <TextField label="E-mail" optional type="email" value={email} onValue={setEmail} fault={fault('email')} />
+          {email !== '' && (
+            <CheckField
+              label="Send the invitation to this address"
+              help="Then it is not shown here. The service needs a mail server for invitations (people.invitation_target)."
+              checked={byMail}
+              onValue={setByMail}
+            />
+          )}
           <SelectField
             label="Role"
             value={role}
