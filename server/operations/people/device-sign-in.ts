@@ -12,6 +12,7 @@ import { canonicalJson } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId, serviceTenantId } from '../../base/ids.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { createOriginRates, pollRate } from '../../base/origin-rates.ts';
 import { effectiveGrants, type Grant } from '../../domain/access.ts';
 import type { TenantActor } from '../../domain/actor.ts';
@@ -284,7 +285,7 @@ export const createDeviceSignIn = (
       };
       const userCode = await store.write(async (tx) => {
         if ((await tx.attempts.count('user-code', clock.now())) >= mostPending)
-          throw new ServiceError('rate-limited', 'too many sign-ins wait for a browser', {
+          throw new LimitRefused('sign-ins', 'too many sign-ins wait for a browser', {
             hint: 'try again in a few minutes, or sign in with dke login USER',
             retryAfterSeconds: 60,
           });
