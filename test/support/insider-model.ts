@@ -315,8 +315,11 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     makeRecoveryCodes: own,
     removeFactor: own,
     createToken: own,
+    tokens: own,
+    revokeToken: own,
     sessions: own,
     endSession: own,
+    endOtherSessions: own,
   },
   session: {
     start: own,

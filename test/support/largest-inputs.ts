@@ -256,8 +256,11 @@ export const rows: Table = {
     makeRecoveryCodes: denied,
     removeFactor: absent,
     createToken: { refused: true, body: () => ({ name, expiresAt: '2100-01-01T00:00:00Z' }) },
+    tokens: { ...listed, refused: true },
+    revokeToken: absent,
     sessions: { ...listed, refused: true },
     endSession: absent,
+    endOtherSessions: denied,
   },
   session: {
     start: { refused: true, body: () => ({ user: 'nobody', password: long(4096) }) },

@@ -1071,6 +1071,8 @@ export type Token = {
   readonly expiresAt: string | null;
   readonly revokedAt: string | null;
   readonly lastUsedAt: string | null;
+  /** The user who created it for themselves: it does no more than they may. null: a token for a program. */
+  readonly ownerId: string | null;
   /** tampered: the stored row was changed from outside; every use is refused */
   readonly integrity: 'ok' | 'tampered';
 };
@@ -1202,6 +1204,8 @@ export type UserPermissions = {
 
 export type OpenSession = {
   readonly id: string;
+  /** true: the session of this request. */
+  readonly current: boolean;
   readonly holder: { readonly kind: 'user' | 'token'; readonly id: string; readonly name: string };
   readonly method: 'password' | 'invitation' | 'passkey' | 'openid' | 'token';
   /** Whether the person used two factors. */

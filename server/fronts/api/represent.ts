@@ -423,6 +423,7 @@ export const representToken = (token: ApiToken): tokens.Token => ({
   expiresAt: momentOrNull(token.expiresAt),
   revokedAt: momentOrNull(token.revokedAt),
   lastUsedAt: momentOrNull(token.lastUsedAt),
+  ownerId: token.ownerId,
   integrity: token.integrity,
 });
 
