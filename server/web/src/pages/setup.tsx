@@ -5,18 +5,18 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Setup } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
-import { Icon } from '../components/icon.tsx';
-import { Notice } from '../components/notice.tsx';
-import { Page } from '../components/page.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Icon } from '../components/page/icon.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Page } from '../components/page/page.tsx';
+import { Time } from '../components/page/time.tsx';
 import { Administrator } from '../components/setup/administrator.tsx';
 import { Sinks } from '../components/setup/audit-sinks.tsx';
 import { FirstSnapshot, Recovery } from '../components/setup/recovery.tsx';
 import { RootKey } from '../components/setup/root-key.tsx';
+import { setupQuery, stepTitles } from '../components/setup/setup.ts';
 import { lookEvery, type Step } from '../components/setup/shared.tsx';
-import { setupQuery, stepTitles } from '../components/setup.ts';
-import { type SetupStep, SetupSteps, type StepState } from '../components/steps.tsx';
-import { Time } from '../components/time.tsx';
+import { type SetupStep, SetupSteps, type StepState } from '../components/setup/steps.tsx';
 
 const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): ReactNode => {
   switch (step.step) {
