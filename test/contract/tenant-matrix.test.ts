@@ -277,7 +277,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   setup: { get: platform, confirm: platform },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
-  status: { get: platform },
+  status: { get: platform, jobs: platform },
   root: { get: platform, rotate: platform, releaseCopy: platform },
   quarantine: { get: platform, confirm: platform },
   clock: { get: platform, confirm: platform },

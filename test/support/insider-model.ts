@@ -346,7 +346,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     resume: does('node'),
     remove: does('node'),
   },
-  status: { get: sees('see-platform') },
+  status: { get: sees('see-platform'), jobs: sees('see-platform') },
   root: { get: sees('see-root'), rotate: does('root'), releaseCopy: does('root') },
   quarantine: { get: sees('see-platform'), confirm: does('quarantine') },
   clock: { get: sees('see-platform'), confirm: does('quarantine') },

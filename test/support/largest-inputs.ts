@@ -287,7 +287,7 @@ export const rows: Table = {
     resume: absent,
     remove: absent,
   },
-  status: { get: plain },
+  status: { get: plain, jobs: plain },
   root: { get: plain, rotate: { body: () => ({}) }, releaseCopy: { refused: true, body: () => ({ name: long(200) }) } },
   clock: { get: plain, confirm: { body: () => ({ time: new Date().toISOString() }) } },
   quarantine: { get: plain, confirm: { refused: true, body: () => ({ code: long(100) }) } },

@@ -911,6 +911,8 @@ export const operations = {
     resume: operation<{ path: { id: string } }, t.NodeAfterChange>({ method: 'post', path: '/api/nodes/{id}/resume' }),
   },
   status: {
+    /** List the scheduled jobs */
+    jobs: operation<{}, { readonly items: readonly t.Job[] }>({ method: 'get', path: '/api/jobs' }),
     /** Get the state of the service */
     get: operation<{}, t.Status>({ method: 'get', path: '/api/status' }),
   },

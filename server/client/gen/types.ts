@@ -1317,6 +1317,26 @@ export type Node = {
   readonly self: boolean;
 };
 
+export type Job = {
+  readonly name: string;
+  /** null: at the times of `snapshots.schedule`. */
+  readonly everySeconds: number | null;
+  /** The node that does it for all; null: no node, at the moment. */
+  readonly node: string | null;
+  /** true: the node that answers does it. Otherwise the times and the failure are those of its own last run, if any: ask `node`. */
+  readonly here: boolean;
+  readonly running: boolean;
+  /** Of the last run since this node started; null: none. */
+  readonly startedAt: string | null;
+  readonly durationMs: number | null;
+  /** When a run last succeeded. */
+  readonly succeededAt: string | null;
+  /** Set while the last run failed. The log of the node has the details. */
+  readonly failure: { readonly since: string; readonly message: string } | null;
+  /** The earliest time of the next run. */
+  readonly nextAt: string | null;
+};
+
 export type Status = {
   readonly version: string;
   readonly nodeVersion: string;

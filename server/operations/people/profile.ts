@@ -153,8 +153,8 @@ export const createProfile = (
     },
     endOtherSessions: async (caller) => {
       const ended = await store.write(async (tx) => {
-        await sessions.requireLive(tx, caller.sessionId);
         const user = await findSelf(tx, caller);
+        await sessions.requireLive(tx, caller.sessionId);
         const count = await tx.sessions.removeOf({ kind: 'user', id: user.id }, caller.sessionId);
         if (count > 0)
           await recordEvent(tx, 'session.ended', caller.actor, about('user', user), { name: user.name, by: 'user' });

@@ -197,7 +197,7 @@ describe("a token of one's own", () => {
 
 test('a user ends all their other sessions, and keeps the present one', async () => {
   const { profile, signIn, sessions } = opened.operations;
-  const { user, session } = await makeUser(opened.operations, 'many places', 'auditor');
+  const { user, session } = await makeUser(opened.operations, 'many-places', 'auditor');
   const again = () => signIn.byPassword(user.name, bytesOf(goodPassword), originOf());
   const others = [await again(), await again()];
   const { session: unrelated } = await makeUser(opened.operations, 'unrelated', 'auditor');

@@ -87,6 +87,7 @@ const tokenKeyChangeSchema = z
     }),
   })
   .openapi('TokenKeyChange');
+export type TokenKeyChange = z.output<typeof tokenKeyChangeSchema>;
 
 export const tokenRoutes = {
   create: {
