@@ -117,7 +117,7 @@ const Picture = ({ label, graph: { columns, edges } }: { label: string; graph: G
               <PageLink
                 key={thing.id}
                 page={thing.self === true ? undefined : thing.page}
-                className="outline-none [&:focus-visible_rect]:stroke-accent [&:focus-visible_rect]:stroke-[3] [&:hover_rect]:fill-hover"
+                className="[&:focus-visible_rect]:stroke-accent [&:hover_rect]:fill-hover"
               >
                 <Box thing={thing} x={x} y={y} />
               </PageLink>

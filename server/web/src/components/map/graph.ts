@@ -41,19 +41,12 @@ export interface Graph {
 /** More than these in one column are counted and not drawn. */
 const mostShown = 12;
 
+/** `more`: so many things, or at least so many, were not read. */
 export const few = (things: readonly Thing[], what: string, more = 0): readonly Thing[] => {
   const hidden = Math.max(0, things.length - mostShown) + more;
-  const shown = things.slice(0, mostShown);
-  return hidden === 0
-    ? shown
-    : [
-        ...shown,
-        {
-          id: `more ${what}`,
-          kind: 'more',
-          name: `${hidden.toLocaleString('en')}${more > 0 ? ' or more' : ''} more ${what}`,
-        },
-      ];
+  if (hidden === 0) return things;
+  const name = `${more > 0 ? 'At least ' : ''}${hidden.toLocaleString('en')} more ${what}`;
+  return [...things.slice(0, mostShown), { id: `more ${what}`, kind: 'more', name }];
 };
 
 /** Only columns with something in them, and only lines between things that are shown. */
