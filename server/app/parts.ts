@@ -175,10 +175,8 @@ export const createParts = (
     minuteJobs: createMinuteJobs(
       ports,
       minuteTasks({
-        ...{ deadlines, approvals, retention, notifications, requestMinutes },
-        store: rawStore,
-        clearDeletedUsers: clearDeletedUsers(ports),
-        recoverMissing: recoverMissing(ports),
+        ...{ deadlines, approvals, retention, notifications, requestMinutes, store: rawStore },
+        ...{ clearDeletedUsers: clearDeletedUsers(ports), recoverMissing: recoverMissing(ports) },
       }),
       board,
     ),

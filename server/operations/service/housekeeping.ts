@@ -112,7 +112,6 @@ export const createHousekeeping = (
   let stopped = false;
   let failing = false;
   const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
-
   const writeRequests = createRequestWriter({ store, directory });
   const writeUses = async (all: boolean): Promise<void> => {
     if (!all && clock.monotonic() - usesAt < usesEveryMs) return;

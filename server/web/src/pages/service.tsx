@@ -39,10 +39,7 @@ const ConfirmClock = ({ onClose }: { onClose: () => void }) => {
     >
       {(fault) => (
         <>
-          <p>
-            Deadlines follow the clock again. Everything that is due by then is destroyed within the next minute, and
-            this cannot be undone.
-          </p>
+          <p>Deadlines follow the clock again. Everything that is due by then is destroyed within the next minute.</p>
           <TextField
             label="Current time"
             help="From a clock that you trust, not the clock of this service: RFC 3339 with a zone, for example 2026-03-01T09:30:00Z."
@@ -86,7 +83,7 @@ const ClockPanel = () => {
                 Nothing is purged, deleted or pruned by a deadline until the time is confirmed. The clock was{' '}
                 {lengthOf(clock.aheadSeconds ?? 0)} {(clock.aheadSeconds ?? 0) < 0 ? 'behind' : 'ahead'} of the elapsed
                 time. Correct the clock of the host, or confirm the time. The service accepts the clocks on its own
-                after they have agreed for a day.
+                after they have matched for a day.
               </Notice>
             )}
             <Facts
@@ -100,7 +97,7 @@ const ClockPanel = () => {
                 ['Clock of this host', <Time key="clock" value={clock.clock} seconds />],
                 ['Time of deadlines', <Time key="deadlines" value={clock.deadlines} seconds />],
                 ...(clock.since === null ? [] : [['Since', <Time key="since" value={clock.since} seconds />] as const]),
-                ...(clock.agreedSeconds === null ? [] : [['Clocks agree for', lengthOf(clock.agreedSeconds)] as const]),
+                ...(clock.agreedSeconds === null ? [] : [['Clocks match for', lengthOf(clock.agreedSeconds)] as const]),
               ]}
             />
           </div>

@@ -84,7 +84,7 @@ export const TokenList = ({
           done={`Token “${revoking.name}” revoked`}
           onClose={() => setRevoking(null)}
         >
-          <p>Programs that use it will be refused. This cannot be undone.</p>
+          <p>Programs that use it will be refused.</p>
         </ActionDialog>
       )}
     </Panel>
