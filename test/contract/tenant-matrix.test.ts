@@ -417,7 +417,9 @@ const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
       // Request log, audit log and notifications continue to grow.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
-      texts.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
+      const { text } = await send(token, 'get', targetOf(row, given, ids));
+      // The service checks external key stores by the clock, also while these tests run.
+      texts.push(`${row.path} ${text.replaceAll(/"checkedAt":"[^"]*"/g, '')}`);
     }
   return texts;
 };
