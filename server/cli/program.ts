@@ -2,6 +2,7 @@
 // time of a short command is loading. An action imports the service's own code (main.ts, app/offline.ts) when it runs.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { CommandError } from './exit-codes.ts';
 import { outputFormats } from './output.ts';
 
 type Add = (program: Command, everything: () => Promise<Command>) => void;
@@ -53,6 +54,7 @@ const nouns: Readonly<Record<string, readonly [summary: string, load: () => Prom
   node: ['nodes: the servers that share one database', async () => (await import('./node.ts')).addNode],
   audit: ['the audit log', async () => (await import('./audit.ts')).addAudit],
   status: ["the service's state", async () => (await import('./overview.ts')).addStatus],
+  jobs: ['the scheduled jobs', async () => (await import('./overview.ts')).addJobs],
   clock: ['the time that decides about deadlines', async () => (await import('./clock.ts')).addClock],
   backup: ['back up and restore the whole service (SQLite)', async () => (await import('./backup.ts')).addBackup],
   root: ['the root key: providers, rotation, unsealing', async () => (await import('./root.ts')).addRoot],
@@ -80,6 +82,16 @@ const seconds = (text: string): number => {
 const nameHelp = (command: Command, name: string): void => {
   command.showHelpAfterError(`Run ${name} --help for its arguments and options.`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
+};
+
+/** An empty operand is a variable of a script that has no value. In a path of the API it would name another resource. */
+const refuseEmpty = (command: Command): void => {
+  const index = command.args.findIndex((each) => each.trim() === '');
+  if (index < 0) return;
+  const place = command.registeredArguments[index] ?? command.registeredArguments.at(-1);
+  throw new CommandError('config', `<${place?.name() ?? 'operand'}> is empty`, {
+    hint: 'pass its value; in a script, check the variable that contains it',
+  });
 };
 
 const withoutNouns = (version: string): Command =>
@@ -123,6 +135,7 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
     program.commands.find((each) => each.name() === name)?.summary(summary);
   }
   nameHelp(program, 'dke');
+  program.hook('preAction', (_, command) => refuseEmpty(command));
   return program;
 };
 
