@@ -16,7 +16,7 @@ import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
 import { ListView, useList } from '../components/table/list-view.tsx';
@@ -168,6 +168,9 @@ const stateOf = (token: Token): string => {
   return 'active';
 };
 
+const idOf = ({ id }: Token): string => id;
+const nameOf = ({ name }: Token): string => name;
+
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -189,14 +192,36 @@ export const TokensPage = () => {
           list={list}
           endless
           caption="API tokens"
-          rowKey={(token) => token.id}
+          rowKey={idOf}
+          nameOf={nameOf}
           columns={[
-            { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            { key: 'name', header: 'Name', names: true, cell: nameOf, sort: nameOf },
             { key: 'roles', header: 'Roles', cell: mayOf },
-            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
-            { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
-            { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
-            { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
+            {
+              key: 'state',
+              header: 'State',
+              cell: (token) => <StateBadge state={stateOf(token)} />,
+              sort: stateOf,
+              pick: stateWord,
+            },
+            {
+              key: 'used',
+              header: 'Last used',
+              cell: (token) => <Time value={token.lastUsedAt} distance />,
+              sort: ({ lastUsedAt }) => lastUsedAt,
+            },
+            {
+              key: 'expires',
+              header: 'Expires',
+              cell: (token) => <Time value={token.expiresAt} />,
+              sort: ({ expiresAt }) => expiresAt,
+            },
+            {
+              key: 'created',
+              header: 'Created',
+              cell: (token) => <Time value={token.createdAt} />,
+              sort: ({ createdAt }) => createdAt,
+            },
             {
               key: 'actions',
               header: 'Actions',

@@ -12,7 +12,7 @@ import { Button } from '../components/page/button.tsx';
 import { ActionMenu, type MenuAction } from '../components/page/menu.tsx';
 import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { Badge, StateBadge } from '../components/page/state-badge.tsx';
+import { Badge, StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { InvitationDialog, PersonFields } from '../components/people/invitation.tsx';
 import { PeopleTabs } from '../components/people/people-tabs.tsx';
@@ -204,6 +204,13 @@ const Factors = ({ user }: { user: User }) => {
   );
 };
 
+const userId = ({ id }: User): string => id;
+const userName = ({ displayName, name }: User): string => `${displayName} ${name}`;
+const stateOf = (user: User): string => {
+  if (user.lockedUntil !== null) return 'locked';
+  return user.state === 'active' && user.invitedUntil !== null ? 'invited' : user.state;
+};
+
 export const UsersPage = () => {
   const list = useList<User>(path);
   const [creating, setCreating] = useState(false);
@@ -240,7 +247,8 @@ export const UsersPage = () => {
           list={list}
           endless
           caption="Users"
-          rowKey={(user) => user.id}
+          rowKey={userId}
+          nameOf={userName}
           columns={[
             {
               key: 'name',
@@ -251,16 +259,16 @@ export const UsersPage = () => {
                   {user.displayName} {user.displayName !== user.name && <code className="text-muted">{user.name}</code>}
                 </span>
               ),
+              sort: userName,
             },
             {
               key: 'state',
               header: 'State',
+              sort: stateOf,
+              pick: stateWord,
               cell: (user) =>
                 user.lockedUntil === null ? (
-                  <StateBadge
-                    state={user.state === 'active' && user.invitedUntil !== null ? 'invited' : user.state}
-                    integrity={user.integrity}
-                  />
+                  <StateBadge state={stateOf(user)} integrity={user.integrity} />
                 ) : (
                   <Badge tone="danger" icon="blocked">
                     Locked
@@ -269,7 +277,12 @@ export const UsersPage = () => {
             },
             { key: 'roles', header: 'Roles', cell: (user) => user.grants.map(({ role }) => titled(role)).join(', ') },
             { key: 'factors', header: 'Signs in with', cell: (user) => <Factors user={user} /> },
-            { key: 'seen', header: 'Last sign-in', cell: (user) => <Time value={user.lastSignInAt} distance /> },
+            {
+              key: 'seen',
+              header: 'Last sign-in',
+              cell: (user) => <Time value={user.lastSignInAt} distance />,
+              sort: ({ lastSignInAt }) => lastSignInAt,
+            },
             {
               key: 'actions',
               header: 'Actions',

@@ -17,7 +17,7 @@ import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
 import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
@@ -90,6 +90,9 @@ const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
   );
 };
 
+const idOf = ({ id }: Vault): string => id;
+const nameOf = ({ name }: Vault): string => name;
+
 export const VaultsPage = () => {
   const list = useList<Vault>(path);
   const [creating, setCreating] = useState(false);
@@ -111,7 +114,8 @@ export const VaultsPage = () => {
           list={list}
           endless
           caption="Vaults"
-          rowKey={(vault) => vault.id}
+          rowKey={idOf}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
@@ -122,11 +126,14 @@ export const VaultsPage = () => {
                   {vault.name}
                 </Link>
               ),
+              sort: nameOf,
             },
             {
               key: 'state',
               header: 'State',
               cell: (vault) => <StateBadge state={vault.state} integrity={vault.integrity} />,
+              sort: ({ state }) => state,
+              pick: stateWord,
             },
             {
               key: 'kind',
