@@ -17,7 +17,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
-    // The schemas of the contract are one chunk, loaded after the pages.
+    // The schemas of the contract are one chunk, loaded with the first form.
     chunkSizeWarningLimit: 900,
   },
 });

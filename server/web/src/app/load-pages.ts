@@ -1,6 +1,5 @@
-// All pages, and the schemas that forms ask, are loaded once the first page is shown, so that a
-// change of page needs no answer of the service: a browser that cannot load a page's code leaves
-// for its own error page.
+// All pages are loaded once the first one is shown, so that a change of page needs no answer of the
+// service: a browser that cannot load a page's code leaves for its own error page.
 
 import type { AnyRouter } from '@tanstack/react-router';
 
@@ -11,7 +10,6 @@ export const loadPages = async ({ routesById }: Pick<AnyRouter, 'routesById'>): 
   try {
     for (const { options } of Object.values<{ readonly options: { readonly component?: unknown } }>(routesById))
       await (options.component as Loading)?.preload?.();
-    await import('../api/body-faults.ts');
   } catch {
     // The service does not answer now.
   }

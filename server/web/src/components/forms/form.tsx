@@ -1,7 +1,7 @@
 // A form that makes one API call: it shows the call, sends it once per press, and keeps the answer's faults in place.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { type ApiCall, ApiProblem, type Method, send } from '../../api/client.ts';
 import { useAnnounce } from '../page/announce.tsx';
 import { Button, type ButtonTone } from '../page/button.tsx';
@@ -58,11 +58,12 @@ export const CallForm = <Result,>(props: CallFormProps<Result>) =>
 /** In a dialog. */
 export const TaggedForm = <Result,>(props: TaggedFormProps<Result>) => <Form {...props} />;
 
+/** The schemas are many, so a page without a form does not have them; undefined: without them the service judges alone. */
+const loadSchemas = () => import('../../api/body-faults.ts').catch(() => undefined);
+
 /** Every form asks the contract's schema before the service: a wrong field costs no request. Throws ApiProblem. */
 const refuseFaults = async (call: ApiCall): Promise<void> => {
-  // Without the schemas the service judges alone.
-  const schemas = await import('../../api/body-faults.ts').catch(() => undefined);
-  const fields = schemas?.bodyFaults(call) ?? [];
+  const fields = (await loadSchemas())?.bodyFaults(call) ?? [];
   if (fields.length === 0) return;
   throw new ApiProblem({
     status: 400,
@@ -119,6 +120,7 @@ const Form = <Result,>({
       await onDone?.(result);
     },
   });
+  useEffect(() => void loadSchemas(), []);
   const fields = mutation.error instanceof ApiProblem ? mutation.error.fields : [];
 
   return (
