@@ -1,7 +1,11 @@
 // What is wrong with the fields of a body, in words: the service says it of a request, the console before it sends one.
 
 import type { z } from '@hono/zod-openapi';
-import type { FieldFault } from '../shared/problem.ts';
+
+interface FieldFault {
+  readonly path: string;
+  readonly message: string;
+}
 
 /** Names the fields; never repeats a value, because a value may be a credential in the wrong place. */
 export const describeIssues = (error: z.ZodError): readonly FieldFault[] =>

@@ -171,6 +171,17 @@ const stateOf = (token: Token): string => {
 const idOf = ({ id }: Token): string => id;
 const nameOf = ({ name }: Token): string => name;
 
+const TokenMenu = ({ token, onRevoke }: { token: Token; onRevoke: () => void }) => (
+  <ActionMenu
+    label={`Actions on token ${token.name}`}
+    actions={
+      stateOf(token) === 'active'
+        ? [{ text: 'Revoke…', needs: 'tokens:manage', icon: 'blocked', danger: true, onSelect: onRevoke }]
+        : []
+    }
+  />
+);
+
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -227,24 +238,7 @@ export const TokensPage = () => {
               header: 'Actions',
               end: true,
               actions: true,
-              cell: (token) => (
-                <ActionMenu
-                  label={`Actions on token ${token.name}`}
-                  actions={
-                    stateOf(token) === 'active'
-                      ? [
-                          {
-                            text: 'Revoke…',
-                            needs: 'tokens:manage',
-                            icon: 'blocked',
-                            danger: true,
-                            onSelect: () => setRevoking(token),
-                          },
-                        ]
-                      : []
-                  }
-                />
-              ),
+              cell: (token) => <TokenMenu token={token} onRevoke={() => setRevoking(token)} />,
             },
           ]}
           empty={
