@@ -195,6 +195,11 @@ const users = createRoute({
   path: '/users',
   component: lazyRouteComponent(() => import('../pages/users.tsx'), 'UsersPage'),
 });
+const user = createRoute({
+  getParentRoute: () => root,
+  path: '/users/$id',
+  component: lazyRouteComponent(() => import('../pages/user.tsx'), 'UserPage'),
+});
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
@@ -237,6 +242,37 @@ const tokens = createRoute({
   component: lazyRouteComponent(() => import('../pages/tokens.tsx'), 'TokensPage'),
 });
 
+const notificationTargets = createRoute({
+  getParentRoute: () => root,
+  path: '/notifications/targets',
+  component: lazyRouteComponent(() => import('../pages/notification-targets.tsx'), 'NotificationTargetsPage'),
+});
+const service = createRoute({
+  getParentRoute: () => root,
+  path: '/service',
+  component: lazyRouteComponent(() => import('../pages/service.tsx'), 'ServicePage'),
+});
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/service/jobs',
+  component: lazyRouteComponent(() => import('../pages/jobs.tsx'), 'JobsPage'),
+});
+const serviceKeys = createRoute({
+  getParentRoute: () => root,
+  path: '/service/keys',
+  component: lazyRouteComponent(() => import('../pages/service-keys.tsx'), 'ServiceKeysPage'),
+});
+const requestVerification = createRoute({
+  getParentRoute: () => root,
+  path: '/requests/verification',
+  component: lazyRouteComponent(() => import('../pages/request-verification.tsx'), 'RequestVerificationPage'),
+});
+const vault = createRoute({
+  getParentRoute: () => root,
+  path: '/vaults/$id',
+  component: lazyRouteComponent(() => import('../pages/vault.tsx'), 'VaultPage'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
@@ -269,6 +305,7 @@ export const router = createRouter({
     roles,
     settings,
     users,
+    user,
     sessions,
     profile,
     tenants,
@@ -276,6 +313,12 @@ export const router = createRouter({
     snapshots,
     snapshotRestore,
     tokens,
+    notificationTargets,
+    service,
+    jobs,
+    serviceKeys,
+    requestVerification,
+    vault,
   ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,

@@ -16,9 +16,10 @@ import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
+import { mayOf, stateOfToken } from '../components/people/token-list.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 const path = '/api/tokens';
@@ -157,30 +158,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   );
 };
 
-const mayOf = ({ kind, grants }: Token): string =>
-  kind === 'metrics'
-    ? 'Metrics'
-    : grants.map(({ role, scope }) => (scope === null ? titled(role) : `${titled(role)} (${scope.kind})`)).join(', ');
-
-const stateOf = (token: Token): string => {
-  if (token.revokedAt !== null) return 'revoked';
-  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= Date.now()) return 'expired';
-  return 'active';
-};
-
-const idOf = ({ id }: Token): string => id;
 const nameOf = ({ name }: Token): string => name;
-
-const TokenMenu = ({ token, onRevoke }: { token: Token; onRevoke: () => void }) => (
-  <ActionMenu
-    label={`Actions on token ${token.name}`}
-    actions={
-      stateOf(token) === 'active'
-        ? [{ text: 'Revoke…', needs: 'tokens:manage', icon: 'blocked', danger: true, onSelect: onRevoke }]
-        : []
-    }
-  />
-);
 
 export const TokensPage = () => {
   const list = useList<Token>(path);
@@ -203,42 +181,38 @@ export const TokensPage = () => {
           list={list}
           endless
           caption="API tokens"
-          rowKey={idOf}
+          rowKey={(token) => token.id}
           nameOf={nameOf}
           columns={[
             { key: 'name', header: 'Name', names: true, cell: nameOf, sort: nameOf },
             { key: 'roles', header: 'Roles', cell: mayOf },
-            {
-              key: 'state',
-              header: 'State',
-              cell: (token) => <StateBadge state={stateOf(token)} />,
-              sort: stateOf,
-              pick: stateWord,
-            },
-            {
-              key: 'used',
-              header: 'Last used',
-              cell: (token) => <Time value={token.lastUsedAt} distance />,
-              sort: ({ lastUsedAt }) => lastUsedAt,
-            },
-            {
-              key: 'expires',
-              header: 'Expires',
-              cell: (token) => <Time value={token.expiresAt} />,
-              sort: ({ expiresAt }) => expiresAt,
-            },
-            {
-              key: 'created',
-              header: 'Created',
-              cell: (token) => <Time value={token.createdAt} />,
-              sort: ({ createdAt }) => createdAt,
-            },
+            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },
+            { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
+            { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
+            { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
             {
               key: 'actions',
               header: 'Actions',
               end: true,
               actions: true,
-              cell: (token) => <TokenMenu token={token} onRevoke={() => setRevoking(token)} />,
+              cell: (token) => (
+                <ActionMenu
+                  label={`Actions on token ${token.name}`}
+                  actions={
+                    stateOfToken(token) === 'active'
+                      ? [
+                          {
+                            text: 'Revoke…',
+                            needs: 'tokens:manage',
+                            icon: 'blocked',
+                            danger: true,
+                            onSelect: () => setRevoking(token),
+                          },
+                        ]
+                      : []
+                  }
+                />
+              ),
             },
           ]}
           empty={
