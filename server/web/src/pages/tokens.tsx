@@ -158,6 +158,8 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   );
 };
 
+const nameOf = ({ name }: Token): string => name;
+
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -180,8 +182,9 @@ export const TokensPage = () => {
           endless
           caption="API tokens"
           rowKey={(token) => token.id}
+          nameOf={nameOf}
           columns={[
-            { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            { key: 'name', header: 'Name', names: true, cell: nameOf, sort: nameOf },
             { key: 'roles', header: 'Roles', cell: mayOf },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
