@@ -9,6 +9,7 @@ import { defineConfig } from 'vite';
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   plugins: [react(), tailwindcss()],
+  resolve: { alias: { 'node:net': fileURLToPath(new URL('src/api/net.ts', import.meta.url)) } },
   build: {
     outDir: fileURLToPath(new URL('../../dist/web', import.meta.url)),
     emptyOutDir: true,
@@ -16,5 +17,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    // The schemas of the contract are one chunk, loaded with the first form.
+    chunkSizeWarningLimit: 900,
   },
 });

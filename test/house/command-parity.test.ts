@@ -9,6 +9,12 @@ import { apiUses, commandUses } from '../support/api-calls.ts';
 const exceptions: Readonly<Record<string, string>> = {
   'session.start': 'dke login, on a connection of its own that takes the cookie and keeps the password as bytes',
   'session.end': 'dke logout, on the same connection',
+  'deviceSignIn.start': 'dke login without a name, on a connection without a credential',
+  'deviceSignIn.poll': 'dke login without a name, on the same connection',
+  'deviceSignIn.end': 'dke logout',
+  'deviceSignIn.find': 'of a person at the console: the command asks, the browser decides',
+  'deviceSignIn.approve': 'of a person at the console: the command asks, the browser decides',
+  'deviceSignIn.refuse': 'of a person at the console: the command asks, the browser decides',
   'session.redeem': 'the person who is invited does it at the console',
   'profile.get': 'of a person at the console; a token has no profile',
   'profile.changePassword': 'of a person at the console; a token has no profile',
@@ -26,6 +32,9 @@ const exceptions: Readonly<Record<string, string>> = {
   'profile.makeRecoveryCodes': 'of a person at the console; a token has no profile',
   'profile.removeFactor': 'of a person at the console; dke user remove-factors does it for administrators',
   'profile.createToken': 'of a person at the console; dke token create does it for administrators',
+  'profile.tokens': 'of a person at the console; dke token list --user shows them to administrators',
+  'profile.revokeToken': 'of a person at the console; dke token revoke does it for administrators',
+  'profile.endOtherSessions': 'of a person at the console; dke user end-sessions does it for administrators',
   'profile.sessions': 'of a person at the console; dke session list shows them to administrators',
   'profile.endSession': 'of a person at the console; dke session end does it for administrators',
 };

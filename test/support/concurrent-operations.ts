@@ -301,7 +301,17 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
         grants: undefined,
       }),
     ),
+    revokeToken: leftOut('revokes in the unit of work of tokens.revoke'),
     endSession: own(({ opened: { operations } }, session) => operations.profile.endSession(session, session.sessionId)),
+    endOtherSessions: own(({ opened: { operations } }, session) => operations.profile.endOtherSessions(session)),
+  },
+  deviceSignIn: {
+    start: leftOut('adds a question'),
+    poll: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
+    end: leftOut('revokes as tokens.revoke does'),
+    find: leftOut('reads'),
+    approve: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
+    refuse: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
   },
   session: {
     start: changes(

@@ -122,7 +122,12 @@ export const operations = {
       readonly usedBefore?: string | undefined;
       /** true: keys that were never used. */
       readonly neverUsed?: boolean | undefined;
-    } & Paging & InTenant }, { readonly items: readonly t.Key[]; readonly next: string | null }>({
+    } & Paging & InTenant }, {
+      readonly items: readonly t.Key[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/keys', query: { after: null, limit: null, vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, usedAfter: null, usedBefore: null, neverUsed: null }, inTenant: true,
     }),
     /** Export the inventory of keys */
@@ -196,7 +201,12 @@ export const operations = {
       method: 'post', path: '/api/tde/applications', body: { name: null, groupId: null, appId: null }, inTenant: true, creates: true,
     }),
     /** List TDE applications */
-    list: pagedOperation<{ query?: { readonly groupId?: string | undefined } & Paging & InTenant }, { readonly items: readonly t.TdeApplication[]; readonly next: string | null }>({
+    list: pagedOperation<{ query?: { readonly groupId?: string | undefined } & Paging & InTenant }, {
+      readonly items: readonly t.TdeApplication[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/tde/applications', query: { after: null, limit: null, groupId: null }, inTenant: true,
     }),
     /** Get a TDE application */
@@ -284,7 +294,12 @@ export const operations = {
       method: 'post', path: '/api/endpoints', body: { name: null, vaultId: null, keyId: null, prefix: null, settings: null }, inTenant: true, creates: true,
     }),
     /** List key store endpoints */
-    list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Endpoint[]; readonly next: string | null }>({
+    list: pagedOperation<{ query?: Paging & InTenant }, {
+      readonly items: readonly t.Endpoint[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/endpoints', query: { after: null, limit: null }, inTenant: true,
     }),
     /** Get a key store endpoint */
@@ -700,7 +715,7 @@ export const operations = {
     }),
     /** List audit records */
     list: pagedOperation<{ query?: {
-      readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
+      readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'device-sign-in.requested' | 'device-sign-in.approved' | 'device-sign-in.refused' | 'device-sign-in.issued' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
       /** Records of kinds that have this severity or a higher one. */
       readonly severity?: 'info' | 'low' | 'medium' | 'high' | 'critical' | undefined;
       readonly actorId?: string | undefined;
@@ -712,7 +727,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly order?: 'newest' | 'oldest' | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.AuditRecord[]; readonly next: string | null }>({
-      method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'clock.jumped', 'clock.confirmed', 'node.drained', 'node.resumed', 'node.removed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.cleared', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.sent', 'key.decryption-ended', 'key.decryption-allowed', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.blocked', 'erasure.copy-released', 'erasure.finished', 'audit.sink-forked', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.created', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'copy.destroyed', 'snapshot.keys-erased', 'snapshot.opening-started', 'snapshot.restored', 'group.created', 'application.registered', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-completed', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.confirmed', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.rejected', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.completed', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.cleared', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.created', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.created', 'administrator.recovered', 'token.revoked', 'authentication.failed'], severity: ['info', 'low', 'medium', 'high', 'critical'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true,
+      method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'clock.jumped', 'clock.confirmed', 'node.drained', 'node.resumed', 'node.removed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.cleared', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.sent', 'key.decryption-ended', 'key.decryption-allowed', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.blocked', 'erasure.copy-released', 'erasure.finished', 'audit.sink-forked', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.created', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'copy.destroyed', 'snapshot.keys-erased', 'snapshot.opening-started', 'snapshot.restored', 'group.created', 'application.registered', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-completed', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.confirmed', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.rejected', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.completed', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.cleared', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.created', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'device-sign-in.requested', 'device-sign-in.approved', 'device-sign-in.refused', 'device-sign-in.issued', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.created', 'administrator.recovered', 'token.revoked', 'authentication.failed'], severity: ['info', 'low', 'medium', 'high', 'critical'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true,
     }),
   },
   tokens: {
@@ -721,8 +736,11 @@ export const operations = {
       method: 'post', path: '/api/tokens', body: { name: null, expiresAt: null, kind: ['api', 'metrics'], grants: null }, inTenant: true, creates: true,
     }),
     /** List tokens */
-    list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
-      method: 'get', path: '/api/tokens', query: { after: null, limit: null }, inTenant: true,
+    list: pagedOperation<{ query?: {
+      /** Those that this user created for themselves. */
+      readonly userId?: string | undefined;
+    } & Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
+      method: 'get', path: '/api/tokens', query: { after: null, limit: null, userId: null }, inTenant: true,
     }),
     /** List roles and their permissions */
     roles: operation<{ query?: InTenant }, { readonly items: readonly t.Role[] }>({
@@ -744,7 +762,7 @@ export const operations = {
   users: {
     /** Create a user */
     create: operation<{ query?: InTenant; body: t.NewUser }, t.InvitedUser>({
-      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
     }),
     /** List users */
     list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.User[]; readonly next: string | null }>({
@@ -776,7 +794,7 @@ export const operations = {
     }),
     /** Reset a password */
     resetPassword: operation<{ path: { id: string }; query?: InTenant; body?: t.PasswordReset }, t.InvitedUser>({
-      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
     }),
     /** Remove a user's second factors */
     removeFactors: operation<{ path: { id: string }; query?: InTenant }, t.UserAfterChange>({
@@ -838,9 +856,21 @@ export const operations = {
     createToken: operation<{ query?: InTenant; body: t.NewOwnToken }, t.IssuedToken>({
       method: 'post', path: '/api/profile/tokens', body: { name: null, expiresAt: null, grants: null }, inTenant: true, creates: true,
     }),
+    /** List my tokens */
+    tokens: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
+      method: 'get', path: '/api/profile/tokens', query: { after: null, limit: null }, inTenant: true,
+    }),
+    /** Revoke one of my tokens */
+    revokeToken: operation<{ path: { id: string }; query?: InTenant }, t.TokenAfterChange>({
+      method: 'delete', path: '/api/profile/tokens/{id}', inTenant: true,
+    }),
     /** List my sessions */
     sessions: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.OpenSession[]; readonly next: string | null }>({
       method: 'get', path: '/api/profile/sessions', query: { after: null, limit: null }, inTenant: true,
+    }),
+    /** End all my other sessions */
+    endOtherSessions: operation<{ query?: InTenant }, t.EndedSessionsAfterChange>({
+      method: 'delete', path: '/api/profile/sessions', inTenant: true,
     }),
     /** End one of my sessions */
     endSession: operation<{ path: { id: string }; query?: InTenant }, t.OpenSessionAfterChange>({
@@ -883,6 +913,32 @@ export const operations = {
       method: 'post', path: '/api/session/invitation', body: { invitation: null, password: null },
     }),
   },
+  deviceSignIn: {
+    /** Ask for a sign-in in the browser */
+    start: operation<{ body: t.NewDeviceSignIn }, t.DeviceSignInStartAfterChange>({
+      method: 'post', path: '/api/device-sign-in', body: { host: null, roles: null, hours: null },
+    }),
+    /** Take the token of a sign-in in the browser */
+    poll: operation<{ body: t.DeviceSignInPoll }, t.DeviceSignInAnswerAfterChange>({
+      method: 'post', path: '/api/device-sign-in/token', body: { deviceCode: null },
+    }),
+    /** End the sign-in of a command */
+    end: operation<{ body: t.DeviceSignInEnd }, undefined>({
+      method: 'post', path: '/api/device-sign-in/end', body: { token: null },
+    }),
+    /** Show who asks for a sign-in in the browser */
+    find: operation<{ query?: InTenant; body: t.UserCode }, t.DeviceSignInRequestAfterChange>({
+      method: 'post', path: '/api/device-sign-in/find', body: { userCode: null }, inTenant: true,
+    }),
+    /** Approve a sign-in of a command */
+    approve: operation<{ query?: InTenant; body: t.DeviceSignInApproval }, t.DeviceSignInRequestAfterChange>({
+      method: 'post', path: '/api/device-sign-in/approve', body: { userCode: null, hours: null, grants: null }, inTenant: true,
+    }),
+    /** Refuse a sign-in of a command */
+    refuse: operation<{ query?: InTenant; body: t.DeviceSignInRefusal }, t.DeviceSignInRequestAfterChange>({
+      method: 'post', path: '/api/device-sign-in/refuse', body: { userCode: null }, inTenant: true,
+    }),
+  },
   nodes: {
     /** List nodes */
     list: operation<{}, { readonly items: readonly t.Node[] }>({ method: 'get', path: '/api/nodes' }),
@@ -896,6 +952,8 @@ export const operations = {
     resume: operation<{ path: { id: string } }, t.NodeAfterChange>({ method: 'post', path: '/api/nodes/{id}/resume' }),
   },
   status: {
+    /** List the scheduled jobs */
+    jobs: operation<{}, { readonly items: readonly t.Job[] }>({ method: 'get', path: '/api/jobs' }),
     /** Get the state of the service */
     get: operation<{}, t.Status>({ method: 'get', path: '/api/status' }),
   },

@@ -19,9 +19,10 @@ export interface RouteRow {
   readonly unfinished?: readonly SignInStep[];
   /**
    * Tries a credential: counted for the address before anything of the request is read. Every
-   * change that is open to everybody does.
+   * change that is open to everybody does. 'poll': of a command that waits for its person, counted
+   * apart, so that waiting takes no sign-in from the others of its address.
    */
-  readonly attempt?: true;
+  readonly attempt?: true | 'poll';
   /** String members of the body that are passwords: they reach the handler as bytes, and nothing as text. */
   readonly secrets?: readonly string[];
   /** Starts, replaces or ends the session of the browser. */
@@ -169,6 +170,15 @@ export const exporting =
 /** One page of a list; `next` is null on the last one. */
 export const pageOf = <S extends z.ZodType>(item: S) =>
   z.strictObject({ items: z.array(item).readonly(), next: z.string().nullable() });
+
+/** One page of a list whose rows are counted. */
+export const countedPageOf = <S extends z.ZodType>(item: S) =>
+  pageOf(item).extend({
+    total: z.int().optional().openapi({
+      description:
+        'How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages.',
+    }),
+  });
 
 /** A list that is short by nature, in one answer. */
 export const listOf = <S extends z.ZodType>(item: S) => z.strictObject({ items: z.array(item).readonly() });

@@ -195,6 +195,11 @@ const users = createRoute({
   path: '/users',
   component: lazyRouteComponent(() => import('../pages/users.tsx'), 'UsersPage'),
 });
+const user = createRoute({
+  getParentRoute: () => root,
+  path: '/users/$id',
+  component: lazyRouteComponent(() => import('../pages/user.tsx'), 'UserPage'),
+});
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
@@ -204,6 +209,11 @@ const profile = createRoute({
   getParentRoute: () => root,
   path: '/profile',
   component: lazyRouteComponent(() => import('../pages/profile.tsx'), 'ProfilePage'),
+});
+const device = createRoute({
+  getParentRoute: () => root,
+  path: '/device',
+  component: lazyRouteComponent(() => import('../pages/device.tsx'), 'DevicePage'),
 });
 const tenants = createRoute({
   getParentRoute: () => root,
@@ -235,6 +245,37 @@ const tokens = createRoute({
   getParentRoute: () => root,
   path: '/tokens',
   component: lazyRouteComponent(() => import('../pages/tokens.tsx'), 'TokensPage'),
+});
+
+const notificationTargets = createRoute({
+  getParentRoute: () => root,
+  path: '/notifications/targets',
+  component: lazyRouteComponent(() => import('../pages/notification-targets.tsx'), 'NotificationTargetsPage'),
+});
+const service = createRoute({
+  getParentRoute: () => root,
+  path: '/service',
+  component: lazyRouteComponent(() => import('../pages/service.tsx'), 'ServicePage'),
+});
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/service/jobs',
+  component: lazyRouteComponent(() => import('../pages/jobs.tsx'), 'JobsPage'),
+});
+const serviceKeys = createRoute({
+  getParentRoute: () => root,
+  path: '/service/keys',
+  component: lazyRouteComponent(() => import('../pages/service-keys.tsx'), 'ServiceKeysPage'),
+});
+const requestVerification = createRoute({
+  getParentRoute: () => root,
+  path: '/requests/verification',
+  component: lazyRouteComponent(() => import('../pages/request-verification.tsx'), 'RequestVerificationPage'),
+});
+const vault = createRoute({
+  getParentRoute: () => root,
+  path: '/vaults/$id',
+  component: lazyRouteComponent(() => import('../pages/vault.tsx'), 'VaultPage'),
 });
 
 export const router = createRouter({
@@ -269,13 +310,21 @@ export const router = createRouter({
     roles,
     settings,
     users,
+    user,
     sessions,
     profile,
+    device,
     tenants,
     approvals,
     snapshots,
     snapshotRestore,
     tokens,
+    notificationTargets,
+    service,
+    jobs,
+    serviceKeys,
+    requestVerification,
+    vault,
   ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,

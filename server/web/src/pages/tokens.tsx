@@ -19,6 +19,7 @@ import { EmptyState } from '../components/page/problem-view.tsx';
 import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
+import { mayOf, stateOfToken } from '../components/people/token-list.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 const path = '/api/tokens';
@@ -157,16 +158,7 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   );
 };
 
-const mayOf = ({ kind, grants }: Token): string =>
-  kind === 'metrics'
-    ? 'Metrics'
-    : grants.map(({ role, scope }) => (scope === null ? titled(role) : `${titled(role)} (${scope.kind})`)).join(', ');
-
-const stateOf = (token: Token): string => {
-  if (token.revokedAt !== null) return 'revoked';
-  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= Date.now()) return 'expired';
-  return 'active';
-};
+const nameOf = ({ name }: Token): string => name;
 
 export const TokensPage = () => {
   const list = useList<Token>(path);
@@ -190,10 +182,11 @@ export const TokensPage = () => {
           endless
           caption="API tokens"
           rowKey={(token) => token.id}
+          nameOf={nameOf}
           columns={[
-            { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            { key: 'name', header: 'Name', names: true, cell: nameOf, sort: nameOf },
             { key: 'roles', header: 'Roles', cell: mayOf },
-            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
+            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
             { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
@@ -206,7 +199,7 @@ export const TokensPage = () => {
                 <ActionMenu
                   label={`Actions on token ${token.name}`}
                   actions={
-                    stateOf(token) === 'active'
+                    stateOfToken(token) === 'active'
                       ? [
                           {
                             text: 'Revoke…',

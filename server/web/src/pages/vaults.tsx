@@ -1,100 +1,26 @@
 // Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { waysBack } from '../../../base/way-back.ts';
-import { send } from '../api/client.ts';
 import type { Vault } from '../api/types.ts';
-import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { CreateDialog } from '../components/forms/create-dialog.tsx';
-import { DeleteDialog } from '../components/forms/delete-dialog.tsx';
 import { DualControlButton } from '../components/keys/dual-control.tsx';
-import { keysPath } from '../components/keys/keys.ts';
+import { useVaultActions } from '../components/keys/vault-actions.tsx';
 import { vaultsPath as path } from '../components/keys/vaults.ts';
-import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
-import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
-const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const disable = vault.state === 'enabled';
-  return (
-    <ActionDialog<Vault>
-      title={disable ? `Disable “${vault.name}”?` : `Enable “${vault.name}”?`}
-      call={{ method: 'POST', path: `${path}/${encodeURIComponent(vault.id)}/${disable ? 'disable' : 'enable'}` }}
-      submitLabel={disable ? 'Disable vault' : 'Enable vault'}
-      danger={disable}
-      renews={[path, keysPath]}
-      done={disable ? `Vault “${vault.name}” disabled` : `Vault “${vault.name}” enabled`}
-      onClose={onClose}
-    >
-      {disable ? (
-        <p>Cloud key stores and databases cannot use its keys until you enable the vault again. No key is lost.</p>
-      ) : (
-        <p>Its enabled keys can be used again at once.</p>
-      )}
-    </ActionDialog>
-  );
-};
-
-/** What the dry run of a deletion finds. */
-interface Found {
-  readonly plan?: {
-    readonly impact: {
-      readonly keys?: number;
-      readonly endpoints?: readonly string[];
-      readonly lastUsedAt?: string | null;
-      readonly lastUsedBy?: string | null;
-    };
-  };
-}
-
-const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const itsPath = `${path}/${encodeURIComponent(vault.id)}`;
-  const found = useQuery({
-    queryKey: [path, vault.id, 'deletion'],
-    queryFn: () => send<Found>({ method: 'DELETE', path: itsPath, query: { dryRun: true } }),
-    staleTime: 0,
-  });
-  return (
-    <DeleteDialog
-      kind="vault"
-      name={vault.name}
-      path={itsPath}
-      renews={[path, keysPath]}
-      ready={found.data !== undefined}
-      onClose={onClose}
-    >
-      <p>
-        Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains live
-        master keys of databases cannot be deleted. {waysBack['vault-deleted'].way}
-      </p>
-      <Async query={found} lines={2}>
-        {({ plan }) => (
-          <Facts
-            items={[
-              ['Keys', String(plan?.impact.keys ?? 0)],
-              ['Key store endpoints', plan?.impact.endpoints?.join(', ') || 'none'],
-              ['Last use of a key', <Time key="used" value={plan?.impact.lastUsedAt ?? null} distance />],
-              ['Used by', plan?.impact.lastUsedBy ?? '–'],
-            ]}
-          />
-        )}
-      </Async>
-    </DeleteDialog>
-  );
-};
+const nameOf = ({ name }: Vault): string => name;
 
 export const VaultsPage = () => {
   const list = useList<Vault>(path);
   const [creating, setCreating] = useState(false);
-  const [switching, setSwitching] = useState<Vault | null>(null);
-  const [deleting, setDeleting] = useState<Vault | null>(null);
+  const { actionsOf, dialog } = useVaultActions();
   const create = (
     <Button tone="primary" icon="plus" creates needs="vaults:manage" onClick={() => setCreating(true)}>
       Create vault
@@ -112,13 +38,15 @@ export const VaultsPage = () => {
           endless
           caption="Vaults"
           rowKey={(vault) => vault.id}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
               header: 'Name',
               names: true,
+              sort: nameOf,
               cell: (vault) => (
-                <Link to="/keys" search={{ vaultId: vault.id }} className="link" title="Show the keys of this vault">
+                <Link to="/vaults/$id" params={{ id: vault.id }} className="link">
                   {vault.name}
                 </Link>
               ),
@@ -127,6 +55,8 @@ export const VaultsPage = () => {
               key: 'state',
               header: 'State',
               cell: (vault) => <StateBadge state={vault.state} integrity={vault.integrity} />,
+              sort: ({ state }) => state,
+              pick: stateWord,
             },
             {
               key: 'kind',
@@ -145,37 +75,7 @@ export const VaultsPage = () => {
               header: 'Actions',
               end: true,
               actions: true,
-              cell: (vault) => (
-                <ActionMenu
-                  label={`Actions on vault ${vault.name}`}
-                  actions={
-                    vault.state === 'deleted'
-                      ? []
-                      : [
-                          vault.state === 'enabled'
-                            ? {
-                                text: 'Disable…',
-                                needs: 'vaults:manage',
-                                icon: 'pause',
-                                onSelect: () => setSwitching(vault),
-                              }
-                            : {
-                                text: 'Enable…',
-                                needs: 'vaults:manage',
-                                icon: 'active',
-                                onSelect: () => setSwitching(vault),
-                              },
-                          {
-                            text: 'Delete…',
-                            needs: 'vaults:manage',
-                            icon: 'trash',
-                            danger: true,
-                            onSelect: () => setDeleting(vault),
-                          },
-                        ]
-                  }
-                />
-              ),
+              cell: (vault) => <ActionMenu label={`Actions on vault ${vault.name}`} actions={actionsOf(vault)} />,
             },
           ]}
           empty={
@@ -193,8 +93,7 @@ export const VaultsPage = () => {
           onClose={() => setCreating(false)}
         />
       )}
-      {deleting !== null && <DeleteVault vault={deleting} onClose={() => setDeleting(null)} />}
-      {switching !== null && <SwitchVault vault={switching} onClose={() => setSwitching(null)} />}
+      {dialog}
     </Page>
   );
 };
