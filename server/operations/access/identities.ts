@@ -136,9 +136,11 @@ const ofToken = (token: StoredToken, now: number): readonly Unnamed[] => {
   return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, since: createdAt }] : [];
 };
 const ofUser = (user: StoredUser): readonly Unnamed[] => {
-  const { id, name, grants, state, integrity, createdAt, passwordChangedAt } = user;
+  const { id, name, grants, state, integrity, createdAt, passwordChangedAt, password, subject } = user;
+  // Who was invited and has not accepted cannot sign in: they approve nothing, and are not counted.
+  const isEnrolled = password !== null || subject !== null;
   const since = Math.max(createdAt, passwordChangedAt ?? 0);
-  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
+  return state === 'active' && integrity === 'ok' && isEnrolled ? [{ kind: 'user', id, name, grants, since }] : [];
 };
 
 /** Undefined when no identity with this id may act now. */
