@@ -98,6 +98,7 @@ export const createParts = (
     ports,
     config.notificationTargets.map((target) => openTarget(target, version, () => clock.now(), disks)),
   );
+  const setup = setupSteps(ports, forwarding, config.snapshots.schedule);
   const operations = createOperations(ports, {
     ...{ sealer, forwarding, approvals, delivery },
     rules: { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 }, snapshots: config.snapshots },
@@ -108,7 +109,7 @@ export const createParts = (
       overview: readOverview(ports, latency),
       idempotency: idempotency.operations,
       preconditions: preconditions.operations,
-      setup: setupSteps(ports, forwarding),
+      setup,
       clock: { get: deadlines.state, confirm: deadlines.confirm },
       settings: async () => ({ source: config.source, items: config.settings }),
       packages,
@@ -117,7 +118,7 @@ export const createParts = (
   const notifications = createNotificationWatch(
     ports,
     createSources(ports, {
-      ...{ forwarding, latency, health, logState, folder },
+      ...{ forwarding, latency, health, logState, folder, setup },
       certificates: certificates.served,
       certificateFaults: () => certificates.faults(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,
