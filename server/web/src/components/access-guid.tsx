@@ -7,7 +7,7 @@ import { toHex } from '../api/hex.ts';
 import type { IssuedAccessGuid } from '../api/types.ts';
 import { BundleDownload } from './bundle-download.tsx';
 import { Button } from './button.tsx';
-import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
+import { SecretOnceDialog, SecretValue, saveFile, secretFile } from './secret-once.tsx';
 
 /** The output of sha256sum for the file on the database host. */
 const Checksum = ({ text }: { text: string }) => {
@@ -73,7 +73,7 @@ export const AccessGuidDialog = ({
     taken="I have stored the access_guid, the bundle or the configuration file"
     onClose={onClose}
   >
-    <SecretValue label="access_guid" value={issued.accessGuid} />
+    <SecretValue label="access_guid" value={issued.accessGuid} file={secretFile('access-guid', applicationName)} />
     <SecretValue label="server_url (contains the access_guid)" value={issued.config.server_url} />
     <BundleDownload applicationName={applicationName} issued={issued} />
     <ConfigurationFile issued={issued} />

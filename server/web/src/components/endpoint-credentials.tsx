@@ -15,10 +15,10 @@ import type { ListPage } from './list-view.tsx';
 import { ActionMenu } from './menu.tsx';
 import { Panel } from './page.tsx';
 import { EmptyState } from './problem-view.tsx';
-import { SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
+import { FileMode, SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
 import { Time } from './time.tsx';
 
-const CredentialDialog = ({
+export const CredentialDialog = ({
   endpoint,
   issued,
   onClose,
@@ -33,7 +33,10 @@ const CredentialDialog = ({
     taken="I have stored the credential or the file"
     onClose={onClose}
   >
-    <SecretValue label="Access key id" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
+    <div>
+      <p className="font-medium">Access key id</p>
+      <Copyable value={issued.XksProxyAuthenticationCredential.AccessKeyId} label="access key id" />
+    </div>
     <SecretValue label="Secret access key" value={issued.XksProxyAuthenticationCredential.RawSecretAccessKey} />
     <div className="space-y-2">
       <p className="font-medium">Proxy configuration file</p>
@@ -49,6 +52,7 @@ const CredentialDialog = ({
       >
         Download JSON
       </Button>
+      <FileMode name={`xks-proxy-${endpoint.prefix}.json`} mode="600" />
     </div>
   </SecretOnceDialog>
 );
@@ -106,7 +110,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
                   label={`Actions on credential ${credential.accessKeyId}`}
                   actions={[
                     {
-                      text: 'Remove…',
+                      text: 'Remove',
                       needs: 'endpoints:credentials',
                       icon: 'trash',
                       danger: true,

@@ -138,7 +138,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
       ) : (
         <div className="space-y-5">
           <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-3 lg:grid-cols-6">
-            <Figure name="Requests" value={requests.toLocaleString()} />
+            <Figure name="Requests" value={requests.toLocaleString('en-GB')} />
             <Figure name="Median (approx.)" value={formatMs(weighted / requests)} />
             <Figure name="Worst p99" value={formatMs(worst)} bad={(worst ?? 0) > 100} />
             <Figure name="Over 100 ms" value={percent(slow, requests)} bad={slow / requests > 0.01} />

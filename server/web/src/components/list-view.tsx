@@ -89,7 +89,7 @@ export const ListView = <Row,>({
       <DataTable {...table} rows={rows} onNearEnd={endless ? onNearEnd : undefined} />
       <div className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-2.5 text-xs text-muted">
         <p role="status">
-          {rows.length.toLocaleString()} shown{list.hasNextPage ? ', more available' : ''}
+          {rows.length.toLocaleString('en-GB')} shown{list.hasNextPage ? ', more available' : ''}
         </p>
         {list.hasNextPage && (
           <Button busy={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>

@@ -56,7 +56,7 @@ const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKe
           key.removedAt === null
             ? [
                 {
-                  text: 'Remove…',
+                  text: 'Remove',
                   needs: 'recovery-keys:manage',
                   icon: 'trash',
                   danger: true,

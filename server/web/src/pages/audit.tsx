@@ -9,7 +9,7 @@ import { auditTable } from '../components/audit-table.tsx';
 import { AuditTabs } from '../components/audit-tabs.tsx';
 import { Button } from '../components/button.tsx';
 import type { Choice } from '../components/field.tsx';
-import { FilterBar, MomentFilter, SelectFilter, TextFilter } from '../components/filters.tsx';
+import { FilterBar, MomentFilter, PickFilter, SelectFilter, TextFilter } from '../components/filters.tsx';
 import { ListView, useList } from '../components/list-view.tsx';
 import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
@@ -54,8 +54,13 @@ export const AuditPage = () => {
             onValue={(severity) => setFilter({ severity })}
             choices={severities}
           />
-          <TextFilter label="Subject id" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
-          <TextFilter label="Actor id" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
+          <PickFilter
+            label="Subject"
+            kind="any"
+            value={filters.subjectId}
+            onValue={(subjectId) => setFilter({ subjectId })}
+          />
+          <PickFilter label="Actor" kind="any" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
           <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />
           <MomentFilter label="From" value={filters.from} onValue={(from) => setFilter({ from })} />
           <MomentFilter label="To" value={filters.to} onValue={(to) => setFilter({ to })} />

@@ -109,8 +109,8 @@ const StoreMenu = ({ store, onProbe, onRemove }: StoreMenuProps) => (
   <ActionMenu
     label={`Actions on external key store ${store.name}`}
     actions={[
-      { text: 'Check now…', needs: 'diagnostics:run', icon: 'refresh', onSelect: () => onProbe(store) },
-      { text: 'Remove…', needs: 'endpoints:manage', icon: 'trash', danger: true, onSelect: () => onRemove(store) },
+      { text: 'Check now', needs: 'diagnostics:run', icon: 'refresh', onSelect: () => onProbe(store) },
+      { text: 'Remove', needs: 'endpoints:manage', icon: 'trash', danger: true, onSelect: () => onRemove(store) },
     ]}
   />
 );

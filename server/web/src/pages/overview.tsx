@@ -10,6 +10,7 @@ import { usePlatformRight } from '../app/session.ts';
 import { applicationPath, applicationsPath } from '../components/applications.ts';
 import { Async } from '../components/async.tsx';
 import { auditTable } from '../components/audit-table.tsx';
+import { ConnectLinks } from '../components/connect-links.tsx';
 import { DataTable, TableSkeleton } from '../components/data-table.tsx';
 import { endpointsPath } from '../components/endpoints.ts';
 import { Icon, type IconName } from '../components/icon.tsx';
@@ -258,6 +259,7 @@ export const OverviewPage = () => {
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
       {may('status:read') && <SetupPanel />}
+      <ConnectLinks />
       {may('notifications:read') && <TodayPanel />}
       {may('endpoints:read') && <LatencyPanel />}
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">

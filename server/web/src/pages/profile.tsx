@@ -17,7 +17,7 @@ import { FormDialog } from '../components/form.tsx';
 import { Facts, Page, Panel } from '../components/page.tsx';
 import { EmptyState, ProblemView } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
-import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../components/secret-once.tsx';
 import { Time } from '../components/time.tsx';
 import { EnrolTotp } from '../components/totp.tsx';
 import { SessionList } from './users.tsx';
@@ -124,7 +124,7 @@ const RecoveryCodesDialog = ({ onClose }: { onClose: () => void }) => {
       taken="I have stored them away from my phone"
       onClose={onClose}
     >
-      <SecretValue label="Recovery codes" value={codes.join(' ')} />
+      <SecretValue label="Recovery codes" value={codes.join(' ')} file={secretFile('recovery-codes', 'own')} />
     </SecretOnceDialog>
   );
 };
@@ -168,8 +168,8 @@ const factorColumns = (remove: (factor: Factor) => void): readonly Column<Factor
     end: true,
     actions: true,
     cell: (factor) => (
-      <Button aria-label={`Remove… ${factor.name}`} onClick={() => remove(factor)}>
-        Remove…
+      <Button aria-label={`Remove… ${factor.name}`} onClick={() => remove(factor)} opens>
+        Remove
       </Button>
     ),
   },

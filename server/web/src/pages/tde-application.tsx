@@ -88,7 +88,7 @@ const Credentials = ({ application }: { application: Application }) => {
                       record.removedAt === null && live.length > 1
                         ? [
                             {
-                              text: 'Remove…',
+                              text: 'Remove',
                               needs: 'applications:credentials',
                               icon: 'trash',
                               danger: true,

@@ -1,6 +1,7 @@
 // API tokens, with roles or for metrics: list, create (shown once), revoke.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Application, Endpoint, IssuedToken, RoleDescription, Token } from '../api/types.ts';
@@ -17,11 +18,12 @@ import { Page, Panel } from '../components/page.tsx';
 import { PickField } from '../components/pick-field.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { titled } from '../components/roles.ts';
-import { SecretOnceDialog, SecretValue } from '../components/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../components/secret-once.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
+import { tokenState, tokensPath } from '../components/tokens.ts';
 
-const path = '/api/tokens';
+const path = tokensPath;
 const rolesPath = '/api/roles';
 
 const lifetimes: readonly Choice[] = [
@@ -162,12 +164,6 @@ const mayOf = ({ kind, grants }: Token): string =>
     ? 'Metrics'
     : grants.map(({ role, scope }) => (scope === null ? titled(role) : `${titled(role)} (${scope.kind})`)).join(', ');
 
-const stateOf = (token: Token): string => {
-  if (token.revokedAt !== null) return 'revoked';
-  if (token.expiresAt !== null && Date.parse(token.expiresAt) <= Date.now()) return 'expired';
-  return 'active';
-};
-
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -191,9 +187,18 @@ export const TokensPage = () => {
           caption="API tokens"
           rowKey={(token) => token.id}
           columns={[
-            { key: 'name', header: 'Name', names: true, cell: (token) => token.name },
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (token) => (
+                <Link to="/tokens/$id" params={{ id: token.id }} className="link">
+                  {token.name}
+                </Link>
+              ),
+            },
             { key: 'roles', header: 'Roles', cell: mayOf },
-            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOf(token)} /> },
+            { key: 'state', header: 'State', cell: (token) => <StateBadge state={tokenState(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
             { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
@@ -206,10 +211,10 @@ export const TokensPage = () => {
                 <ActionMenu
                   label={`Actions on token ${token.name}`}
                   actions={
-                    stateOf(token) === 'active'
+                    tokenState(token) === 'active'
                       ? [
                           {
-                            text: 'Revoke…',
+                            text: 'Revoke',
                             needs: 'tokens:manage',
                             icon: 'blocked',
                             danger: true,
@@ -245,7 +250,7 @@ export const TokensPage = () => {
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >
-          <SecretValue label="Token" value={issued.token} />
+          <SecretValue label="Token" value={issued.token} file={secretFile('token', issued.record.name)} />
         </SecretOnceDialog>
       )}
       {revoking !== null && (

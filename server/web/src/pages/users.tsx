@@ -224,12 +224,12 @@ export const UsersPage = () => {
       onSelect: () => setActing({ user, action }),
     });
     return [
-      ...(user.lockedUntil === null ? [] : [item('Unlock…', 'key', 'unlock')]),
-      item('Reset password…', 'refresh', 'reset'),
-      ...(user.factors.length === 0 ? [] : [item('Remove second factors…', 'shield', 'factors', true)]),
-      item('End sessions…', 'signOut', 'sessions'),
-      user.state === 'active' ? item('Disable…', 'pause', 'disable') : item('Enable…', 'active', 'enable'),
-      item('Delete…', 'trash', 'delete', true),
+      ...(user.lockedUntil === null ? [] : [item('Unlock', 'key', 'unlock')]),
+      item('Reset password', 'refresh', 'reset'),
+      ...(user.factors.length === 0 ? [] : [item('Remove second factors', 'shield', 'factors', true)]),
+      item('End sessions', 'signOut', 'sessions'),
+      user.state === 'active' ? item('Disable', 'pause', 'disable') : item('Enable', 'active', 'enable'),
+      item('Delete', 'trash', 'delete', true),
     ];
   };
   return (
@@ -347,8 +347,9 @@ export const SessionList = ({ listPath, endPath }: { listPath: string; endPath: 
                 needs="users:manage"
                 aria-label={`End… the session of ${session.holder.name}`}
                 onClick={() => setEnding(session)}
+                opens
               >
-                End…
+                End
               </Button>
             ),
           },

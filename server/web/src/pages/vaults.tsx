@@ -5,17 +5,18 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { waysBack } from '../../../base/way-back.ts';
 import { send } from '../api/client.ts';
-import type { Vault } from '../api/types.ts';
+import type { Approval, Vault } from '../api/types.ts';
 import { ActionDialog } from '../components/action-dialog.tsx';
 import { Async } from '../components/async.tsx';
 import { Button } from '../components/button.tsx';
 import { CreateDialog } from '../components/create-dialog.tsx';
 import { DeleteDialog } from '../components/delete-dialog.tsx';
 import { DualControlButton } from '../components/dual-control.tsx';
+import { ImpactView } from '../components/impact.tsx';
 import { keysPath } from '../components/keys.ts';
 import { ListView, useList } from '../components/list-view.tsx';
 import { ActionMenu } from '../components/menu.tsx';
-import { Facts, Page, Panel } from '../components/page.tsx';
+import { Page, Panel } from '../components/page.tsx';
 import { EmptyState } from '../components/problem-view.tsx';
 import { StateBadge } from '../components/state-badge.tsx';
 import { Time } from '../components/time.tsx';
@@ -44,14 +45,7 @@ const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
 
 /** What the dry run of a deletion finds. */
 interface Found {
-  readonly plan?: {
-    readonly impact: {
-      readonly keys?: number;
-      readonly endpoints?: readonly string[];
-      readonly lastUsedAt?: string | null;
-      readonly lastUsedBy?: string | null;
-    };
-  };
+  readonly plan?: Pick<Approval, 'impact'>;
 }
 
 const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
@@ -75,16 +69,7 @@ const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
         master keys of databases cannot be deleted. {waysBack['vault-deleted'].way}
       </p>
       <Async query={found} lines={2}>
-        {({ plan }) => (
-          <Facts
-            items={[
-              ['Keys', String(plan?.impact.keys ?? 0)],
-              ['Key store endpoints', plan?.impact.endpoints?.join(', ') || 'none'],
-              ['Last use of a key', <Time key="used" value={plan?.impact.lastUsedAt ?? null} distance />],
-              ['Used by', plan?.impact.lastUsedBy ?? '–'],
-            ]}
-          />
-        )}
+        {({ plan }) => <ImpactView impact={plan?.impact ?? {}} />}
       </Async>
     </DeleteDialog>
   );
@@ -130,9 +115,9 @@ export const VaultsPage = () => {
             },
             {
               key: 'kind',
-              header: 'Keys',
+              header: 'Purpose',
               nowrap: true,
-              cell: (vault) => (vault.kind === 'tde' ? 'TDE master keys' : 'General-purpose keys'),
+              cell: (vault) => (vault.kind === 'tde' ? 'Database encryption' : 'General purpose'),
             },
             {
               key: 'dual',
@@ -154,19 +139,19 @@ export const VaultsPage = () => {
                       : [
                           vault.state === 'enabled'
                             ? {
-                                text: 'Disable…',
+                                text: 'Disable',
                                 needs: 'vaults:manage',
                                 icon: 'pause',
                                 onSelect: () => setSwitching(vault),
                               }
                             : {
-                                text: 'Enable…',
+                                text: 'Enable',
                                 needs: 'vaults:manage',
                                 icon: 'active',
                                 onSelect: () => setSwitching(vault),
                               },
                           {
-                            text: 'Delete…',
+                            text: 'Delete',
                             needs: 'vaults:manage',
                             icon: 'trash',
                             danger: true,
