@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Notification } from '../../server/fronts/contract/api/notifications.ts';
-import { notificationKindNames } from '../../server/web/src/components/notification-kinds.ts';
+import { notificationKindNames } from '../../server/web/src/components/service/notification-kinds.ts';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
 import { type ConsoleData, fillConsole } from '../support/console-data.ts';
 import { freePort } from '../support/daemon.ts';

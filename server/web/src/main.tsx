@@ -9,7 +9,7 @@ import { notePresence } from './api/presence.ts';
 import { createQueryClient } from './app/query-client.ts';
 import { router } from './app/router.tsx';
 import { currentTenant } from './app/tenant.ts';
-import { AnnounceProvider } from './components/announce.tsx';
+import { AnnounceProvider } from './components/page/announce.tsx';
 
 nameTenantBy(currentTenant);
 for (const event of ['keydown', 'pointerdown', 'pointermove', 'wheel'])

@@ -1,6 +1,6 @@
-// Which moments of a chart's line are drawn as points: server/web/src/components/lonely.ts.
+// Which moments of a chart's line are drawn as points: server/web/src/components/endpoints/lonely.ts.
 import { expect, test } from 'vitest';
-import { lonely } from '../../../server/web/src/components/lonely.ts';
+import { lonely } from '../../../server/web/src/components/endpoints/lonely.ts';
 
 test.each<[string, (number | null)[], number[]]>([
   ['of the last minute alone', [null, null, 0.3], [2]],

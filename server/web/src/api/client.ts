@@ -75,7 +75,7 @@ export const nameTenantBy = (read: () => string | null): void => {
   tenantOfCalls = read;
 };
 
-/** Receives the nodes that have not confirmed a change yet (components/pending-nodes.tsx). */
+/** Receives the nodes that have not confirmed a change yet (components/service/pending-nodes.tsx). */
 let tellPending: (nodes: readonly string[], until: string | null) => void = () => undefined;
 export const onPendingNodes = (tell: typeof tellPending): void => {
   tellPending = tell;

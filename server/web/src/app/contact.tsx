@@ -5,9 +5,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
 import { listenForService } from '../api/client.ts';
 import { contactLostAt, watchContact } from '../api/contact.ts';
-import { Button } from '../components/button.tsx';
-import { Notice } from '../components/notice.tsx';
-import { Time } from '../components/time.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Time } from '../components/page/time.tsx';
 
 /** How often the page asks while the service answers, and while it does not, in milliseconds. */
 const listenEvery = 10_000;

@@ -3,9 +3,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
-import { applicationPath } from '../components/applications.ts';
-import { endpointPath } from '../components/endpoints.ts';
-import { Icon } from '../components/icon.tsx';
+import { applicationPath } from '../components/applications/applications.ts';
+import { endpointPath } from '../components/endpoints/endpoints.ts';
+import { Icon } from '../components/page/icon.tsx';
 import { sessionQuery } from './session.ts';
 
 const kinds = {

@@ -2,10 +2,10 @@
 // it is first opened (or pointed at).
 
 import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent } from '@tanstack/react-router';
-import { keyFilters } from '../components/key-filters.ts';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState, ProblemView } from '../components/problem-view.tsx';
-import { requestFilters } from '../components/request-filters.ts';
+import { requestFilters } from '../components/endpoints/request-filters.ts';
+import { keyFilters } from '../components/keys/key-filters.ts';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
 import { Shell } from './shell.tsx';
 
 const root = createRootRoute({

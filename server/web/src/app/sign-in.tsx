@@ -5,13 +5,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Session } from '../api/types.ts';
-import { Button } from '../components/button.tsx';
-import { TextField } from '../components/field.tsx';
-import { Mark } from '../components/icon.tsx';
-import { Notice } from '../components/notice.tsx';
-import { AddPasskey, OtherWays, PasskeyStep } from '../components/other-ways.tsx';
-import { ProblemView } from '../components/problem-view.tsx';
-import { ThemeToggle } from '../components/theme-toggle.tsx';
+import { TextField } from '../components/fields/field.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Mark } from '../components/page/icon.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { ProblemView } from '../components/page/problem-view.tsx';
+import { ThemeToggle } from '../components/page/theme-toggle.tsx';
+import { AddPasskey, OtherWays, PasskeyStep } from '../components/people/other-ways.tsx';
 import { sessionQuery, useSignOut, wasEnded } from './session.ts';
 
 const Frame = ({ title, text, children }: { title: string; text: string; children: ReactNode }) => {
@@ -277,7 +277,7 @@ const SecondFactor = () => {
 };
 
 // The code for QR codes is loaded with the first enrolment.
-const EnrolTotp = lazy(() => import('../components/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
+const EnrolTotp = lazy(() => import('../components/people/totp.tsx').then((module) => ({ default: module.EnrolTotp })));
 
 const asked = {
   'new-password': ['Choose a new password', 'Your password was reset or is too old.'],

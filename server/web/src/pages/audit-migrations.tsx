@@ -1,12 +1,12 @@
 // Key migration: master keys that databases created, each with its uses since then.
 
 import type { KeyMigration } from '../api/types.ts';
-import { AuditTabs } from '../components/audit-tabs.tsx';
-import { ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { Badge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
+import { AuditTabs } from '../components/audit/audit-tabs.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 const usesOf = ({ uses, failures }: KeyMigration): string =>
   [

@@ -3,13 +3,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../api/client.ts';
 import type { AuditSink } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
-import { AuditTabs } from '../components/audit-tabs.tsx';
-import { DataTable } from '../components/data-table.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { Badge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
+import { AuditTabs } from '../components/audit/audit-tabs.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { DataTable } from '../components/table/data-table.tsx';
 
 const typeNames: Readonly<Record<AuditSink['type'], string>> = {
   file: 'File',

@@ -5,16 +5,16 @@ import { useState } from 'react';
 import { ApiProblem, formatTarget, send } from '../api/client.ts';
 import type { AuditCheckpoint } from '../api/types.ts';
 import { type LogVerdict, verifyExport } from '../api/verify-log.ts';
-import { Async } from '../components/async.tsx';
-import { AuditTabs } from '../components/audit-tabs.tsx';
-import { Button, buttonClass } from '../components/button.tsx';
-import { Copyable, CopyButton } from '../components/copy.tsx';
-import { Icon } from '../components/icon.tsx';
-import { ListView, useList } from '../components/list-view.tsx';
-import { Notice } from '../components/notice.tsx';
-import { Facts, Page, Panel } from '../components/page.tsx';
-import { EmptyState, ProblemView } from '../components/problem-view.tsx';
-import { Time } from '../components/time.tsx';
+import { AuditTabs } from '../components/audit/audit-tabs.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Button, buttonClass } from '../components/page/button.tsx';
+import { Copyable, CopyButton } from '../components/page/copy.tsx';
+import { Icon } from '../components/page/icon.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
+import { Time } from '../components/page/time.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 interface AuditLog {
   readonly origin: string;

@@ -4,13 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { Diagnosis, Endpoint } from '../api/types.ts';
-import { firstOf, nameLayer, VerdictBadge } from '../components/diagnosis.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
-import { type ListPage, ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { StateBadge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
+import { firstOf, nameLayer, VerdictBadge } from '../components/endpoints/diagnosis.tsx';
+import { endpointPath, endpointsPath } from '../components/endpoints/endpoints.ts';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { type ListPage, ListView, useList } from '../components/table/list-view.tsx';
 
 const useLatest = (id: string): Diagnosis | null | undefined => {
   const path = `${endpointPath(id)}/diagnostics`;

@@ -2,10 +2,10 @@
 
 import { getRouteApi } from '@tanstack/react-router';
 import type { Endpoint } from '../api/types.ts';
-import { SignersMeter, useSigners } from '../components/endpoint-credentials.tsx';
-import { EndpointStepsPage } from '../components/endpoint-page.tsx';
-import { type SetupStep, SetupSteps } from '../components/steps.tsx';
-import { Time } from '../components/time.tsx';
+import { SignersMeter, useSigners } from '../components/endpoints/endpoint-credentials.tsx';
+import { EndpointStepsPage } from '../components/endpoints/endpoint-page.tsx';
+import { Time } from '../components/page/time.tsx';
+import { type SetupStep, SetupSteps } from '../components/setup/steps.tsx';
 
 const route = getRouteApi('/endpoints/$id/credentials');
 

@@ -5,10 +5,6 @@ import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { type ApiCall, ApiProblem, send, sendForLines } from '../api/client.ts';
 import type { Diagnosis, DiagnosisEvent, Endpoint } from '../api/types.ts';
-import { useAnnounce } from '../components/announce.tsx';
-import { ApiCallView } from '../components/api-call.tsx';
-import { Button } from '../components/button.tsx';
-import type { Column } from '../components/data-table.tsx';
 import {
   DiagnosisView,
   firstOf,
@@ -16,15 +12,19 @@ import {
   LiveDiagnosisView,
   nameLayer,
   VerdictBadge,
-} from '../components/diagnosis.tsx';
-import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
-import { TextField } from '../components/field.tsx';
-import { ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState, ProblemView } from '../components/problem-view.tsx';
-import { StateBadge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
+} from '../components/endpoints/diagnosis.tsx';
+import { EndpointTabs } from '../components/endpoints/endpoint-tabs.tsx';
+import { endpointPath, endpointsPath } from '../components/endpoints/endpoints.ts';
+import { TextField } from '../components/fields/field.tsx';
+import { ApiCallView } from '../components/forms/api-call.tsx';
+import { useAnnounce } from '../components/page/announce.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import type { Column } from '../components/table/data-table.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/endpoints/$id/diagnostics');
 

@@ -13,21 +13,27 @@ import type {
   RuleDecision,
   SimulatedRequest,
 } from '../api/types.ts';
-import { ApiCallView } from '../components/api-call.tsx';
-import { Async } from '../components/async.tsx';
-import { DecisionBadge, RuleList, readRules, ruleExample, subjectNames } from '../components/authorization-rules.tsx';
-import { Button } from '../components/button.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
-import { EditDialog, readTagged, type Tagged } from '../components/edit-dialog.tsx';
-import { settingNames } from '../components/endpoint-settings.tsx';
-import { EndpointTabs } from '../components/endpoint-tabs.tsx';
-import { endpointPath, endpointsPath } from '../components/endpoints.ts';
-import { AreaField, TextField } from '../components/field.tsx';
-import type { ListPage } from '../components/list-view.tsx';
-import { Notice } from '../components/notice.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState, ProblemView } from '../components/problem-view.tsx';
-import { StateBadge } from '../components/state-badge.tsx';
+import {
+  DecisionBadge,
+  RuleList,
+  readRules,
+  ruleExample,
+  subjectNames,
+} from '../components/endpoints/authorization-rules.tsx';
+import { settingNames } from '../components/endpoints/endpoint-settings.tsx';
+import { EndpointTabs } from '../components/endpoints/endpoint-tabs.tsx';
+import { endpointPath, endpointsPath } from '../components/endpoints/endpoints.ts';
+import { AreaField, TextField } from '../components/fields/field.tsx';
+import { ApiCallView } from '../components/forms/api-call.tsx';
+import { EditDialog, readTagged, type Tagged } from '../components/forms/edit-dialog.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { type Column, DataTable } from '../components/table/data-table.tsx';
+import type { ListPage } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/endpoints/$id/rules');
 

@@ -5,15 +5,15 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { Endpoint, ExternalKeyStore } from '../api/types.ts';
-import { buttonClass } from '../components/button.tsx';
-import { Copyable } from '../components/copy.tsx';
-import { useSigners } from '../components/endpoint-credentials.tsx';
-import { EndpointStepsPage } from '../components/endpoint-page.tsx';
-import type { ListPage } from '../components/list-view.tsx';
-import { Facts } from '../components/page.tsx';
-import { type SetupStep, SetupSteps } from '../components/steps.tsx';
-import { Time } from '../components/time.tsx';
-import { UriEndpoint } from '../components/uri-endpoint.tsx';
+import { useSigners } from '../components/endpoints/endpoint-credentials.tsx';
+import { EndpointStepsPage } from '../components/endpoints/endpoint-page.tsx';
+import { UriEndpoint } from '../components/endpoints/uri-endpoint.tsx';
+import { buttonClass } from '../components/page/button.tsx';
+import { Copyable } from '../components/page/copy.tsx';
+import { Facts } from '../components/page/page.tsx';
+import { Time } from '../components/page/time.tsx';
+import { type SetupStep, SetupSteps } from '../components/setup/steps.tsx';
+import type { ListPage } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/endpoints/$id/setup');
 

@@ -5,18 +5,18 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { Button } from '../components/button.tsx';
-import { endpointsPath, stateOf } from '../components/endpoints.ts';
-import { CheckField, NameField, TextField } from '../components/field.tsx';
-import { FormDialog } from '../components/form.tsx';
-import { keyPath, keysPath } from '../components/keys.ts';
-import { type ListPage, ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { PickField } from '../components/pick-field.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { StateBadge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
-import { nameVault, useVaults } from '../components/vaults.ts';
+import { endpointsPath, stateOf } from '../components/endpoints/endpoints.ts';
+import { CheckField, NameField, TextField } from '../components/fields/field.tsx';
+import { PickField } from '../components/fields/pick-field.tsx';
+import { FormDialog } from '../components/forms/form.tsx';
+import { keyPath, keysPath } from '../components/keys/keys.ts';
+import { nameVault, useVaults } from '../components/keys/vaults.ts';
+import { Button } from '../components/page/button.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { type ListPage, ListView, useList } from '../components/table/list-view.tsx';
 
 /** The first keys of a vault that an endpoint can use; others are found by name. */
 const useKeyChoices = (vaultId: string): readonly Key[] =>

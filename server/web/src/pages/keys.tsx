@@ -3,22 +3,22 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Key } from '../api/types.ts';
-import { Button } from '../components/button.tsx';
-import { type Choice, NameField } from '../components/field.tsx';
-import { FilterBar, SelectFilter, TextFilter } from '../components/filters.tsx';
-import { FormDialog } from '../components/form.tsx';
-import { KeyRowMenu } from '../components/key-actions.tsx';
-import { ages, keyQuery, uses } from '../components/key-filters.ts';
-import { keysPath } from '../components/keys.ts';
-import { ListView, useList } from '../components/list-view.tsx';
-import { LongName } from '../components/long-name.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { PickField } from '../components/pick-field.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { StateBadge } from '../components/state-badge.tsx';
-import { readTags, Tags, TagsField } from '../components/tags.tsx';
-import { Time } from '../components/time.tsx';
-import { nameVault, useVaults } from '../components/vaults.ts';
+import { type Choice, NameField } from '../components/fields/field.tsx';
+import { FilterBar, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
+import { PickField } from '../components/fields/pick-field.tsx';
+import { readTags, Tags, TagsField } from '../components/fields/tags.tsx';
+import { FormDialog } from '../components/forms/form.tsx';
+import { KeyRowMenu } from '../components/keys/key-actions.tsx';
+import { ages, keyQuery, uses } from '../components/keys/key-filters.ts';
+import { keysPath } from '../components/keys/keys.ts';
+import { nameVault, useVaults } from '../components/keys/vaults.ts';
+import { Button } from '../components/page/button.tsx';
+import { LongName } from '../components/page/long-name.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/keys');
 

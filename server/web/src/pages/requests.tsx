@@ -1,8 +1,8 @@
 // The request log of all key store endpoints, including deleted ones and requests that belong to none.
 
 import { getRouteApi } from '@tanstack/react-router';
-import { Page } from '../components/page.tsx';
-import { RequestLog } from '../components/request-log.tsx';
+import { RequestLog } from '../components/endpoints/request-log.tsx';
+import { Page } from '../components/page/page.tsx';
 
 const route = getRouteApi('/requests');
 

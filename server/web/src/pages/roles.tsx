@@ -5,11 +5,11 @@ import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { RoleDescription } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
-import { Async } from '../components/async.tsx';
-import { Icon } from '../components/icon.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { titled } from '../components/roles.ts';
-import { Badge } from '../components/state-badge.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Icon } from '../components/page/icon.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
+import { titled } from '../components/people/roles.ts';
 
 const Matrix = ({ roles, own }: { roles: readonly RoleDescription[]; own: ReadonlySet<string> }) => {
   const permissions = [...new Set(roles.flatMap((role) => role.permissions))].sort();

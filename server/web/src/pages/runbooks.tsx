@@ -6,14 +6,14 @@ import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Application, Runbook } from '../api/types.ts';
 import { useEvery } from '../app/every.ts';
-import { applicationsPath } from '../components/applications.ts';
-import { Async } from '../components/async.tsx';
-import { Icon } from '../components/icon.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { PickField } from '../components/pick-field.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { releaseNames } from '../components/runbook-steps.tsx';
-import { Badge } from '../components/state-badge.tsx';
+import { applicationsPath } from '../components/applications/applications.ts';
+import { releaseNames } from '../components/applications/runbook-steps.tsx';
+import { PickField } from '../components/fields/pick-field.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Icon } from '../components/page/icon.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
 
 const Runbooks = ({ items, applicationId }: { items: readonly Runbook[]; applicationId: string }) => (
   <ul className="grid gap-3 md:grid-cols-2">

@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Settings, Status } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
-import { DataTable } from '../components/data-table.tsx';
-import { CheckField } from '../components/field.tsx';
-import { HealthView } from '../components/health.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { Badge, StateBadge } from '../components/state-badge.tsx';
+import { HealthView } from '../components/endpoints/health.tsx';
+import { CheckField } from '../components/fields/field.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { Badge, StateBadge } from '../components/page/state-badge.tsx';
+import { DataTable } from '../components/table/data-table.tsx';
 
 export const SettingsPage = () => {
   const [givenOnly, setGivenOnly] = useState(false);

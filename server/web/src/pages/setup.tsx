@@ -16,9 +16,7 @@ import { Sinks } from '../components/setup/audit-sinks.tsx';
 import { FirstSnapshot, Recovery, Schedule } from '../components/setup/recovery.tsx';
 import { RootBackup, RootProtection } from '../components/setup/root-key.tsx';
 import { lookEvery, type Step } from '../components/setup/shared.tsx';
-import { setupQuery, stepTitles } from '../components/setup.ts';
-import { type SetupStep, SetupSteps, type StepState } from '../components/steps.tsx';
-import { Time } from '../components/time.tsx';
+import { type SetupStep, SetupSteps, type StepState } from '../components/setup/steps.tsx';
 
 const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): ReactNode => {
   switch (step.step) {

@@ -3,14 +3,14 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { TdeGroup } from '../api/types.ts';
-import { Button } from '../components/button.tsx';
-import { CreateDialog } from '../components/create-dialog.tsx';
-import { groupsPath } from '../components/groups.ts';
-import { ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { Time } from '../components/time.tsx';
-import { vaultsPath } from '../components/vaults.ts';
+import { groupsPath } from '../components/applications/groups.ts';
+import { CreateDialog } from '../components/forms/create-dialog.tsx';
+import { vaultsPath } from '../components/keys/vaults.ts';
+import { Button } from '../components/page/button.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { Time } from '../components/page/time.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 export const TdeGroupsPage = () => {
   const list = useList<TdeGroup>(groupsPath);
