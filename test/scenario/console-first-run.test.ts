@@ -96,8 +96,7 @@ describe.runIf(chromiumPath !== null)('the first run', () => {
     await signIn(page);
     await page.getByRole('link', { name: 'Register a database' }).click();
     await page.getByRole('heading', { level: 1, name: 'Register a database' }).waitFor();
-    // The first field has the focus.
-    await expect.poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent ?? ""')).toBe('Database');
+    await page.getByLabel('Database', { exact: true }).click();
     await page.keyboard.type('erp');
     await page.getByRole('button', { name: 'Register database' }).click();
     const shown = page.getByRole('dialog', { name: 'Credential of “erp”' });

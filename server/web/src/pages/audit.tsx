@@ -4,16 +4,16 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AuditRecord } from '../api/types.ts';
-import { auditKindNames } from '../components/audit-kinds.ts';
-import { auditTable } from '../components/audit-table.tsx';
-import { AuditTabs } from '../components/audit-tabs.tsx';
-import { Button } from '../components/button.tsx';
-import type { Choice } from '../components/field.tsx';
-import { FilterBar, MomentFilter, PickFilter, SelectFilter, TextFilter } from '../components/filters.tsx';
-import { ListView, useList } from '../components/list-view.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { ProofDialog } from '../components/proof-dialog.tsx';
+import { auditKindNames } from '../components/audit/audit-kinds.ts';
+import { auditTable } from '../components/audit/audit-table.tsx';
+import { AuditTabs } from '../components/audit/audit-tabs.tsx';
+import { ProofDialog } from '../components/audit/proof-dialog.tsx';
+import type { Choice } from '../components/fields/field.tsx';
+import { FilterBar, MomentFilter, PickFilter, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { ListView, useList } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/audit');
 

@@ -4,12 +4,12 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { Node } from '../api/types.ts';
-import { Async } from '../components/async.tsx';
-import { Copyable } from '../components/copy.tsx';
-import { History } from '../components/history.tsx';
-import { dutyNames, HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
-import { Facts, Page, Panel } from '../components/page.tsx';
-import { Time } from '../components/time.tsx';
+import { History } from '../components/audit/history.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Copyable } from '../components/page/copy.tsx';
+import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { Time } from '../components/page/time.tsx';
+import { dutyNames, HeardOf, NodeState, nodesPath } from '../components/service/node-state.tsx';
 
 const route = getRouteApi('/nodes/$id');
 

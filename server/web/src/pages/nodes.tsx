@@ -6,17 +6,17 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Node, Status } from '../api/types.ts';
-import { ActionDialog } from '../components/action-dialog.tsx';
-import { Async } from '../components/async.tsx';
-import { ConfirmDialog } from '../components/confirm-dialog.tsx';
-import { DataTable } from '../components/data-table.tsx';
-import type { IconName } from '../components/icon.tsx';
-import { ActionMenu, type MenuAction } from '../components/menu.tsx';
-import { dutyNames, HeardOf, NodeState, nodesPath } from '../components/node-state.tsx';
-import { Notice } from '../components/notice.tsx';
-import { Facts, Page, Panel } from '../components/page.tsx';
-import { Badge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
+import { ActionDialog } from '../components/forms/action-dialog.tsx';
+import { ConfirmDialog } from '../components/forms/confirm-dialog.tsx';
+import { Async } from '../components/page/async.tsx';
+import type { IconName } from '../components/page/icon.tsx';
+import { ActionMenu, type MenuAction } from '../components/page/menu.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { dutyNames, HeardOf, NodeState, nodesPath } from '../components/service/node-state.tsx';
+import { DataTable } from '../components/table/data-table.tsx';
 
 const own = ({ id }: Node): string => `${nodesPath}/${encodeURIComponent(id)}`;
 

@@ -5,11 +5,11 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { RoleDescription, Token, User } from '../api/types.ts';
 import { useEvery } from '../app/every.ts';
-import { Async } from '../components/async.tsx';
-import { Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { titled } from '../components/roles.ts';
-import { Badge } from '../components/state-badge.tsx';
+import { Async } from '../components/page/async.tsx';
+import { Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { Badge } from '../components/page/state-badge.tsx';
+import { titled } from '../components/people/roles.ts';
 
 const route = getRouteApi('/roles/$id');
 

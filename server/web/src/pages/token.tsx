@@ -3,14 +3,14 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import type { Token } from '../api/types.ts';
 import { useEvery } from '../app/every.ts';
-import { Copyable } from '../components/copy.tsx';
-import { History } from '../components/history.tsx';
-import { Facts, Page, Panel } from '../components/page.tsx';
-import { EmptyState } from '../components/problem-view.tsx';
-import { titled } from '../components/roles.ts';
-import { StateBadge } from '../components/state-badge.tsx';
-import { Time } from '../components/time.tsx';
-import { tokenState, tokensPath } from '../components/tokens.ts';
+import { History } from '../components/audit/history.tsx';
+import { Copyable } from '../components/page/copy.tsx';
+import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { EmptyState } from '../components/page/problem-view.tsx';
+import { StateBadge } from '../components/page/state-badge.tsx';
+import { Time } from '../components/page/time.tsx';
+import { titled } from '../components/people/roles.ts';
+import { tokenState, tokensPath } from '../components/people/tokens.ts';
 
 const route = getRouteApi('/tokens/$id');
 

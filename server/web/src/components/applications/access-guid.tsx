@@ -5,11 +5,9 @@ import { useEffect, useState } from 'react';
 import { authorityPath, withAuthority } from '../../../../bundle/files.ts';
 import { toHex } from '../../api/hex.ts';
 import type { IssuedAccessGuid } from '../../api/types.ts';
-import { SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, saveFile, secretFile } from '../fields/secret-once.tsx';
 import { Button } from '../page/button.tsx';
 import { BundleDownload } from './bundle-download.tsx';
-import { Button } from './button.tsx';
-import { SecretOnceDialog, SecretValue, saveFile, secretFile } from './secret-once.tsx';
 
 /** The output of sha256sum for the file on the database host. */
 const Checksum = ({ text }: { text: string }) => {

@@ -2,8 +2,12 @@
 
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { AuditRecord } from '../api/types.ts';
-import { Actor } from './actor.tsx';
+import type { AuditRecord } from '../../api/types.ts';
+import { Copyable } from '../page/copy.tsx';
+import { Facts } from '../page/page.tsx';
+import { Time } from '../page/time.tsx';
+import { Actor } from '../people/actor.tsx';
+import type { Column, DataTableProps } from '../table/data-table.tsx';
 import { auditKindNames } from './audit-kinds.ts';
 
 /** The pages of things, by their kind. */

@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../../api/client.ts';
 import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../../api/types.ts';
-import { SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
+import { FileMode, SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
 import { ConfirmDialog } from '../forms/confirm-dialog.tsx';
 import { FormDialog } from '../forms/form.tsx';
 import { Button } from '../page/button.tsx';
@@ -17,13 +17,6 @@ import { Time } from '../page/time.tsx';
 import { DataTable } from '../table/data-table.tsx';
 import type { ListPage } from '../table/list-view.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
-import { FormDialog } from './form.tsx';
-import type { ListPage } from './list-view.tsx';
-import { ActionMenu } from './menu.tsx';
-import { Panel } from './page.tsx';
-import { EmptyState } from './problem-view.tsx';
-import { FileMode, SecretOnceDialog, SecretValue, saveFile } from './secret-once.tsx';
-import { Time } from './time.tsx';
 
 export const CredentialDialog = ({
   endpoint,

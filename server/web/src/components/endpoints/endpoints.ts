@@ -1,7 +1,7 @@
 // The key store endpoints: their addresses, and a choice of them.
 
-import type { Endpoint } from '../api/types.ts';
-import { useEvery } from '../app/every.ts';
+import type { Endpoint } from '../../api/types.ts';
+import { useEvery } from '../../app/every.ts';
 
 export const endpointsPath = '/api/endpoints';
 export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;

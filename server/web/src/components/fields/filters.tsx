@@ -1,8 +1,8 @@
 // Filters above a list. They are part of the address, so that a filtered list can be bookmarked, sent, and reached with "Back".
 
 import { type ReactNode, useEffect, useId, useState, useSyncExternalStore } from 'react';
-import { Button } from './button.tsx';
-import { Dialog, DialogActions } from './dialog.tsx';
+import { Dialog, DialogActions } from '../forms/dialog.tsx';
+import { Button } from '../page/button.tsx';
 import type { Choice } from './field.tsx';
 import { toEntered, toMoment } from './moments.ts';
 import { PickField, type PickFieldProps } from './pick-field.tsx';

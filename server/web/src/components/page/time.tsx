@@ -1,8 +1,8 @@
 // Moments in the zone that was chosen, the exact UTC moment on hover, both from one RFC 3339 text.
 
 import { type ReactNode, useSyncExternalStore } from 'react';
-import { usePrintedAt } from './printing.ts';
-import { useExactTimes, useZone } from './zone.tsx';
+import { usePrintedAt } from '../audit/printing.ts';
+import { useExactTimes, useZone } from '../fields/zone.tsx';
 
 /** The language of the console: dates of another one beside its words are hard to read. */
 export const language = 'en-GB';

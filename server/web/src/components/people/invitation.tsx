@@ -1,9 +1,9 @@
 // Invites a user: the fields of the names, and the invitation, shown once.
 
-import type { InvitedUser } from '../api/types.ts';
-import { NameField, TextField } from './field.tsx';
-import { SecretOnceDialog, SecretValue, secretFile } from './secret-once.tsx';
-import { Time } from './time.tsx';
+import type { InvitedUser } from '../../api/types.ts';
+import { NameField, TextField } from '../fields/field.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../fields/secret-once.tsx';
+import { Time } from '../page/time.tsx';
 
 export const PersonFields = ({
   name,

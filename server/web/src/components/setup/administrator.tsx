@@ -4,12 +4,12 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { InvitedUser, Token, User } from '../../api/types.ts';
-import { ActionDialog } from '../action-dialog.tsx';
-import { Button, buttonClass } from '../button.tsx';
-import { FormDialog } from '../form.tsx';
-import { InvitationDialog, PersonFields } from '../invitation.tsx';
-import type { ListPage } from '../list-view.tsx';
-import { setupPath } from '../setup.ts';
+import { ActionDialog } from '../forms/action-dialog.tsx';
+import { FormDialog } from '../forms/form.tsx';
+import { Button, buttonClass } from '../page/button.tsx';
+import { InvitationDialog, PersonFields } from '../people/invitation.tsx';
+import type { ListPage } from '../table/list-view.tsx';
+import { setupPath } from './setup.ts';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const InviteAdministrator = ({

@@ -2,9 +2,9 @@
 import { useState } from 'react';
 import { command } from '../../../../base/command-line.ts';
 import type { AuditSink } from '../../api/types.ts';
-import { Async } from '../async.tsx';
-import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
-import { SelectField, TextField } from '../field.tsx';
+import { ConfigLines, Lines, tomlTable } from '../applications/config-lines.tsx';
+import { SelectField, TextField } from '../fields/field.tsx';
+import { Async } from '../page/async.tsx';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const sinkTypes = [

@@ -4,15 +4,15 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { command } from '../../../../base/command-line.ts';
 import type { RecoveryKey, Snapshot, SnapshotSchedule } from '../../api/types.ts';
-import { ActionDialog } from '../action-dialog.tsx';
-import { Async } from '../async.tsx';
-import { Button, buttonClass } from '../button.tsx';
-import { ConfigLines, Lines, tomlTable } from '../config-lines.tsx';
-import type { ListPage } from '../list-view.tsx';
-import { NewRecoveryKeyDialog } from '../new-recovery-key.tsx';
-import { Facts } from '../page.tsx';
-import { setupPath } from '../setup.ts';
-import { Time } from '../time.tsx';
+import { ConfigLines, Lines, tomlTable } from '../applications/config-lines.tsx';
+import { ActionDialog } from '../forms/action-dialog.tsx';
+import { Async } from '../page/async.tsx';
+import { Button, buttonClass } from '../page/button.tsx';
+import { Facts } from '../page/page.tsx';
+import { Time } from '../page/time.tsx';
+import { NewRecoveryKeyDialog } from '../recovery/new-recovery-key.tsx';
+import type { ListPage } from '../table/list-view.tsx';
+import { setupPath } from './setup.ts';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 export const Recovery = ({ step }: { step: Step }) => {

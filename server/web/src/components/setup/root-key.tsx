@@ -2,10 +2,10 @@
 import { useState } from 'react';
 import { command } from '../../../../base/command-line.ts';
 import type { Root } from '../../api/types.ts';
-import { Async } from '../async.tsx';
-import { ConfigLines, Lines, tomlTable, useSettings } from '../config-lines.tsx';
-import { SelectField } from '../field.tsx';
-import { Facts } from '../page.tsx';
+import { ConfigLines, Lines, tomlTable, useSettings } from '../applications/config-lines.tsx';
+import { SelectField } from '../fields/field.tsx';
+import { Async } from '../page/async.tsx';
+import { Facts } from '../page/page.tsx';
 import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const providerTypes = [

@@ -2,13 +2,13 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ApiCall, send } from '../../api/client.ts';
 import type { Setup } from '../../api/types.ts';
-import { useAnnounce } from '../announce.tsx';
-import { ApiCallView } from '../api-call.tsx';
-import { Button } from '../button.tsx';
-import { Icon } from '../icon.tsx';
-import { ProblemView } from '../problem-view.tsx';
-import { setupPath } from '../setup.ts';
-import { Time } from '../time.tsx';
+import { ApiCallView } from '../forms/api-call.tsx';
+import { useAnnounce } from '../page/announce.tsx';
+import { Button } from '../page/button.tsx';
+import { Icon } from '../page/icon.tsx';
+import { ProblemView } from '../page/problem-view.tsx';
+import { Time } from '../page/time.tsx';
+import { setupPath } from './setup.ts';
 
 export type Step = Setup['steps'][number];
 

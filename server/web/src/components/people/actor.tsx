@@ -2,7 +2,7 @@
 // not say which of them it is: where the kind is not known, the audit log has all that it did.
 
 import { Link } from '@tanstack/react-router';
-import { useMay } from '../app/may.ts';
+import { useMay } from '../../app/may.ts';
 
 export const Actor = ({ id, name, kind }: { id: string; name: string; kind?: string }) => {
   const may = useMay();

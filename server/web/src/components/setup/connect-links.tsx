@@ -1,13 +1,13 @@
 // The way from a new service to what it is for: a cloud, or a database. Shown while there is none.
 
 import { Link } from '@tanstack/react-router';
-import type { Application, Endpoint } from '../api/types.ts';
-import { useEvery } from '../app/every.ts';
-import { useMay } from '../app/may.ts';
-import { applicationsPath } from './applications.ts';
-import { buttonClass } from './button.tsx';
-import { endpointsPath } from './endpoints.ts';
-import { Panel } from './page.tsx';
+import type { Application, Endpoint } from '../../api/types.ts';
+import { useEvery } from '../../app/every.ts';
+import { useMay } from '../../app/may.ts';
+import { applicationsPath } from '../applications/applications.ts';
+import { endpointsPath } from '../endpoints/endpoints.ts';
+import { buttonClass } from '../page/button.tsx';
+import { Panel } from '../page/page.tsx';
 
 export const ConnectLinks = () => {
   const may = useMay();

@@ -1,6 +1,6 @@
 // API tokens, as their list and their pages show them.
 
-import type { Token } from '../api/types.ts';
+import type { Token } from '../../api/types.ts';
 
 export const tokensPath = '/api/tokens';
 

@@ -2,11 +2,11 @@
 // The service computes it; each value is shown by its name in the answer.
 
 import type { ReactNode } from 'react';
-import type { Approval } from '../api/types.ts';
+import type { Approval } from '../../api/types.ts';
+import { MasterKeyPicture } from '../applications/master-keys.tsx';
+import { Facts } from '../page/page.tsx';
+import { Time } from '../page/time.tsx';
 import { KeyPicture } from './key-use.tsx';
-import { MasterKeyPicture } from './master-keys.tsx';
-import { Facts } from './page.tsx';
-import { Time } from './time.tsx';
 
 const names: Readonly<Record<string, string>> = {
   activates: 'Becomes active',

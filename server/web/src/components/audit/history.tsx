@@ -2,15 +2,15 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { send } from '../api/client.ts';
-import type { AuditRecord } from '../api/types.ts';
-import { useMay } from '../app/may.ts';
-import { Async } from './async.tsx';
+import { send } from '../../api/client.ts';
+import type { AuditRecord } from '../../api/types.ts';
+import { useMay } from '../../app/may.ts';
+import { Async } from '../page/async.tsx';
+import { Panel } from '../page/page.tsx';
+import { EmptyState } from '../page/problem-view.tsx';
+import { DataTable } from '../table/data-table.tsx';
+import type { ListPage } from '../table/list-view.tsx';
 import { auditTable } from './audit-table.tsx';
-import { DataTable } from './data-table.tsx';
-import type { ListPage } from './list-view.tsx';
-import { Panel } from './page.tsx';
-import { EmptyState } from './problem-view.tsx';
 
 const mostShown = 10;
 
