@@ -68,7 +68,7 @@ const table = ([head = '', , ...rows]: readonly string[], place: Place): string 
     `<tr>${cellsOf(line)
       .map((text) => `<${cell}>${inline(text, place)}</${cell}>`)
       .join('')}</tr>`;
-  return `<div class="wide" tabindex="0" role="region" aria-label="Table"><table><thead>${row(head, 'th')}</thead><tbody>${rows.map((line) => row(line, 'td')).join('')}</tbody></table></div>`;
+  return `<div class="wide" tabindex="0"><table><thead>${row(head, 'th')}</thead><tbody>${rows.map((line) => row(line, 'td')).join('')}</tbody></table></div>`;
 };
 
 const item = /^(\s*)(?:[-*]|\d+\.) /;

@@ -138,7 +138,7 @@ describe.runIf(chromiumPath !== null)('the first run', () => {
   test('a role, a token and a node have pages, which lists lead to', async () => {
     const [context, page] = await eyes.open();
     await eyes.signIn(page, site.token, '/tokens');
-    await page.getByRole('link', { name: 'first administrator' }).click();
+    await page.getByRole('main').getByRole('link', { name: 'first administrator' }).click();
     await page.getByRole('heading', { level: 1, name: 'first administrator' }).waitFor();
     await page.getByRole('heading', { name: 'Done by this token' }).waitFor();
     await eyes.settle(page);
@@ -160,8 +160,9 @@ describe.runIf(chromiumPath !== null)('the first run', () => {
   });
 
   test('filters are a sheet and tabs wrap at 390 pixels; a subject is picked by its name', async () => {
-    const [context, page] = await eyes.open({ viewport: { width: 390, height: 800 } });
+    const [context, page] = await eyes.open();
     await eyes.signIn(page, site.token, '/audit');
+    await page.setViewportSize({ width: 390, height: 800 });
     await eyes.settle(page);
     const tabs = page.getByRole('main').getByRole('navigation').first();
     expect(

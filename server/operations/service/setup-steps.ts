@@ -72,6 +72,25 @@ const findAdministrator = async (read: Repositories): Promise<FoundAdministrator
   }
 };
 
+/** What is so of an administrator: whether there is one, and whether they could recover. */
+const tellAdministrator = (found: FoundAdministrator | undefined) => ({
+  administrator:
+    found === undefined
+      ? 'no user is an administrator with a second factor'
+      : `${found.name} is an administrator with a second factor`,
+  codes:
+    found === undefined
+      ? 'no administrator could use them yet'
+      : found.hasCodes
+        ? `${found.name} can sign in without the second factor if it is lost`
+        : `${found.name} has none: who loses the second factor needs another administrator`,
+});
+
+const tellLasting = (count: number): string =>
+  count === 0
+    ? 'every administrator token expires'
+    : `${count} administrator ${count === 1 ? 'token never expires' : 'tokens never expire'}`;
+
 export const setupSteps = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   forwarding: Pick<LogForwarding, 'state'>,
@@ -94,6 +113,7 @@ export const setupSteps = (
     // For a file with the unwrapped root key, the time since when it has opened is unknown.
     const isUnwrapped = root.ways.every(({ createdAt }) => createdAt === null);
     const administrator = await findAdministrator(read);
+    const told = tellAdministrator(administrator);
     const lasting = await read.tokens.countAdministrators('lasting');
     const sinks = (await forwarding.state()).filter(({ log }) => log === 'audit');
     const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
@@ -123,29 +143,9 @@ export const setupSteps = (
               ? 'replaced since its last backup, which is now useless: dke root backup --out FILE'
               : 'no backup: dke root backup --out FILE',
         ),
-        toStep(
-          'administrator',
-          administrator !== undefined,
-          administrator === undefined
-            ? 'no user is an administrator with a second factor'
-            : `${administrator.name} is an administrator with a second factor`,
-        ),
-        toStep(
-          'recovery-codes',
-          administrator?.hasCodes === true,
-          administrator === undefined
-            ? 'no administrator could use them yet'
-            : administrator.hasCodes
-              ? `${administrator.name} can sign in without the second factor if it is lost`
-              : `${administrator.name} has none: who loses the second factor needs another administrator`,
-        ),
-        toStep(
-          'first-token',
-          lasting === 0,
-          lasting === 0
-            ? 'every administrator token expires'
-            : `${lasting} administrator ${lasting === 1 ? 'token never expires' : 'tokens never expire'}`,
-        ),
+        toStep('administrator', administrator !== undefined, told.administrator),
+        toStep('recovery-codes', administrator?.hasCodes === true, told.codes),
+        toStep('first-token', lasting === 0, tellLasting(lasting)),
         toStep(
           'audit-sinks',
           reached,

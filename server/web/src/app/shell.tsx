@@ -139,7 +139,7 @@ const Section = ({
               to={item.to}
               activeOptions={{ exact: item.exact ?? false, includeSearch: false }}
               {...(onNavigate === undefined ? {} : { onClick: onNavigate })}
-              className="flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-0.5 transition-colors lg:min-h-7"
+              className="flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-0.5 transition-colors lg:min-h-6.5"
               activeProps={{ className: 'bg-accent-soft text-accent font-semibold' }}
               inactiveProps={{ className: 'text-ink hover:bg-hover' }}
             >

@@ -70,7 +70,7 @@ export const AuditPage = () => {
           detail={(record) => (
             <div className="space-y-3">
               {auditTable.detail?.(record)}
-              <Button icon="check" onClick={() => setProving(record)}>
+              <Button icon="check" opens onClick={() => setProving(record)}>
                 Prove this record
               </Button>
             </div>

@@ -122,7 +122,7 @@ export const ExternalKeyStoresPage = () => {
   const [probing, setProbing] = useState<ExternalKeyStore | null>(null);
   const [removing, setRemoving] = useState<ExternalKeyStore | null>(null);
   const register = (
-    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setRegistering(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" opens onClick={() => setRegistering(true)}>
       Register key store
     </Button>
   );

@@ -223,7 +223,14 @@ const Person = () => {
   });
   return (
     <>
-      <Panel title="Account" actions={<Button onClick={() => setChanging(true)}>Change password</Button>}>
+      <Panel
+        title="Account"
+        actions={
+          <Button opens onClick={() => setChanging(true)}>
+            Change password
+          </Button>
+        }
+      >
         <Async query={query}>
           {(user) => (
             <Facts

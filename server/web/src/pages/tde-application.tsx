@@ -46,6 +46,7 @@ const Credentials = ({ application }: { application: Application }) => {
         <Button
           needs="applications:credentials"
           icon="refresh"
+          opens
           onClick={() => setRotating(true)}
           disabled={live.length !== 1}
         >
@@ -166,10 +167,15 @@ export const TdeApplicationPage = () => {
       actions={
         application !== undefined && (
           <>
-            <Button needs="applications:manage" onClick={() => setMoving(true)}>
+            <Button needs="applications:manage" opens onClick={() => setMoving(true)}>
               Move to another group
             </Button>
-            <Button needs="applications:manage" icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
+            <Button
+              needs="applications:manage"
+              icon={disable ? 'pause' : 'active'}
+              opens
+              onClick={() => setSwitching(true)}
+            >
               {disable ? 'Disable' : 'Enable'}
             </Button>
           </>

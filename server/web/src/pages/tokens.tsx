@@ -170,7 +170,7 @@ export const TokensPage = () => {
   const [issued, setIssued] = useState<IssuedToken | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="tokens:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="tokens:manage" opens onClick={() => setCreating(true)}>
       Create token
     </Button>
   );

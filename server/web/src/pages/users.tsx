@@ -210,7 +210,7 @@ export const UsersPage = () => {
   const [invited, setInvited] = useState<InvitedUser | null>(null);
   const [acting, setActing] = useState<{ readonly user: User; readonly action: Action } | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="users:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="users:manage" opens onClick={() => setCreating(true)}>
       Invite a user
     </Button>
   );

@@ -81,7 +81,7 @@ export const VaultsPage = () => {
   const [switching, setSwitching] = useState<Vault | null>(null);
   const [deleting, setDeleting] = useState<Vault | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="vaults:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="vaults:manage" opens onClick={() => setCreating(true)}>
       Create vault
     </Button>
   );

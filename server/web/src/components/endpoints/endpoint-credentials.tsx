@@ -72,6 +72,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
         <Button
           needs="endpoints:credentials"
           icon="plus"
+          opens
           onClick={() => setAdding(true)}
           disabled={full}
           title={full ? 'Two are live. Remove one first.' : undefined}

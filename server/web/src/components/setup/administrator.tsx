@@ -83,6 +83,7 @@ export const Administrator = ({ step }: { step: Step }) => {
             needs="users:manage"
             tone={users.length === 0 ? 'primary' : 'plain'}
             icon="plus"
+            opens
             onClick={() => setInviting(true)}
           >
             Invite administrator

@@ -42,6 +42,7 @@ export const Recovery = ({ step }: { step: Step }) => {
               needs="recovery-keys:manage"
               icon="key"
               tone={step.state === 'open' ? 'primary' : 'plain'}
+              opens
               onClick={() => setMaking(true)}
             >
               {step.state === 'open' ? 'Create a recovery key' : 'Create another key'}
@@ -91,6 +92,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
           icon="snapshot"
           tone={step.state === 'done' ? 'plain' : 'primary'}
           disabled={!ready}
+          opens
           onClick={() => setMaking(true)}
         >
           Create snapshot
