@@ -56,6 +56,7 @@ export const whyNot = async (
   const identity = await findIdentity(from, id, now);
   if (
     identity === undefined ||
+    !identity.isEnrolled ||
     !isAllowed(identity.grants, 'approvals:decide', request.tenantId, null) ||
     !(await wasThereBefore(from, identity, request))
   )

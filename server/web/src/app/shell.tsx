@@ -300,8 +300,8 @@ const GuideLink = () => {
       href={guideOf(path)}
       target="_blank"
       rel="noopener"
-      aria-label="Guide for this page (opens a new tab)"
-      title="Guide for this page"
+      aria-label="Guide (opens a new tab)"
+      title="Guide"
       className="inline-flex size-9 shrink-0 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink"
     >
       <Icon name="book" className="size-5" />
