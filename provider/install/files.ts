@@ -13,11 +13,13 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { codeOf, InstallError } from './error.ts';
 import type { Owner } from './owner.ts';
 
@@ -114,9 +116,37 @@ export const removeLeftovers = (folder: string): void => {
     if (name.startsWith(temporaryPrefix)) rmSync(join(folder, name), { recursive: true, force: true });
 };
 
+export const isRoot = (): boolean => process.geteuid?.() === 0;
+
+/**
+ * Where a path leads while root acts on it. The owner of a folder on the way could put a link there,
+ * which would let root change another folder of that name: only links of root are followed.
+ */
+export const wayOf = (path: string): string => {
+  let real = '/';
+  for (const name of resolve(path)
+    .split('/')
+    .filter((each) => each !== '')) {
+    const next = join(real, name);
+    const state = lstatSync(next, { throwIfNoEntry: false });
+    if (state?.isSymbolicLink() === true && isRoot() && state.uid !== 0)
+      throw new InstallError(
+        'refused',
+        `${next} is a symbolic link that does not belong to root`,
+        'name the folder that it leads to, or let root make the link',
+      );
+    real = state?.isSymbolicLink() === true ? realpathSync(next) : next;
+  }
+  return real;
+};
+
 const withFolder = (path: string, run: (file: number) => void): void => {
+  const way = isRoot() ? wayOf(path) : undefined;
   const file = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
+    // What is open stays what it is; a link that came after the check would have led elsewhere.
+    if (way !== undefined && readlinkSync(`/proc/self/fd/${file}`) !== way)
+      throw new InstallError('refused', `${path} was moved meanwhile`, 'run the command again');
     run(file);
   } finally {
     closeSync(file);
@@ -129,10 +159,9 @@ export const setOwner = (folder: string, owner: Owner, mode: number): void =>
     fchmodSync(file, mode);
   });
 
-export const isRoot = (): boolean => process.geteuid?.() === 0;
-
 /** Makes a directory and those above it that are missing, which are left as they are when they exist. Answers those made. */
 export const makeFolders = (path: string, mode: number, owner: Owner | undefined): string[] => {
+  wayOf(path);
   const state = lstatSync(path, { throwIfNoEntry: false });
   if (state !== undefined) {
     if (state.isDirectory()) return [];

@@ -2,10 +2,10 @@
 // usable: the library that a database finds is the old one or the new one, whole, whenever the run is cut off, and the next run
 // finishes what was started. pkcs11.toml is never touched; uninstall removes it when it is asked to.
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
-import { mostProgramBytes, readRegular } from './files.ts';
+import { mostProgramBytes, readRegular, wayOf } from './files.ts';
 import { type Layout, libraryName } from './layout.ts';
 import { asOwner, ownerOfPath } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
@@ -194,7 +194,7 @@ export interface UninstallOptions extends InstallOptions {
 
 const removeEmpty = (path: string): void => {
   try {
-    rmdirSync(path);
+    rmdirSync(wayOf(path));
   } catch (error) {
     if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
   }
@@ -241,12 +241,13 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   run.locked(() => removeAll(run));
   if (options.purge !== null) {
     const conf = options.purge;
-    if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(conf));
-    const { logDirectory } = options;
+    if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(join(wayOf(dirname(conf)), basename(conf))));
+    const logDirectory = wayOf(options.logDirectory);
     const logOwner = ownerOfPath(logDirectory);
     if (logOwner !== undefined)
       run.do(`remove ${logDirectory}`, () => {
-        asOwner(logOwner, () => {
+        // A folder of root is emptied only for root: another one on the way could take its place.
+        asOwner(logOwner.uid === 0 ? run.owner : logOwner, () => {
           for (const name of readdirSync(logDirectory))
             rmSync(join(logDirectory, name), { recursive: true, force: true });
         });

@@ -17,6 +17,10 @@ const argumentsOf: Readonly<Record<keyof typeof scriptlets, string>> = {
   postun: 'if [ "$1" -eq 0 ]; then set -- remove; else set -- upgrade; fi',
 };
 
+/** The text of a scriptlet, from the folder of the package's scripts. */
+export const scriptletOf = (folder: string, scriptlet: keyof typeof scriptlets): string =>
+  `${argumentsOf[scriptlet]}\n${readFileSync(join(folder, scriptlets[scriptlet]), 'utf8').replace(/^#!.*\n/, '')}`;
+
 /** Folders that belong to the package whole; of all others only its files do. */
 const ownFolders = ({ name }: PackageSpec): readonly string[] => [`/usr/lib/${name}`, `/usr/share/doc/${name}`];
 
@@ -38,13 +42,10 @@ const specOf = (build: Build, spec: PackageSpec, stage: string): string => {
   const parts =
     scripts === undefined
       ? []
-      : Object.entries(scriptlets).flatMap(([scriptlet, name]) => [
+      : (Object.keys(scriptlets) as (keyof typeof scriptlets)[]).flatMap((scriptlet) => [
           `%${scriptlet}`,
-          argumentsOf[scriptlet as keyof typeof scriptlets],
           // A percent sign would start a macro.
-          readFileSync(join(build.root, scripts, name), 'utf8')
-            .replace(/^#!.*\n/, '')
-            .replaceAll('%', '%%'),
+          scriptletOf(join(build.root, scripts), scriptlet).replaceAll('%', '%%'),
         ]);
   return [
     `Name: ${spec.name}`,

@@ -160,20 +160,17 @@ export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): stri
 };
 
 /**
- * Whether a file is a backup of the service that made another one: both name one audit log, and its
- * key has signed both. The name alone is what a user who may write in the folder can write, too. A
- * file that is not a backup, or cannot be read, is not.
+ * Of a backup that the service of `made` has made, too: its id, which the signature covers and which
+ * begins with the time. Undefined for another file.
  */
-export const isOfOneService = async (path: string, made: string): Promise<boolean> => {
-  const makerOf = async (file: string): Promise<string> => {
+export const backupOfOneService = async (path: string, made: string): Promise<string | undefined> => {
+  const readMaker = async (file: string) => {
     const { preface, closing } = await readBackupHead(file);
-    return canonicalJson([preface.log, closing?.signer ?? '']);
+    return { id: preface.backupId, maker: canonicalJson([preface.log, closing?.signer ?? '']) };
   };
-  const own = await makerOf(made);
-  return makerOf(path).then(
-    (maker) => maker === own,
-    () => false,
-  );
+  const own = await readMaker(made);
+  const found = await readMaker(path).catch(() => undefined);
+  return found?.maker === own.maker ? found.id : undefined;
 };
 
 /** A service that runs, or the keys of one that is stopped. */

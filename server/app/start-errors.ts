@@ -38,6 +38,13 @@ export const toStartError = (error: unknown, config: Config): unknown => {
     return new StartError('store', `${databaseOf(config)}: ${error.message}: restore the database from a backup`, {
       cause: error,
     });
+  // A database that is slow or away while the service starts. A start that is repeated completes
+  // what this one has begun.
+  if (error instanceof ServiceError && (error.code === 'unavailable' || error.code === 'dependency-timeout'))
+    return new StartError('store', error.message, {
+      fix: error.hint ?? 'check the database and its host, then start the service again',
+      cause: error,
+    });
   if (error instanceof CoreError) {
     if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
     const told = { fix: rootFix(error, config.root.path), cause: error };

@@ -1,6 +1,13 @@
 // Counts what limits refuse: each refusal in a metric, and in the log the first one at once, then
 // one line a minute with the addresses that were refused most. Who can choose it: strangers choose
-// how often and from where, so that lines and addresses are bounded.
+// how often and from where, so that lines and addresses are bounded. Which kinds exist is this
+// list, and each of them is tested (test/unit/listener/limits.test.ts).
+
+import { ServiceError } from './errors.ts';
+
+/** Of requests: they are answered 429, with Retry-After. */
+const requestLimits = ['sign-ins', 'exports', 'diagnoses', 'tde-requests', 'xks-requests'] as const;
+export type RequestLimit = (typeof requestLimits)[number];
 
 export const limitNames = [
   'connections',
@@ -8,11 +15,24 @@ export const limitNames = [
   'connections-of-network',
   'connections-of-caller',
   'unread-answer',
-  'api-requests',
-  'tde-requests',
-  'xks-requests',
+  'late-request',
+  ...requestLimits,
 ] as const;
 export type LimitName = (typeof limitNames)[number];
+
+/** Names its limit, so that the front that answers it counts it. No other code makes 'rate-limited'. */
+export class LimitRefused extends ServiceError {
+  readonly limit: RequestLimit;
+
+  constructor(
+    limit: RequestLimit,
+    message: string,
+    options: NonNullable<ConstructorParameters<typeof ServiceError>[2]> & { readonly retryAfterSeconds: number },
+  ) {
+    super('rate-limited', message, options);
+    this.limit = limit;
+  }
+}
 
 export interface LimitReport {
   readonly limit: LimitName;
@@ -25,6 +45,15 @@ export interface LimitRefusals {
   refused(limit: LimitName, address: string | null): void;
   totals(): Readonly<Record<LimitName, number>>;
 }
+
+/** What a front does with every error that it answers. */
+export const countRefusal = (
+  error: unknown,
+  refused: LimitRefusals['refused'] | undefined,
+  address: string | null,
+): void => {
+  if (error instanceof LimitRefused) refused?.(error.limit, address);
+};
 
 const minuteMs = 60_000;
 const mostAddresses = 1_000;

@@ -4,7 +4,7 @@
 // of the request is read. What is lost with a restart is a burst for each origin.
 
 import type { Clock } from './clock.ts';
-import { ServiceError } from './errors.ts';
+import { LimitRefused, type RequestLimit } from './limit-refusals.ts';
 import { originsOf } from './origins.ts';
 
 export interface OriginRates {
@@ -15,9 +15,16 @@ export interface OriginRates {
 const mostOrigins = 20_000;
 const timesOf = { address: 1, network: 4 } as const;
 
+interface OriginRate {
+  readonly burst: number;
+  readonly everyMs: number;
+  readonly what: string;
+  readonly limit: RequestLimit;
+}
+
 export const createOriginRates = (
   clock: Pick<Clock, 'monotonic'>,
-  { burst, everyMs, what }: { readonly burst: number; readonly everyMs: number; readonly what: string },
+  { burst, everyMs, what, limit }: OriginRate,
 ): OriginRates => {
   const filled = new Map<string, { tokens: number; at: number }>();
   return {
@@ -38,7 +45,7 @@ export const createOriginRates = (
         filled.delete(oldest);
       }
       if (origins.some(({ tokens }) => tokens < 1))
-        throw new ServiceError('rate-limited', `too many ${what} from this address`, {
+        throw new LimitRefused(limit, `too many ${what} from this address`, {
           hint: 'try again in a few seconds',
           retryAfterSeconds: Math.ceil(everyMs / 1000),
         });
@@ -48,9 +55,9 @@ export const createOriginRates = (
 };
 
 /** Of attempts to sign in, or to open a sealed service. */
-export const attemptRate = { burst: 20, everyMs: 3_000, what: 'sign-ins' } as const;
+export const attemptRate = { burst: 20, everyMs: 3_000, what: 'sign-ins', limit: 'sign-ins' } as const;
 /**
  * Of health probes without a signature. A balancer sends its own and those of strangers from one
  * address: what a stranger sends through it must not end them, and an answer costs little.
  */
-export const probeRate = { burst: 1_000, everyMs: 5, what: 'probes' } as const;
+export const probeRate = { burst: 1_000, everyMs: 5, what: 'probes', limit: 'xks-requests' } as const;

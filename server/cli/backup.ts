@@ -85,19 +85,23 @@ const placeFlags = {
 const datedName = /^dke-\d{8}T\d{6}Z(?:-[0-9a-f]{12})?\.dkebackup$/;
 /**
  * The dated files to remove, so that `keep` are left. The new one stays, also where a clock that
- * was set back makes it the oldest. `isOwn`: whether the file itself says that it is of the service
- * that made the new one; no other file counts, and none is removed.
+ * was set back makes it the oldest. `idOf`: of which backup of the service that made the new one a file
+ * is; no other file counts, nor a second one of the same backup, and none of them is removed.
  */
 export const outdated = async (
   names: readonly string[],
   made: string,
   keep: number,
-  isOwn: (name: string) => Promise<boolean>,
+  idOf: (name: string) => Promise<string | undefined>,
 ): Promise<readonly string[]> => {
-  const others: string[] = [];
-  for (const name of names.filter((each) => datedName.test(each) && each !== made).sort())
-    if (await isOwn(name)) others.push(name);
-  return others.slice(0, Math.max(0, others.length - (keep - 1)));
+  const others = new Map<string, string>();
+  const own = await idOf(made);
+  for (const name of names.filter((each) => datedName.test(each) && each !== made).sort()) {
+    const id = await idOf(name);
+    if (id !== undefined && id !== own && !others.has(id)) others.set(id, name);
+  }
+  const byAge = [...others].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, name]) => name);
+  return byAge.slice(0, Math.max(0, byAge.length - (keep - 1)));
 };
 const nameAt = (at: Date, nodeId: string): string =>
   `dke-${at.toISOString().replace(/[-:]|\.\d+/g, '')}-${nodeId.slice(-12)}.dkebackup`;
@@ -111,10 +115,10 @@ const placeOf = ({ out, folder, keep }: Given<typeof placeFlags>, nodeId: () => 
   const file = resolve(folder === undefined ? (out ?? '') : join(folder, nameAt(new Date(), nodeId())));
   return {
     file,
-    removeOld: async (isOwn: (path: string) => Promise<boolean>): Promise<readonly string[]> => {
+    removeOld: async (idOf: (path: string) => Promise<string | undefined>): Promise<readonly string[]> => {
       if (folder === undefined || keep === undefined) return [];
-      const isOwnName = (name: string): Promise<boolean> => isOwn(join(folder, name));
-      const old = await outdated(readdirSync(folder), basename(file), Number(keep), isOwnName);
+      const idOfName = (name: string): Promise<string | undefined> => idOf(join(folder, name));
+      const old = await outdated(readdirSync(folder), basename(file), Number(keep), idOfName);
       // One that a power failure brings back goes at the next backup.
       for (const name of old) rmSync(join(folder, name));
       return old;
@@ -135,12 +139,12 @@ export const addBackup = (program: Command): void => {
     { ...placeFlags, ...configFlag, ...passphraseFlag },
     async (output, { config, passphraseFile, ...options }) => {
       const loaded = loadHostConfig(config, process.cwd());
-      const { createBackup, isOfOneService, nodeIdOf } = await import('../app/create-backup.ts');
+      const { backupOfOneService, createBackup, nodeIdOf } = await import('../app/create-backup.ts');
       const { file, removeOld } = placeOf(options, () => nodeIdOf(loaded));
       const version = program.version() ?? 'unknown';
       const ask = askFor(passphraseFile, undefined);
       const report = await createBackup(loaded, version, file, ask);
-      const removed = await removeOld((path) => isOfOneService(path, file));
+      const removed = await removeOld((path) => backupOfOneService(path, file));
       output.record(options.keep === undefined ? report : { ...report, removed });
       if (report.rootKeyBackup !== 'current')
         process.stderr.write(

@@ -5,12 +5,12 @@
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { ServiceError } from '../base/errors.ts';
-import type { LimitRefusals } from '../base/limit-refusals.ts';
+import { countRefusal, type LimitRefusals } from '../base/limit-refusals.ts';
 import type { OriginRates } from '../base/origin-rates.ts';
 import type { MetricFamily } from '../domain/metrics.ts';
 import { admitStranger } from './shared/admission.ts';
 import { expositionType, formatMetrics } from './shared/exposition.ts';
-import { answerProblem } from './shared/problem.ts';
+import { answerProblem, retryAfterOf } from './shared/problem.ts';
 import { leaveUnread, readBody } from './shared/read-body.ts';
 import { requestIdHeader } from './shared/request-id.ts';
 
@@ -36,6 +36,8 @@ const words = {
 } as const;
 
 const longestPassphrase = 1024;
+/** Clients that wait for the service ask again, as of every 503. */
+const again = { 'retry-after': '1' } as const;
 
 /** The answers of the data paths: every address under `/xks` and `/tde`. */
 export const addClosedDataPaths = (app: Hono, { state, requestId }: ClosedFrontOptions): void => {
@@ -43,11 +45,12 @@ export const addClosedDataPaths = (app: Hono, { state, requestId }: ClosedFrontO
   app.all('/xks/*', (c) =>
     c.json({ errorName: 'DependencyTimeoutException', errorMessage: detail }, 503, {
       'cache-control': 'no-store',
+      ...again,
       [requestIdHeader]: requestId(),
     }),
   );
   app.all('/tde/*', () =>
-    answerProblem({ code: 'unavailable', status: 503, title: detail, detail: hint, requestId: requestId() }),
+    answerProblem({ code: 'unavailable', status: 503, title: detail, detail: hint, requestId: requestId() }, again),
   );
 };
 
@@ -67,14 +70,18 @@ export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRat
   const refuse = (error: unknown): Response => {
     const known = error instanceof ServiceError ? error : new ServiceError('internal', 'unsealing failed');
     const status = { 'rate-limited': 429, forbidden: 403, 'payload-too-large': 413 } as const;
-    return answerProblem({
-      code: known.code,
-      status: status[known.code as keyof typeof status] ?? 500,
-      title: 'The root key was not opened',
-      detail: known.message,
-      requestId: requestId(),
-      hint: known.hint,
-    });
+    const after = retryAfterOf(known);
+    return answerProblem(
+      {
+        code: known.code,
+        status: status[known.code as keyof typeof status] ?? 500,
+        title: 'The root key was not opened',
+        detail: known.message,
+        requestId: requestId(),
+        hint: known.hint,
+      },
+      after === undefined ? {} : { 'retry-after': String(after) },
+    );
   };
   addClosedHealth(app, options);
   addClosedDataPaths(app, options);
@@ -95,20 +102,23 @@ export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRat
       return c.body(null, 204);
     } catch (error) {
       const refusal = refuse(error);
-      if (refusal.status === 429) refused?.('api-requests', peer);
+      countRefusal(error, refused, peer);
       leaveUnread(incoming, refusal.headers);
       return refusal;
     }
   });
   app.all('*', () =>
-    answerProblem({
-      code: 'unavailable',
-      status: 503,
-      title: 'The service is not ready',
-      detail,
-      requestId: requestId(),
-      hint,
-    }),
+    answerProblem(
+      {
+        code: 'unavailable',
+        status: 503,
+        title: 'The service is not ready',
+        detail,
+        requestId: requestId(),
+        hint,
+      },
+      again,
+    ),
   );
   return app;
 };

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type * as openid from 'openid-client';
 import type { Agent } from 'undici';
 import { ServiceError } from '../base/errors.ts';
+import { LimitRefused } from '../base/limit-refusals.ts';
 import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { originsOf } from '../base/origins.ts';
 import { callOutside, readAnswer } from '../base/outside.ts';
@@ -236,7 +237,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
       const [[, address], [, network] = [undefined, undefined]] = originsOf(peer);
       const release = signIns.take(address, network ?? address);
       if (release === undefined)
-        throw new ServiceError('rate-limited', 'too many sign-ins wait for the OpenID provider', {
+        throw new LimitRefused('sign-ins', 'too many sign-ins wait for the OpenID provider', {
           hint: 'start again at the sign-in page in a minute',
           retryAfterSeconds: answerSeconds,
         });

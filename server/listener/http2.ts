@@ -2,7 +2,12 @@
 // time, peers that are there, and an end that loses nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer as createHttp2, type Http2Session, constants as http2Constants } from 'node:http2';
+import {
+  createServer as createHttp2,
+  type Http2Session,
+  type Http2Stream,
+  constants as http2Constants,
+} from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { isOverdue } from '../base/upload.ts';
@@ -79,6 +84,8 @@ const createSessions = () => {
   };
 };
 
+const addressOf = ({ session }: Http2Stream): string | null => session?.socket?.remoteAddress ?? null;
+
 export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, silentMs }: Http2Options) => {
   const handleHttp2 = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const objection = objectionTo(incoming);
@@ -141,7 +148,7 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
         stream.setTimeout(requestMs, look);
         return;
       }
-      if (hasCome()) refused('unread-answer', session?.socket?.remoteAddress ?? null);
+      refused(hasCome() ? 'unread-answer' : 'late-request', addressOf(stream));
       stream.close(http2Constants.NGHTTP2_CANCEL);
     };
     stream.setTimeout(requestMs, look);
@@ -150,8 +157,11 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
     const since = performance.now();
     const check = setInterval(() => {
       if (hasCome()) clearInterval(check);
-      else if (isOverdue(stream, session?.socket?.bytesRead ?? 0, since, requestMs))
+      else if (isOverdue(stream, session?.socket?.bytesRead ?? 0, since, requestMs)) {
+        clearInterval(check);
+        refused('late-request', addressOf(stream));
         stream.close(http2Constants.NGHTTP2_CANCEL);
+      }
     }, requestMs / 10);
     check.unref();
     stream.once('close', () => clearInterval(check));

@@ -218,6 +218,7 @@ const refuseUnreadable = (
   connections: GentleEnd,
   newest: NewestAnswersByConnection,
   isEstablished: (socket: Duplex) => boolean,
+  refused: (limit: LimitName, address: string | null) => void,
 ): void => {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // What a peer still sends after its last answer is read and dropped.
@@ -226,6 +227,8 @@ const refuseUnreadable = (
       socket.destroy();
       return;
     }
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+      refused('late-request', (socket as Partial<Socket>).remoteAddress ?? null);
     const answer = (): void => {
       // An answer that closes the connection has been the last.
       if (socket.writable) answerParserError(error, socket);
@@ -432,7 +435,7 @@ export const createListener = (options: ListenerOptions): Listener => {
     socket.destroySoon = () => connections.end(socket);
     beginHttp1(socket);
   });
-  refuseUnreadable(server, connections, newest, (socket) => established.has(socket));
+  refuseUnreadable(server, connections, newest, (socket) => established.has(socket), refused);
 
   return {
     listen: (host, port) => listenOn(server, host, port),

@@ -4,8 +4,8 @@
 // parameters can be raised and old hashes remain valid.
 
 import { argon2, timingSafeEqual } from 'node:crypto';
-import { ServiceError } from '../base/errors.ts';
 import { createFairQueue, QueueFull } from '../base/fair-queue.ts';
+import { LimitRefused } from '../base/limit-refusals.ts';
 import { originsOf } from '../base/origins.ts';
 import type { CryptoCore } from '../ports/crypto-core.ts';
 import type { PasswordHashes } from '../ports/people.ts';
@@ -61,7 +61,7 @@ export const createPasswordHashes = (
       return await queue.run(work, origin, known.has(origin));
     } catch (error) {
       if (!(error instanceof QueueFull)) throw error;
-      throw new ServiceError('rate-limited', 'too many people are signing in at the same time', {
+      throw new LimitRefused('sign-ins', 'too many people are signing in at the same time', {
         hint: 'try again in a few seconds',
         retryAfterSeconds: 5,
         cause: error,

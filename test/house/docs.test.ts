@@ -107,6 +107,16 @@ test('docs/command.md lists every exit code', () => {
   );
 });
 
+test('CHANGELOG.md has a dated section for the version of the package', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { readonly version: string };
+  const [, , text = ''] =
+    new RegExp(
+      `^## \\[${version.replaceAll('.', '\\.')}\\] - (\\d{4}-\\d{2}-\\d{2})\n([^]*?)(?=^## |$(?![^]))`,
+      'm',
+    ).exec(readFileSync(join(root, 'CHANGELOG.md'), 'utf8')) ?? [];
+  expect(text).toMatch(/^### (Added|Changed|Fixed)$/m);
+});
+
 describe('links', () => {
   const pages = ['README.md', 'CHANGELOG.md', 'addon/FORMAT.md', 'provider/PROTOCOL.md'].concat(
     readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })

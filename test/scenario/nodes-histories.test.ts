@@ -12,12 +12,14 @@ const seedsOf = (): readonly number[] => {
 };
 
 test.each(seedsOf())('history %i: nothing that was acknowledged is undone, and no use follows it', async (seed) => {
+  const failover = failovers[seed % failovers.length] ?? 'none';
   const { violations, uses, acknowledged, events } = await runHistory({
     seed,
     nodes: isLong ? 3 : 2,
     steps: isLong ? 24 : 16,
-    failover: failovers[seed % failovers.length] ?? 'none',
+    failover,
   });
+  console.log(`history ${seed}: failover ${failover}, ${uses} uses, ${acknowledged} acknowledged changes`);
   expect(violations, events.join('\n')).toEqual([]);
   expect(uses).toBeGreaterThan(0);
   expect(acknowledged).toBeGreaterThan(0);

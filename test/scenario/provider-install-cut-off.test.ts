@@ -4,11 +4,14 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  chownSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -17,11 +20,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { setOwner, wayOf } from '../../provider/install/files.ts';
 import { damagedFiles, install, rollback, uninstall, upgrade } from '../../provider/install/install.ts';
 import { type Layout, layoutOf, otherLibraries } from '../../provider/install/layout.ts';
 import { effectiveOwner } from '../../provider/install/owner.ts';
 import { readState } from '../../provider/install/state.ts';
 import type { InstallReport } from '../../server/fronts/contract/provider.ts';
+import { whyNoOtherUsers } from '../support/other-users.ts';
 import { smallPayload } from '../support/provider-install-child.ts';
 
 const program = resolve(import.meta.dirname, '../support/provider-install-child.ts');
@@ -211,6 +216,61 @@ describe('a place that is not as it was left', () => {
       writeFileSync(manifest, content);
       expect(() => damagedFiles(layout, a.build)).toThrow('was not written by the installer');
     }
+  });
+
+  describe.skipIf(whyNoOtherUsers !== undefined)('root', () => {
+    const nobody = { user: 'nobody', group: 'nogroup', uid: 65_534, gid: 65_534 };
+    const victim = (): string => {
+      const path = join(base, 'of-root');
+      mkdirSync(join(path, '1.0'), { recursive: true });
+      return path;
+    };
+    const ownerOf = (path: string): number => statSync(path).uid;
+    beforeEach(() => {
+      chmodSync(base, 0o755);
+      mkdirSync(layout.tree);
+      chownSync(layout.tree, nobody.uid, nobody.gid);
+    });
+
+    test('gives no folder away that the owner of one above it puts in the place of the installation', () => {
+      const path = victim();
+      const dke = join(layout.tree, 'dke');
+      const reached = (step: string): void => {
+        if (step !== `make ${dke}`) return;
+        renameSync(dke, `${dke}.old`);
+        symlinkSync(path, dke);
+        lchownSync(dke, nobody.uid, nobody.gid);
+      };
+      expect(() => install({ ...options(), owner: nobody, reached }, a)).toThrow(`${dke} is a symbolic link`);
+      expect(ownerOf(join(path, '1.0'))).toBe(0);
+      // The folder that is open is compared with the one that was checked.
+      expect(() => setOwner(join(dke, '1.0'), nobody, 0o755)).toThrow(`${dke} is a symbolic link`);
+      expect(ownerOf(join(path, '1.0'))).toBe(0);
+    });
+
+    test('makes no folder, and empties none, behind a link of the owner', () => {
+      install({ ...options(), owner: nobody }, a);
+      const path = victim();
+      writeFileSync(join(path, '1.0', 'kept'), 'x');
+      const link = join(layout.tree, 'logs');
+      symlinkSync(path, link);
+      lchownSync(link, nobody.uid, nobody.gid);
+      for (const name of ['1.0', 'other']) {
+        const logDirectory = join(link, name);
+        const purge = { ...options(), owner: nobody, logDirectory, purge: join(base, 'none'), configPath: '/none' };
+        if (name === '1.0') expect(() => uninstall(purge)).toThrow(`${link} is a symbolic link`);
+        else
+          expect(() => install({ ...options(), owner: nobody, logDirectory }, a)).toThrow(`${link} is a symbolic link`);
+      }
+      expect(readdirSync(path)).toEqual(['1.0']);
+      expect(readdirSync(join(path, '1.0'))).toEqual(['kept']);
+    });
+
+    test('follows its own links', () => {
+      const link = join(base, 'mine');
+      symlinkSync(layout.tree, link);
+      expect(wayOf(join(link, 'dke'))).toBe(join(layout.tree, 'dke'));
+    });
   });
 
   test('one installer at a time; the lock of a process ends with it, however it ends', async () => {

@@ -2,7 +2,7 @@
 // come from, and a repository that apt takes. The key is one of the test.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -148,6 +148,93 @@ describe.runIf(canMake)('the files of a release', () => {
       .digest('hex');
     expect(gunzipSync(packed).toString('utf8')).toContain(own);
   });
+
+  /** dnf with the lines of the page, in a root where `system` stands for the packages of the system. */
+  const dnf = (repository: string) => {
+    const state = `${repository}.dnf`;
+    const [, block = ''] =
+      /```ini\n(\[dke\]\n[^`]*)```/.exec(readFileSync(join(project, 'docs/install.md'), 'utf8')) ?? [];
+    const lines = block
+      .replace('https://packages.example.com/dke/', `file://${repository}`)
+      .replace(/^gpgkey=.*$/m, `gpgkey=file://${join(release, 'dke-signing-key.asc')}`);
+    expect(lines).toMatch(/^gpgcheck=1\nrepo_gpgcheck=1$/m);
+    for (const each of ['repos', 'root']) mkdirSync(join(state, each), { recursive: true });
+    writeFileSync(
+      join(state, 'repos/dke.repo'),
+      `${lines}\n[system]\nname=System\nbaseurl=file://${at('system')}\ngpgcheck=0\n`,
+    );
+    const places = ['cachedir', 'persistdir', 'logdir'].map((name) => `${name}=${join(state, name)}`);
+    writeFileSync(
+      join(state, 'dnf.conf'),
+      `[main]\nplugins=0\nreposdir=${join(state, 'repos')}\n${places.join('\n')}\nsystem_cachedir=${join(state, 'cachedir')}\n`,
+    );
+    const root = join(state, 'root');
+    return spawnSync(
+      'dnf',
+      [
+        '--assumeyes',
+        '--config',
+        join(state, 'dnf.conf'),
+        '--installroot',
+        root,
+        '--releasever',
+        '9',
+        'install',
+        'dke-mariadb',
+      ],
+      { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' } },
+    );
+  };
+  const makeSystem = (): void => {
+    const spec = at('system.spec');
+    const [name = ''] = readdirSync(release).filter((each) => each.endsWith('.rpm'));
+    const wanted = execFileSync('rpm', ['--query', '--package', '--requires', join(release, name)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const provides = wanted
+      .trim()
+      .split('\n')
+      .filter((each) => !each.startsWith('rpmlib('))
+      .map((each) => `Provides: ${each}\n`)
+      .join('');
+    writeFileSync(
+      spec,
+      `Name: stands-for-system\nVersion: 1\nRelease: 1\nSummary: x\nLicense: x\nBuildArch: noarch\n${provides}%description\nx\n%files\n`,
+    );
+    execFileSync(
+      'rpmbuild',
+      ['-bb', '--define', `_topdir ${at('system')}`, '--define', `_rpmdir ${at('system')}`, spec],
+      {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    execFileSync('createrepo_c', ['--quiet', at('system')]);
+  };
+
+  test.runIf(installed('dnf', 'dnf') && process.getuid?.() === 0)(
+    'are a repository from which dnf installs, and refuses when the index or a package was changed',
+    () => {
+      makeSystem();
+      const { status, stderr } = dnf(release);
+      expect([status, status === 0 ? '' : stderr]).toEqual([0, '']);
+      const plugin = 'root/usr/lib64/mysql/plugin/dke_key_management.so';
+      expect(existsSync(join(`${release}.dnf`, plugin))).toBe(true);
+
+      const index = copyOf('dnf-index');
+      appendFileSync(join(index, 'repodata', 'repomd.xml'), '\n');
+      const refusedIndex = dnf(index);
+      expect([refusedIndex.status, `${refusedIndex.stdout}${refusedIndex.stderr}`]).toEqual([
+        1,
+        expect.stringContaining('GPG signature verification error'),
+      ]);
+      const changed = copyOf('dnf-package');
+      const [name = ''] = readdirSync(changed).filter((each) => each.endsWith('.rpm'));
+      appendFileSync(join(changed, name), 'x');
+      expect(dnf(changed).status).toBe(1);
+      for (const refused of [index, changed]) expect(existsSync(join(`${refused}.dnf`, plugin))).toBe(false);
+    },
+  );
 
   const apt = (repository: string, ...args: readonly string[]) => {
     const state = `${repository}.apt`;

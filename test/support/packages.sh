@@ -124,6 +124,8 @@ needs_of() {
     need debootstrap 'command -v debootstrap'
     need umoci 'command -v umoci'
     need crun 'command -v crun'
+    # Installs from the repository of a signed release.
+    need dnf 'command -v dnf'
   fi
 }
 

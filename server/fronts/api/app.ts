@@ -4,7 +4,7 @@
 import { type Context, Hono } from 'hono';
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { LimitRefusals } from '../../base/limit-refusals.ts';
+import { countRefusal, type LimitRefusals } from '../../base/limit-refusals.ts';
 import { createShares } from '../../base/shares.ts';
 import { Waiting } from '../../base/waiting.ts';
 import type { Approval } from '../../domain/approval.ts';
@@ -85,8 +85,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
       const approval = error.request as Approval;
       return json(representApproval(approval), 202, { location: `${prefix}/approvals/${approval.id}` });
     }
-    if (error instanceof ServiceError && error.code === 'rate-limited')
-      options.refused?.('api-requests', options.peerOf(context));
+    countRefusal(error, options.refused, options.peerOf(context));
     return answerError(error, requestId, (cause) =>
       log.error('an API request failed', { requestId, path: context.req.path, error: cause }),
     );

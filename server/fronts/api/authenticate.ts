@@ -57,8 +57,12 @@ export const createAuthenticator = (
   operations: Pick<Operations, 'authenticateAdmin' | 'sessions'>,
   peerOf: (context: Context) => string | null,
 ) => ({
-  /** Throws 'unauthenticated' or 'forbidden'. */
-  async authenticate(context: Context, requestId: string): Promise<Caller> {
+  /** Throws 'unauthenticated' or 'forbidden'. `isUse`: a person has asked, so that a session lasts longer. */
+  async authenticate(
+    context: Context,
+    requestId: string,
+    isUse = context.req.header(ownRequestHeader) === undefined,
+  ): Promise<Caller> {
     const authorization = context.req.header('authorization');
     if (authorization !== undefined) {
       const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization)?.[1];
@@ -67,7 +71,6 @@ export const createAuthenticator = (
     }
     const value = getCookie(context, sessionCookie);
     if (value === undefined) throw missing();
-    const isUse = context.req.header(ownRequestHeader) === undefined;
     const session = await operations.sessions.authenticate(value, requestId, peerOf(context), isUse);
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must have an Origin header', {

@@ -17,6 +17,8 @@ export type ExportFormat = 'ndjson' | 'csv';
  */
 const stallMs = 60_000;
 const leastBytesPerMs = 16;
+/** How often it is looked whether the caller may still have the file. */
+const lookMs = 1_000;
 
 /** A file that is sent while it is read, as the connection takes it. */
 export class StreamedFile {
@@ -31,6 +33,8 @@ export class StreamedFile {
   /** How long its reader was waited for, and since when it is. */
   #waitedMs = 0;
   #waitsSince = 0;
+  #requireAllowed: () => Promise<unknown> = async () => undefined;
+  #lookedAt = performance.now();
 
   constructor(contentType: string, name: string, pieces: AsyncIterable<Uint8Array>) {
     this.contentType = contentType;
@@ -41,8 +45,13 @@ export class StreamedFile {
         start: (controller) => this.#await(controller),
         pull: async (controller) => {
           clearTimeout(this.#stalled);
-          this.#waitedMs += performance.now() - this.#waitsSince;
+          const now = performance.now();
+          this.#waitedMs += now - this.#waitsSince;
           try {
+            if (now - this.#lookedAt >= lookMs) {
+              await this.#requireAllowed();
+              this.#lookedAt = now;
+            }
             const { value, done } = await this.#iterator.next();
             if (this.#isEnded) return;
             if (done !== true) {
@@ -62,6 +71,11 @@ export class StreamedFile {
       // Nothing is read ahead of what the connection takes.
       { highWaterMark: 0 },
     );
+  }
+
+  /** Throws once the caller may not have it: a credential that has ended ends its files. */
+  onlyWhile(requireAllowed: () => Promise<unknown>): void {
+    this.#requireAllowed = requireAllowed;
   }
 
   /** Also when it is not read to its end. */

@@ -8,6 +8,7 @@ import type { Context } from 'hono';
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { takeText } from '../../base/secret-member.ts';
 import type { Shares } from '../../base/shares.ts';
 import type { Grant } from '../../domain/access.ts';
@@ -225,7 +226,7 @@ const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() 
   if (row.streams === undefined && row.long !== true) return () => undefined;
   const release = shares.take(id, tenantId);
   if (release === undefined)
-    throw new ServiceError('rate-limited', 'too many exports and long requests are in progress', {
+    throw new LimitRefused('exports', 'too many exports and long requests are in progress', {
       hint: 'wait until one of them has ended, or end one, and repeat the request',
       retryAfterSeconds: 5,
     });
@@ -263,6 +264,10 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
   const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
+    given.onlyWhile(async () => {
+      const { grants } = await authenticator.authenticate(context, context.get('requestId'), false);
+      admit(served, context, { actor: call.actor, grants, session: call.session }, call.path);
+    });
     // Also where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
     return sendFile(given);

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { markProven } from '../../base/connection-proof.ts';
 import { ServiceError } from '../../base/errors.ts';
-import type { LimitRefusals } from '../../base/limit-refusals.ts';
+import { countRefusal, type LimitRefusals } from '../../base/limit-refusals.ts';
 import type { MadeKey, Operations, ShownCertificate, TdeCaller } from '../../operations/index.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
 import type { SealedKey } from '../../ports/key-ring.ts';
@@ -403,7 +403,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     // The URL holds the access_guid: the log names the route by the id of the request only.
     if (known.code === 'internal') log.error('a TDE request failed', { requestId: id, error });
     else log.debug('a TDE request was refused', { requestId: id, code: known.code });
-    if (known.code === 'rate-limited') refused?.('tde-requests', incoming.socket.remoteAddress ?? null);
+    countRefusal(known, refused, incoming.socket.remoteAddress ?? null);
     const { status, body } = toProblem(known, id);
     const retryAfter = retryAfterOf(known);
     if (retryAfter !== undefined) trace.pending = [...trace.pending, ['Retry-After', String(retryAfter)]];

@@ -200,7 +200,7 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
         requestId,
       ];
       if (status === 405) headers.push('Allow', 'POST');
-      if (status === 429) headers.push('Retry-After', '1');
+      if (status === 429 || status === 503) headers.push('Retry-After', '1');
       // What was not read of a request cannot be told from the next one.
       const isUnread = (): boolean => !incoming.complete && hasBody(incoming);
       const unread = isUnread();

@@ -3,6 +3,7 @@
 import type { CheckWatch } from '../../base/checks.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { createShares } from '../../base/shares.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { DiagnosisRequest, EndpointDiagnosis } from '../../ports/endpoint-diagnosis.ts';
@@ -77,7 +78,7 @@ export const diagnoseEndpoint = (ports: LookPorts, diagnosis: EndpointDiagnosis)
   const runAlone = async (id: string, request: DiagnosisRequest, watch?: CheckWatch): Promise<StoredDiagnosis> => {
     const release = places.take(id, id);
     if (release === undefined)
-      throw new ServiceError('rate-limited', 'too many diagnostics are running', {
+      throw new LimitRefused('diagnoses', 'too many diagnostics are running', {
         hint: 'wait until they have ended: dke doctor runs ENDPOINT shows them',
         retryAfterSeconds: 10,
       });

@@ -2,7 +2,7 @@
 // subtracted again. Users' names and addresses are stored as a keyed hash only: a text typed as a name may be a password.
 
 import { toRfc3339 } from '../../base/clock.ts';
-import { ServiceError } from '../../base/errors.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { originsOf } from '../../base/origins.ts';
 import { countFailure, type Failures, type LockoutKind } from '../../domain/sign-in.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -44,7 +44,7 @@ export const createLockout = ({
   const refuse = (until: number, what: string): never => {
     usage.refused('api', 'locked');
     meter.signIn('locked');
-    throw new ServiceError('rate-limited', `${what}: the next attempt is possible at ${toRfc3339(until)}`, {
+    throw new LimitRefused('sign-ins', `${what}: the next attempt is possible at ${toRfc3339(until)}`, {
       hint: 'an administrator can unlock a user (dke user unlock); passkeys still work',
       reason: 'locked',
       retryAfterSeconds: Math.max(1, Math.ceil((until - clock.now()) / 1000)),

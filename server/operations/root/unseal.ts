@@ -5,6 +5,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import { isLocal, originsOf } from '../../base/origins.ts';
 import type { Log } from '../../ports/log.ts';
 import type { RootProvider } from '../../ports/root-provider.ts';
@@ -67,13 +68,17 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
   look();
   const outside = createFairQueue({ running: 1, waiting: 4 });
   const local = createFairQueue({ running: 1, waiting: 4 });
-  const rateLimited = (message: string, cause?: unknown): ServiceError =>
-    new ServiceError('rate-limited', message, { hint: 'wait a minute, then enter the correct passphrase', cause });
+  const rateLimited = (message: string, pauseMs: number, cause?: unknown): ServiceError =>
+    new LimitRefused('sign-ins', message, {
+      hint: 'wait a minute, then enter the correct passphrase',
+      retryAfterSeconds: Math.max(1, Math.ceil(pauseMs / 1000)),
+      cause,
+    });
   const guess = async (passphrase: Buffer, origin: string): Promise<void> => {
     if (opened) throw new ServiceError('conflict', 'the service is not sealed');
     const before = pauses.get(origin);
     if (before !== undefined && clock.monotonic() < before.notBefore)
-      throw rateLimited('a wrong passphrase was just entered from this address');
+      throw rateLimited('a wrong passphrase was just entered from this address', before.notBefore - clock.monotonic());
     const found = await sealed.unseal(passphrase);
     if (found === undefined) {
       failures += 1;
@@ -98,7 +103,9 @@ export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clo
       try {
         await (isLocal(peer) ? local : outside).run(() => guess(passphrase, origin), origin);
       } catch (error) {
-        throw error instanceof QueueFull ? rateLimited('too many passphrases are being checked', error) : error;
+        throw error instanceof QueueFull
+          ? rateLimited('too many passphrases are being checked', firstPauseMs, error)
+          : error;
       }
     },
     stop: () => {

@@ -4,6 +4,7 @@
 
 import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import type { AuditFinding, Unsound } from '../../domain/audit-finding.ts';
 import type { Differences } from '../../domain/difference.ts';
 import type { CryptoCore } from '../../ports/crypto-core.ts';
@@ -100,10 +101,11 @@ const createConfirmationCode = ({
           renew();
           print();
         }
-        throw new ServiceError('rate-limited', 'too many wrong codes were entered: the code is no longer valid', {
+        throw new LimitRefused('sign-ins', 'too many wrong codes were entered: the code is no longer valid', {
           hint: isNew
             ? 'the service has just printed a new code on its standard output'
             : 'try again in a minute: the service then prints a new code on its standard output',
+          retryAfterSeconds: isNew ? 1 : renewEveryMs / 1000,
         });
       }
       const text = Buffer.alloc(code.length);

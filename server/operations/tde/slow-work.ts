@@ -2,8 +2,8 @@
 // much at a time that the processors have time for the loop, too. Each application has a queue of its own, and the queues are served round robin:
 // what one application asks for does not delay another one. A key or a state is checked when the work begins, not when it is requested.
 
-import { ServiceError } from '../../base/errors.ts';
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
+import { LimitRefused } from '../../base/limit-refusals.ts';
 import type { TdeCaller } from './interface.ts';
 
 /** An RSA key above this many bits takes longer than 5 ms for a private operation. */
@@ -29,8 +29,9 @@ export const inTurn = async <T>(
     return await queues[kind].run(work, application.id);
   } catch (error) {
     if (!(error instanceof QueueFull)) throw error;
-    throw new ServiceError('rate-limited', 'too many private-key operations of this application are in progress', {
+    throw new LimitRefused('tde-requests', 'too many private-key operations of this application are in progress', {
       hint: 'try again in a moment',
+      retryAfterSeconds: 5,
       cause: error,
     });
   }

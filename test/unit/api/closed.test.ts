@@ -17,17 +17,28 @@ test('a refused passphrase is counted and told with its address, and is not trie
   );
   const tried: (string | null)[] = [];
   const unseal = async (_: Buffer, peer: string | null): Promise<void> => void tried.push(peer);
-  const rates = createOriginRates({ monotonic: () => 0 }, { burst: 2, everyMs: 1_000, what: 'attempts' });
+  const rates = createOriginRates(
+    { monotonic: () => 0 },
+    { burst: 2, everyMs: 1_000, what: 'attempts', limit: 'sign-ins' },
+  );
   const app = createSealedApp({ state: 'sealed', requestId: () => 'id', unseal, refused }, rates);
   const server = createServer(createDispatch(app, [])).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/root/unseal`;
-  const statuses: number[] = [];
-  for (let at = 0; at < 4; at += 1) statuses.push((await fetch(url, { method: 'POST', body: 'a passphrase' })).status);
-  expect(statuses).toEqual([204, 204, 429, 429]);
+  const answers: [number, string | null][] = [];
+  for (let at = 0; at < 4; at += 1) {
+    const { status, headers } = await fetch(url, { method: 'POST', body: 'a passphrase' });
+    answers.push([status, headers.get('retry-after')]);
+  }
+  expect(answers).toEqual([
+    [204, null],
+    [204, null],
+    [429, '1'],
+    [429, '1'],
+  ]);
   expect(tried).toEqual(['127.0.0.1', '127.0.0.1']);
-  expect(totals()['api-requests']).toBe(2);
-  expect(lines).toEqual([{ limit: 'api-requests', refused: 1, from: ['127.0.0.1 (1)'] }]);
+  expect(totals()['sign-ins']).toBe(2);
+  expect(lines).toEqual([{ limit: 'sign-ins', refused: 1, from: ['127.0.0.1 (1)'] }]);
   server.closeAllConnections();
   server.close();
 });

@@ -41,7 +41,7 @@ describe('no one gets in without a credential', () => {
         for (let at = 0; at < tries / 5; at += 1)
           expect([400, 413, 500]).toContain((await request(target(row), post(body))).status);
       const answer = await request(target(row), post('{'));
-      expect([answer.status, answer.headers.get('retry-after'), refusals]).toEqual([429, '3', ['api-requests']]);
+      expect([answer.status, answer.headers.get('retry-after'), refusals]).toEqual([429, '3', ['sign-ins']]);
       advance(3_000);
       expect((await request(target(row), post('{'))).status).toBe(400);
       expect([...calls.keys()].filter((name) => !name.startsWith('passkeys') && !name.startsWith('openId'))).toEqual(
@@ -578,6 +578,31 @@ describe('exports and long requests', () => {
     await held[0]?.body?.cancel();
     expect((await request('/api/requests/export', withToken())).status).toBe(200);
     expect((await request('/api/requests/export', withToken())).status).toBe(429);
+  });
+
+  test('end with the credential of their caller, be it a token or a session', async () => {
+    const readTo = async (response: Response): Promise<number> => {
+      const reader = response.body?.getReader();
+      for (let pieces = 0; ; pieces += 1) if ((await reader?.read())?.done !== false) return pieces;
+    };
+    async function* rows(): AsyncGenerator<readonly never[]> {
+      for (;;) {
+        await new Promise((resolve) => setImmediate(resolve));
+        yield [];
+      }
+    }
+    for (const by of ['token', 'session'] as const) {
+      const front = openFront({ 'requests.export': () => rows() });
+      const signedIn = await front.request('/api/session', post({ token: adminToken }));
+      const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+      const credential = by === 'token' ? withToken() : { headers: { cookie } };
+      const response = await front.request('/api/requests/export', credential);
+      expect(response.status).toBe(200);
+      front.revoke();
+      await expect(readTo(response)).rejects.toMatchObject({ code: 'unauthenticated' });
+      // Its place is free for another one.
+      expect((await front.request('/api/requests/export', withToken({}, otherToken))).status).toBe(200);
+    }
   });
 
   test('what passes on its own says when to ask again, and what may have been done does not', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { outdated } from '../../../server/cli/backup.ts';
 
 const at = (day: number, node = ''): string => `dke-202601${String(day).padStart(2, '0')}T010000Z${node}.dkebackup`;
-const all = () => Promise.resolve(true);
+const all = (name: string) => Promise.resolve(name);
 
 test('the oldest dated files go, so that as many are left as were named', async () => {
   const names = [at(3), at(1, '-0123456789ab'), at(2), at(4), 'mine.dkebackup', `${at(1)}.part`, 'dke-2026.dkebackup'];
@@ -18,6 +18,16 @@ test('the new file stays when the clock was set back, and its name is the oldest
 });
 
 test('a file of another service is neither counted nor removed', async () => {
-  const isOwn = (name: string) => Promise.resolve(name !== at(1) && name !== at(3));
+  const isOwn = (name: string) => Promise.resolve(name === at(1) || name === at(3) ? undefined : name);
   expect(await outdated([at(1), at(2), at(3), at(4), at(5)], at(5), 2, isOwn)).toEqual([at(2)]);
+});
+
+test('a copy of an old backup under a later name counts as that backup, and is left alone', async () => {
+  const idOf = (name: string) => Promise.resolve(name >= at(20) ? at(1) : name);
+  const names = [at(1), at(2), at(3), at(4), at(20), at(21), at(22)];
+  expect(await outdated(names, at(4), 3, idOf)).toEqual([at(1)]);
+  // Its own backup, too.
+  expect(
+    await outdated([at(2), at(3), at(9)], at(3), 2, (name) => Promise.resolve(name === at(9) ? at(3) : name)),
+  ).toEqual([]);
 });

@@ -284,6 +284,17 @@ describe('lockout', () => {
     expect(codes.filter((code) => code === 'rate-limited').length).toBeGreaterThan(0);
     expect(await attempt('2001:db8:8::1')).toBe('unauthenticated');
   });
+  test('all addresses of one /64 count as one', async () => {
+    const { signIn } = opened.operations;
+    // Another name each time: only the address counts.
+    const attempt = (peer: string) =>
+      codeOf(signIn.byPassword(`unknown-${peer.replaceAll(':', '.')}`, bytesOf('x'), originOf({ peer })));
+    const codes: string[] = [];
+    for (let host = 1; host <= 40; host += 1) codes.push(await attempt(`2001:db8:9:1::${host.toString(16)}`));
+    expect(codes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+    expect(codes).toContain('rate-limited');
+    expect(await attempt('2001:db8:9:2::1')).toBe('unauthenticated');
+  });
 });
 
 describe('a session', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { labelBytes } from '../../../addon/labels.ts';
-import { isOfOneService } from '../../../server/app/create-backup.ts';
+import { backupOfOneService } from '../../../server/app/create-backup.ts';
 import { canonicalJson } from '../../../server/base/bytes.ts';
 import { parseVerifierKey, verifierKey } from '../../../server/base/checkpoint.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
@@ -259,9 +259,10 @@ test('the given verifier key must have signed it: every other file is not authen
     /not authentic/,
   );
   // Old backups are removed by count: one that another key has signed is none of them.
-  const isOurs = (name: string) => isOfOneService(at(name), at('signed'));
+  const ours = (name: string) => backupOfOneService(at(name), at('signed'));
   execFileSync('mkfifo', [at('a pipe')]);
-  expect([await isOurs('signed'), await isOurs('forged'), await isOurs('a pipe')]).toEqual([true, false, false]);
+  const { backupId } = signed.preface;
+  expect([await ours('signed'), await ours('forged'), await ours('a pipe')]).toEqual([backupId, undefined, undefined]);
   // Without its closing it is one of format 1.
   const bytes = readFileSync(at('signed'));
   bytes.writeUInt32BE(1, 8);

@@ -96,6 +96,17 @@ describe('a request signed by an independent signer', () => {
   test('verifies again from the cached signing key', () => {
     expect(sigv4.verify(good, credentials, now).ok).toBe(true);
   });
+  test('is refused when it was signed for another service, with the same key', async () => {
+    const about = { host: 'xks.example', path, body, accessKeyId, secretAccessKey, date: new Date(now) };
+    const verified = async (service: string) =>
+      sigv4.verify(
+        { ...good, rawHeaders: Object.entries(await signXksRequest({ ...about, service })).flat() },
+        credentials,
+        now,
+      );
+    expect(await verified('kms-xks-proxy')).toMatchObject({ ok: true });
+    expect(await verified('s3')).toEqual({ ok: false, reason: 'the scope is for another service' });
+  });
   test('verifies exactly 5 minutes off, in both directions, and not a millisecond more', () => {
     for (const side of [-1, 1]) {
       expect(sigv4.verify(good, credentials, now + side * 300_000).ok).toBe(true);
