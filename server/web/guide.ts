@@ -9,7 +9,7 @@ import type { Plugin } from 'vite';
 /** Left out: pages of pictures and measurements, which would be most of the bytes. */
 const leftOut: ReadonlySet<string> = new Set(['tour', 'figures']);
 
-const escape = (text: string): string =>
+const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** As GitHub names the anchor of a heading. */
@@ -43,8 +43,8 @@ const inline = (text: string, place: Place): string =>
     .split(/(`[^`]+`)/)
     .map((part) => {
       if (part.length > 2 && part.startsWith('`') && part.endsWith('`'))
-        return `<code>${escape(part.slice(1, -1).replaceAll('\\|', '|'))}</code>`;
-      return escape(part)
+        return `<code>${escaped(part.slice(1, -1).replaceAll('\\|', '|'))}</code>`;
+      return escaped(part)
         .replaceAll('\\|', '|')
         .replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, '$1')
         .replaceAll(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>')
@@ -98,7 +98,7 @@ const blocks = (lines: readonly string[], place: Place): string => {
     if (line.trim() === '') at += 1;
     else if (line.startsWith('```')) {
       const code = takeWhile(lines, at + 1, (each) => !each.startsWith('```'));
-      made.push(`<pre tabindex="0"><code>${escape(code.join('\n'))}</code></pre>`);
+      made.push(`<pre tabindex="0"><code>${escaped(code.join('\n'))}</code></pre>`);
       at += code.length + 2;
     } else if (heading !== null) {
       const [, marks = '', text = ''] = heading;
@@ -136,7 +136,7 @@ const page = (title: string, content: string): string => `<!doctype html>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
-    <title>${escape(title)} · DKE guide</title>
+    <title>${escaped(title)} · DKE guide</title>
     <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
     <script src="/theme.js"></script>
     <link rel="stylesheet" href="/guide.css" />

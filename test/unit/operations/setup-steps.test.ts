@@ -19,7 +19,11 @@ test('nothing is done at first; a confirmation is stored, audited once, and can 
   expect(Object.values(await states())).toEqual(Array(9).fill('open'));
   await setup.confirm(administrator, 'root-key', true);
   const { steps } = await setup.confirm(administrator, 'root-key', true);
-  expect(steps.find(({ step }) => step === 'root-key')).toMatchObject({ step: 'root-key', state: 'confirmed', confirmed: { by: administrator.name } });
+  expect(steps.find(({ step }) => step === 'root-key')).toMatchObject({
+    step: 'root-key',
+    state: 'confirmed',
+    confirmed: { by: administrator.name },
+  });
   await setup.confirm(administrator, 'audit-sinks', true);
   await setup.confirm(administrator, 'audit-sinks', false);
   expect(await states()).toMatchObject({ 'root-key': 'confirmed', 'audit-sinks': 'open' });
