@@ -2,6 +2,7 @@
 // time of a short command is loading. An action imports the service's own code (main.ts, app/offline.ts) when it runs.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { CommandError } from './exit-codes.ts';
 import { outputFormats } from './output.ts';
 
 type Add = (program: Command, everything: () => Promise<Command>) => void;
@@ -82,6 +83,16 @@ const nameHelp = (command: Command, name: string): void => {
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 };
 
+/** An empty operand is a variable of a script that has no value. In a path of the API it would name another resource. */
+const refuseEmpty = (command: Command): void => {
+  const index = command.args.findIndex((each) => each.trim() === '');
+  if (index < 0) return;
+  const place = command.registeredArguments[index] ?? command.registeredArguments.at(-1);
+  throw new CommandError('config', `<${place?.name() ?? 'operand'}> is empty`, {
+    hint: 'pass its value; in a script, check the variable that contains it',
+  });
+};
+
 const withoutNouns = (version: string): Command =>
   new Command('dke')
     .description('Run and administer the DKE key management service.')
@@ -123,6 +134,7 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
     program.commands.find((each) => each.name() === name)?.summary(summary);
   }
   nameHelp(program, 'dke');
+  program.hook('preAction', (_, command) => refuseEmpty(command));
   return program;
 };
 

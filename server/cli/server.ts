@@ -76,7 +76,7 @@ export const addServer = (program: Command): void => {
       );
       if (statusCode !== 200)
         throw new CommandError('unreachable', `the service is ${status || `not healthy: status ${statusCode}`}`, {
-          hint: 'dke status names the failed check',
+          hint: 'dke status names the failed check; dke node list says whether the node is drained',
         });
       output.record({ status });
     },

@@ -325,7 +325,7 @@ export const requireSigner = (path: string, { closing }: BackupHead, { verifier,
   if (logged !== undefined) {
     if (logged.has(closing.digest)) return;
     throw new ServiceError('forbidden', `${path} is not authentic: the audit log does not name it`, {
-      hint: 'the export must be from after the backup; the record is service.backed-up',
+      hint: 'export it again: the service records a backup (service.backed-up) within ten seconds after its end',
     });
   }
   if (closing.by.name === verifier.name && publicKeyOf(closing.by).equals(publicKeyOf(verifier))) return;

@@ -2,7 +2,7 @@
 // with what the service itself accepts as its configuration, and the manifests with the published schemas. npm has no current schema of compose
 // files. test/scenario/container.test.ts runs the image, and what compose.yaml says.
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { validate as statefulSet } from 'kubernetes-models/_schemas/IoK8sApiAppsV1StatefulSet';
 import { validate as configMap } from 'kubernetes-models/_schemas/IoK8sApiCoreV1ConfigMap';
 import { validate as service } from 'kubernetes-models/_schemas/IoK8sApiCoreV1Service';
@@ -106,6 +106,16 @@ describe('compose.yaml', () => {
     );
   });
 
+  test('dke in a container asks this node, by a name of its certificate', () => {
+    for (const [, node] of nodes) {
+      const { DKE_SERVER = '', DKE_CA_FILE } = node.environment as Readonly<Record<string, string>>;
+      const { hostname, port } = new URL(DKE_SERVER);
+      expect([hostname, Number(port)]).toEqual([config.server.publicNames[0], config.server.port]);
+      expect(node.extra_hosts).toEqual([`${hostname}:127.0.0.1`]);
+      expect(DKE_CA_FILE).toBe(config.tls.main?.certificate);
+    }
+  });
+
   test('everything that is named is declared, and no port is taken twice', () => {
     const services = Object.values(compose.services);
     const secrets = new Set(services.flatMap((each) => each.secrets));
@@ -131,6 +141,7 @@ describe('the manifests for Kubernetes', () => {
     readonly image: string;
     readonly args?: readonly string[];
     readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+    readonly env?: readonly { readonly name: string; readonly value: string }[];
     readonly securityContext: object;
     readonly resources: { readonly requests: object; readonly limits: object };
     readonly volumeMounts: readonly Mount[];
@@ -257,6 +268,17 @@ describe('the manifests for Kubernetes', () => {
     const policy = ofKind('NetworkPolicy').spec;
     expect(policy.ingress.flatMap(({ ports }) => ports.map(({ port }) => port))).toEqual(['https']);
     expect(policy.egress.flatMap(({ ports }) => ports.map(({ port }) => port))).toContain(config.postgresql?.port);
+  });
+
+  test('dke in a pod asks this node, by a name of its certificate', () => {
+    const [node] = pod.containers;
+    const environment = new Map((node?.env ?? []).map(({ name, value }) => [name, value]));
+    const { hostname, port } = new URL(environment.get('DKE_SERVER') ?? '');
+    expect([hostname, Number(port)]).toEqual([config.server.publicNames[0], config.server.port]);
+    expect(pod.hostAliases).toEqual([{ ip: '127.0.0.1', hostnames: [hostname] }]);
+    expect(node?.volumeMounts.map(({ mountPath }) => mountPath)).toContain(
+      dirname(environment.get('DKE_CA_FILE') ?? ''),
+    );
   });
 
   test('name one set of pods, one configuration, and give each node the time to end its requests', () => {

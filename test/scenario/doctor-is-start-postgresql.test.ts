@@ -288,6 +288,7 @@ const situations: readonly Situation[] = [
   },
 ];
 
+console.info(`the doctor and the start are compared in ${situations.length} situations of PostgreSQL`);
 test.each(situations)('$what', async ({ check, cause, spoil, says, repair }) => {
   await spoil();
   const [first] = await diagnose();

@@ -514,6 +514,7 @@ const tables = {
   certificates,
 };
 
+console.info(`the doctor and the start are compared in ${Object.values(tables).flat().length} situations of a host`);
 describe.each(Object.entries(tables))('%s', (_name, rows) => {
   test.each(rows.filter(({ root }) => isRoot || root === undefined))('$what', async (row) => {
     const place = prepare(row);

@@ -1,7 +1,9 @@
 // The `dke` command as a child process.
 
-import { spawn } from 'node:child_process';
-import { programAt } from './program.ts';
+import { fork, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { endWithTest } from './children.ts';
+import { programAt, programsVariable } from './program.ts';
 
 export const commandPath = programAt('server/cli/main.js', 'dist/server/cli/main.js');
 
@@ -15,14 +17,20 @@ export interface CommandOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly input?: string;
   readonly cwd?: string;
+  /** Ends it by SIGTERM when it has said this. */
+  readonly until?: RegExp;
 }
+
+const environmentOf = ({ environment }: CommandOptions): NodeJS.ProcessEnv => {
+  const all: NodeJS.ProcessEnv = { ...process.env };
+  for (const name of Object.keys(all)) if (name.startsWith('DKE_') && name !== programsVariable) delete all[name];
+  return { ...all, ...environment };
+};
 
 /** Runs it to its end, without the variables of the test's own environment that the command reads. */
 export const runCommand = (args: readonly string[], options: CommandOptions = {}): Promise<CommandRun> => {
-  const environment: NodeJS.ProcessEnv = { ...process.env };
-  for (const name of Object.keys(environment)) if (name.startsWith('DKE_')) delete environment[name];
   const child = spawn(process.execPath, [commandPath, ...args], {
-    env: { ...environment, ...options.environment },
+    env: environmentOf(options),
     cwd: options.cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -30,6 +38,7 @@ export const runCommand = (args: readonly string[], options: CommandOptions = {}
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
+    if (options.until?.test(stdout) === true) child.kill();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
@@ -40,4 +49,38 @@ export const runCommand = (args: readonly string[], options: CommandOptions = {}
     child.on('error', fail);
     child.on('close', (code) => done({ code, stdout, stderr }));
   });
+};
+
+export interface CommandProcess {
+  run(args: readonly string[]): Promise<CommandRun>;
+  end(): void;
+}
+
+/** A process that runs one command after the other, each by the program's own entry; none has an input. */
+export const openCommands = (options: Pick<CommandOptions, 'environment' | 'cwd'>): CommandProcess => {
+  const child = fork(join(import.meta.dirname, 'command-child.ts'), {
+    env: environmentOf(options),
+    cwd: options.cwd,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  endWithTest(child);
+  let last: Promise<unknown> = Promise.resolve();
+  const one = (args: readonly string[]): Promise<CommandRun> =>
+    new Promise((done, fail) => {
+      const gone = (code: number | null): void => fail(new Error(`dke ${args.join(' ')} ended the process: ${code}`));
+      child.once('exit', gone);
+      child.once('message', (ran) => {
+        child.off('exit', gone);
+        done(ran as CommandRun);
+      });
+      child.send({ args });
+    });
+  return {
+    run: (args) => {
+      const next = last.then(() => one(args));
+      last = next.catch(() => undefined);
+      return next;
+    },
+    end: () => child.disconnect(),
+  };
 };

@@ -172,6 +172,8 @@ const parse = (program: Command, text: string, exact: boolean): Parsed => {
       exact && !/\)$/.test(raw)
         ? raw
         : raw.replace(/^(["'])(.*)\1[.,;:)]*$|[.,;:)`"'\]]+$/, '$1$2$1').replace(/^(["'])\1$/, '');
+    // The quote behind the last word of a text.
+    if (word === '' && open === undefined) break;
     const ends = !exact && raw !== word;
     const last = index === words.length - 1;
     const inner = operands.length === 0 ? command.commands.find((each) => each.name() === word) : undefined;
