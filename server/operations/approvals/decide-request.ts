@@ -54,7 +54,8 @@ export const whyNot = async (
       'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
     );
   const identity = await findIdentity(from, id, now);
-  const mayNow = identity?.isEnrolled === true && isAllowed(identity.grants, 'approvals:decide', request.tenantId, null);
+  const mayNow =
+    identity?.isEnrolled === true && isAllowed(identity.grants, 'approvals:decide', request.tenantId, null);
   if (!mayNow || !(await wasThereBefore(from, identity, request)))
     return refused(
       'forbidden',
