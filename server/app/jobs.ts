@@ -11,7 +11,7 @@
 // | event loop delay           | 20 ms                          | every node                          |
 //
 // A node's heartbeat and its duties belong to the fleet (operations/nodes), and erasure runs are asked for by what they follow
-// (operations/root/schedule-erasure.ts).
+// (operations/root/schedule-erasure.ts). What people see of the jobs is on the board (operations/shared/job-board.ts).
 
 import { Cron } from 'croner';
 import type { Timetable } from '../operations/snapshots/schedule-snapshots.ts';

@@ -61,6 +61,7 @@ export interface OperationParts {
     | 'packages'
     | 'setup'
     | 'clock'
+    | 'jobs'
   >;
 }
 

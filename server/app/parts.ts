@@ -25,6 +25,7 @@ import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
 import { tellHealth } from '../operations/service/told-health.ts';
+import { createJobBoard } from '../operations/shared/job-board.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
 import { recoverMissing } from '../operations/snapshots/recover-missing.ts';
 import { createTenantRetention, type TenantRetention } from '../operations/tenants/purge-tenant.ts';
@@ -85,7 +86,8 @@ export const createParts = (
     quarantine,
   );
   const approvals = createApprovals(ports, { expireMs: config.approvals.expireMs });
-  const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log));
+  const board = createJobBoard(clock);
+  const snapshots = createSnapshots(ports, approvals, config.snapshots, folder, createTimetable(log), board);
   const latency = createXksLatency({ store, clock });
   const health = checkHealth(ports, {
     probe: () => probeDirectory(config.dataDirectory),
@@ -110,6 +112,7 @@ export const createParts = (
       idempotency: idempotency.operations,
       preconditions: preconditions.operations,
       setup,
+      jobs: async () => ({ nodes: await fleet.nodes(), jobs: board.jobs() }),
       clock: { get: deadlines.state, confirm: deadlines.confirm },
       settings: async () => ({ source: config.source, items: config.settings }),
       packages,
@@ -167,18 +170,18 @@ export const createParts = (
         await opened.receipts.run();
       },
       (all) => latency.flush(all),
+      board,
       forwarding.requestsRemoved,
     ),
     minuteJobs: createMinuteJobs(
       ports,
       minuteTasks({
-        ...{ deadlines, approvals, retention, notifications, requestMinutes },
-        store: rawStore,
-        clearDeletedUsers: clearDeletedUsers(ports),
-        recoverMissing: recoverMissing(ports),
+        ...{ deadlines, approvals, retention, notifications, requestMinutes, store: rawStore },
+        ...{ clearDeletedUsers: clearDeletedUsers(ports), recoverMissing: recoverMissing(ports) },
       }),
+      board,
     ),
-    externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000),
+    externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000, board),
   };
   return { operations, metrics, latency, forwarding, snapshots, notifications, retention, jobs };
 };

@@ -10,6 +10,25 @@ export const addStatus = (program: Command): void => {
   nounOf(program).row(operations.status.get, 'status', 'Shows version, health, storage, erasure and locked memory.');
 };
 
+export const addJobs = (program: Command): void => {
+  nounOf(program).row(
+    operations.status.jobs,
+    'jobs',
+    'Lists the scheduled jobs: the last run, its failure, the next run.',
+    {
+      columns: {
+        NAME: 'name',
+        NODE: 'node',
+        'LAST RUN': 'startedAt',
+        MS: 'durationMs',
+        SUCCEEDED: 'succeededAt',
+        NEXT: 'nextAt',
+        FAILURE: (row) => row.failure?.message ?? '',
+      },
+    },
+  );
+};
+
 export const addLatency = (program: Command): void => {
   nounOf(program).row(
     operations.overview.latency,

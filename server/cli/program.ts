@@ -54,6 +54,7 @@ const nouns: Readonly<Record<string, readonly [summary: string, load: () => Prom
   node: ['nodes: the servers that share one database', async () => (await import('./node.ts')).addNode],
   audit: ['the audit log', async () => (await import('./audit.ts')).addAudit],
   status: ["the service's state", async () => (await import('./overview.ts')).addStatus],
+  jobs: ['the scheduled jobs', async () => (await import('./overview.ts')).addJobs],
   clock: ['the time that decides about deadlines', async () => (await import('./clock.ts')).addClock],
   backup: ['back up and restore the whole service (SQLite)', async () => (await import('./backup.ts')).addBackup],
   root: ['the root key: providers, rotation, unsealing', async () => (await import('./root.ts')).addRoot],

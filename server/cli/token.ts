@@ -43,6 +43,7 @@ export const addToken = (program: Command): void => {
     secret: ({ record, token }) => ({ shown: record, secret: { token }, file: `${token}\n` }),
   });
   noun.row(routes.list, 'list', 'Lists tokens; never their values.', {
+    options: { '--user <user>': 'that this user created for themselves, by id or name' },
     columns: {
       ID: 'id',
       KIND: 'kind',

@@ -5,6 +5,7 @@
 // in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since the epoch. Identifiers are
 // compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
 
+import type { FleetNode } from '../domain/node.ts';
 import type { Fleet } from '../ports/fleet.ts';
 import type { DistributedPackages } from '../ports/packages.ts';
 import type { AccessOperations, AuthenticationOperations, TokenOperations } from './access/interface.ts';
@@ -30,6 +31,7 @@ import type {
   StatusOperations,
 } from './service/interface.ts';
 import type { IdempotencyOperations } from './shared/idempotency.ts';
+import type { JobState } from './shared/job-board.ts';
 import type { PreconditionOperations } from './shared/preconditions.ts';
 import type { RecoveryKeyOperations, SnapshotOperations } from './snapshots/interface.ts';
 import type { TdeOperations } from './tde/interface.ts';
@@ -88,6 +90,8 @@ export interface Operations extends PeopleOperations, AuthenticationOperations, 
   readonly tokens: TokenOperations;
   readonly root: RootOperations;
   readonly clock: ClockOperations;
+  /** What runs by the clock, as this node knows it, and which node does what. */
+  readonly jobs: () => Promise<{ readonly nodes: readonly FleetNode[]; readonly jobs: readonly JobState[] }>;
   readonly quarantine: QuarantineOperations;
   readonly tde: TdeOperations;
 }

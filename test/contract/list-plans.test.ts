@@ -76,13 +76,14 @@ const filters: Readonly<Record<string, readonly string[]>> = {
     'from=2026-01-01T00:00:00Z',
   ],
   'audit.checkpoints': [],
-  'tokens.list': [],
+  'tokens.list': ['userId=user-5'],
   'users.list': [],
   'sessions.list': ['userId=user-5'],
 };
 /** Asked for by other lists' statements. */
 const others: Readonly<Record<string, string>> = {
   'profile.sessions': 'sessions.list, of one user',
+  'profile.tokens': 'tokens.list, of one user',
   'audit.migrations': 'audit.list, of a kind and of an actor or a subject',
 };
 

@@ -277,7 +277,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   setup: { get: platform, confirm: platform },
   settings: { get: platform },
   nodes: { list: platform, get: platform, drain: platform, resume: platform, remove: platform },
-  status: { get: platform },
+  status: { get: platform, jobs: platform },
   root: { get: platform, rotate: platform, releaseCopy: platform },
   quarantine: { get: platform, confirm: platform },
   clock: { get: platform, confirm: platform },
@@ -417,7 +417,9 @@ const stateOf = async ({ token, ids }: World): Promise<readonly string[]> => {
     if (row.method === 'get' && row.streams === undefined && (given?.shows ?? given?.path) !== undefined) {
       // Request log, audit log and notifications continue to grow.
       if (/audit|requests|diagnostics|tokens|notifications/.test(row.path)) continue;
-      texts.push(`${row.path} ${(await send(token, 'get', targetOf(row, given, ids))).text}`);
+      const { text } = await send(token, 'get', targetOf(row, given, ids));
+      // The service checks external key stores by the clock, also while these tests run.
+      texts.push(`${row.path} ${text.replaceAll(/"checkedAt":"[^"]*"/g, '')}`);
     }
   return texts;
 };

@@ -26,6 +26,9 @@ const exceptions: Readonly<Record<string, string>> = {
   'profile.makeRecoveryCodes': 'of a person at the console; a token has no profile',
   'profile.removeFactor': 'of a person at the console; dke user remove-factors does it for administrators',
   'profile.createToken': 'of a person at the console; dke token create does it for administrators',
+  'profile.tokens': 'of a person at the console; dke token list --user shows them to administrators',
+  'profile.revokeToken': 'of a person at the console; dke token revoke does it for administrators',
+  'profile.endOtherSessions': 'of a person at the console; dke user end-sessions does it for administrators',
   'profile.sessions': 'of a person at the console; dke session list shows them to administrators',
   'profile.endSession': 'of a person at the console; dke session end does it for administrators',
 };

@@ -66,7 +66,7 @@ const others: Readonly<Record<string, RegExp>> = {
   'server/web/src/components/applications/master-keys.tsx': /title="This cannot be undone"/,
   'server/web/src/pages/snapshot-restore.tsx': /except/,
   'server/web/src/pages/tenants.tsx': /title="This cannot be undone"|a deleted one can be restored/,
-  'server/web/src/pages/users.tsx': /Their sessions end at once/,
+  'server/web/src/components/people/user-actions.tsx': /Their sessions end at once/,
 };
 test('no other text of the programs says what brings a key back', () => {
   const claim =

@@ -11,10 +11,12 @@ import { sizeOf } from '../support/tiers.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 
+type Filled = ConsoleData & { readonly userId: string };
+
 interface PageRow {
   /** Of its pictures. */
   readonly name: string;
-  readonly path: string | ((data: ConsoleData) => string);
+  readonly path: string | ((data: Filled) => string);
   readonly heading: RegExp | string;
   /** The text of its empty state; pages of one resource have none. */
   readonly empty?: RegExp | string;
@@ -27,9 +29,14 @@ interface PageRow {
 const all: readonly PageRow[] = [
   { name: 'overview', path: '/', heading: 'Overview' },
   { name: 'notifications', path: '/notifications', heading: 'Notifications' },
+  { name: 'notification-targets', path: '/notifications/targets', heading: 'Notification targets' },
   { name: 'nodes', path: '/nodes', heading: 'Nodes' },
+  { name: 'service', path: '/service', heading: 'Service state' },
+  { name: 'jobs', path: '/service/jobs', heading: 'Scheduled jobs' },
+  { name: 'service-keys', path: '/service/keys', heading: 'Keys of the service' },
   { name: 'setup', path: '/setup', heading: 'Set up this service' },
   { name: 'vaults', path: '/vaults', heading: 'Vaults', empty: 'No vaults yet' },
+  { name: 'vault', path: ({ vaultId }) => `/vaults/${vaultId}`, heading: 'Payments' },
   { name: 'keys', path: '/keys', heading: 'Keys', empty: 'No keys yet' },
   { name: 'key', path: ({ keyId }) => `/keys/${keyId}`, heading: 'orders-2026' },
   { name: 'master-key', path: ({ masterKeyId }) => `/keys/${masterKeyId}`, heading: /ORACLE\.TDE/ },
@@ -82,12 +89,20 @@ const all: readonly PageRow[] = [
     empty: 'No external key stores yet',
   },
   { name: 'requests', path: '/requests', heading: 'Request log', empty: 'No requests yet' },
+  {
+    name: 'request-verification',
+    path: '/requests/verification',
+    heading: 'Verification of the request log',
+    open: true,
+    still: true,
+  },
   { name: 'audit', path: '/audit', heading: 'Audit log' },
   { name: 'audit-verification', path: '/audit/verification', heading: 'Verification' },
   { name: 'audit-sinks', path: '/audit/sinks', heading: 'Sinks', empty: 'Audit log is local only' },
   { name: 'roles', path: '/roles', heading: 'Roles', open: true },
   { name: 'tokens', path: '/tokens', heading: 'API tokens' },
   { name: 'users', path: '/users', heading: 'Users', empty: 'No users yet' },
+  { name: 'user', path: ({ userId }) => `/users/${userId}`, heading: 'Ina Vogel' },
   { name: 'sessions', path: '/sessions', heading: 'Sessions' },
   { name: 'profile', path: '/profile', heading: 'Profile', open: true, still: true },
   { name: 'tenants', path: '/tenants', heading: 'Tenants' },
@@ -111,7 +126,7 @@ const pages = all.filter(({ name }) => wanted?.includes(name) ?? true);
 
 describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_000 }, () => {
   let site: Site;
-  let data: ConsoleData;
+  let data: Filled;
   let eyes: ConsoleBrowser;
   let context: BrowserContext;
   let page: Page;
@@ -209,7 +224,11 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   });
 
   test('is whole with content: both themes, 320 pixels, zoomed to 200 %', async () => {
-    data = await fillConsole(site);
+    const { user } = await site.api.call<{ readonly user: { readonly id: string } }>('POST', '/api/users', {
+      ...{ name: 'ina', displayName: 'Ina Vogel', email: 'ina@example.com' },
+      grants: [{ role: 'auditor', scope: null }],
+    });
+    data = { ...(await fillConsole(site)), userId: user.id };
     await site.stopServer();
     await site.startServer(`[erasure]\ngather_ms = 20\n[snapshots]\nschedule = "0 3 * * *"\nkeep_count = 14\n[[audit.sinks]]
 name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audit.ndjson'))}\n`);

@@ -95,6 +95,14 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
     await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('profile', page);
+    const sessions = page.getByRole('table', { name: 'Sessions' });
+    await sessions.getByText('This one').waitFor();
+    expect(await sessions.getByText('This one').count()).toBe(1);
+    await page.getByRole('button', { name: 'Sign out other sessions' }).click();
+    const dialog = page.getByRole('dialog', { name: /^Sign out all/ });
+    await dialog.getByRole('button', { name: 'Sign out other sessions' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await sessions.getByText('This one').waitFor();
     await page.goto('/vaults');
     await page.getByText('No vaults yet').waitFor();
     expect(await page.getByRole('button', { name: 'Create vault' }).count()).toBe(0);

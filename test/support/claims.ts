@@ -444,6 +444,14 @@ export const claims: Claims = {
         'unit/operations/approvals',
       ),
     ],
+    'Sign in as one user': [
+      change(
+        'server/operations/people/profile.ts',
+        'if (token === undefined || token.ownerId !== user.id)',
+        'if (token === undefined)',
+        'unit/operations/second-factors',
+      ),
+    ],
     'Have a token of a user, or a session': [
       change(
         'server/operations/people/recent-sign-in.ts',

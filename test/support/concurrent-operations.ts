@@ -301,7 +301,9 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
         grants: undefined,
       }),
     ),
+    revokeToken: leftOut('revokes in the unit of work of tokens.revoke'),
     endSession: own(({ opened: { operations } }, session) => operations.profile.endSession(session, session.sessionId)),
+    endOtherSessions: own(({ opened: { operations } }, session) => operations.profile.endOtherSessions(session)),
   },
   session: {
     start: changes(

@@ -721,8 +721,11 @@ export const operations = {
       method: 'post', path: '/api/tokens', body: { name: null, expiresAt: null, kind: ['api', 'metrics'], grants: null }, inTenant: true, creates: true,
     }),
     /** List tokens */
-    list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
-      method: 'get', path: '/api/tokens', query: { after: null, limit: null }, inTenant: true,
+    list: pagedOperation<{ query?: {
+      /** Those that this user created for themselves. */
+      readonly userId?: string | undefined;
+    } & Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
+      method: 'get', path: '/api/tokens', query: { after: null, limit: null, userId: null }, inTenant: true,
     }),
     /** List roles and their permissions */
     roles: operation<{ query?: InTenant }, { readonly items: readonly t.Role[] }>({
@@ -838,9 +841,21 @@ export const operations = {
     createToken: operation<{ query?: InTenant; body: t.NewOwnToken }, t.IssuedToken>({
       method: 'post', path: '/api/profile/tokens', body: { name: null, expiresAt: null, grants: null }, inTenant: true, creates: true,
     }),
+    /** List my tokens */
+    tokens: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({
+      method: 'get', path: '/api/profile/tokens', query: { after: null, limit: null }, inTenant: true,
+    }),
+    /** Revoke one of my tokens */
+    revokeToken: operation<{ path: { id: string }; query?: InTenant }, t.TokenAfterChange>({
+      method: 'delete', path: '/api/profile/tokens/{id}', inTenant: true,
+    }),
     /** List my sessions */
     sessions: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.OpenSession[]; readonly next: string | null }>({
       method: 'get', path: '/api/profile/sessions', query: { after: null, limit: null }, inTenant: true,
+    }),
+    /** End all my other sessions */
+    endOtherSessions: operation<{ query?: InTenant }, t.EndedSessionsAfterChange>({
+      method: 'delete', path: '/api/profile/sessions', inTenant: true,
     }),
     /** End one of my sessions */
     endSession: operation<{ path: { id: string }; query?: InTenant }, t.OpenSessionAfterChange>({
@@ -896,6 +911,8 @@ export const operations = {
     resume: operation<{ path: { id: string } }, t.NodeAfterChange>({ method: 'post', path: '/api/nodes/{id}/resume' }),
   },
   status: {
+    /** List the scheduled jobs */
+    jobs: operation<{}, { readonly items: readonly t.Job[] }>({ method: 'get', path: '/api/jobs' }),
     /** Get the state of the service */
     get: operation<{}, t.Status>({ method: 'get', path: '/api/status' }),
   },

@@ -1077,6 +1077,8 @@ export type Token = {
   readonly expiresAt: string | null;
   readonly revokedAt: string | null;
   readonly lastUsedAt: string | null;
+  /** The user who created it for themselves: it does no more than they may. null: a token for a program. */
+  readonly ownerId: string | null;
   /** tampered: the stored row was changed from outside; every use is refused */
   readonly integrity: 'ok' | 'tampered';
 };
@@ -1208,6 +1210,8 @@ export type UserPermissions = {
 
 export type OpenSession = {
   readonly id: string;
+  /** true: the session of this request. */
+  readonly current: boolean;
   readonly holder: { readonly kind: 'user' | 'token'; readonly id: string; readonly name: string };
   readonly method: 'password' | 'invitation' | 'passkey' | 'openid' | 'token';
   /** Whether the person used two factors. */
@@ -1317,6 +1321,26 @@ export type Node = {
   readonly duties: readonly ('erasure' | 'audit' | 'forwarding' | 'key-stores' | 'pruning' | 'schedules')[];
   /** true: this node answered the request. */
   readonly self: boolean;
+};
+
+export type Job = {
+  readonly name: string;
+  /** null: at the times of `snapshots.schedule`. */
+  readonly everySeconds: number | null;
+  /** The node that does it for all; null: no node, at the moment. */
+  readonly node: string | null;
+  /** true: the node that answers does it. Otherwise the times and the failure are those of its own last run, if any: ask `node`. */
+  readonly here: boolean;
+  readonly running: boolean;
+  /** Of the last run since this node started; null: none. */
+  readonly startedAt: string | null;
+  readonly durationMs: number | null;
+  /** When a run last succeeded. */
+  readonly succeededAt: string | null;
+  /** Set while the last run failed. The log of the node has the details. */
+  readonly failure: { readonly since: string; readonly message: string } | null;
+  /** The earliest time of the next run. */
+  readonly nextAt: string | null;
 };
 
 export type Status = {

@@ -4,7 +4,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { UserView } from '../../domain/user.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { Invitation, SessionView } from '../../operations/people/interface.ts';
+import type { Invitation, SessionCaller, SessionView } from '../../operations/people/interface.ts';
 import type { Session } from '../contract/api/session.ts';
 import type { OpenSession } from '../contract/api/sessions.ts';
 import type { InvitedUser, User } from '../contract/api/users.ts';
@@ -47,17 +47,21 @@ export const representInvited = (user: UserView, invitation: Invitation | null):
       : { token: invitation.token, expiresAt: toRfc3339(invitation.expiresAt), url: invitation.url },
 });
 
-export const representOpenSession = (session: SessionView): OpenSession => ({
-  id: session.id,
-  holder: session.holder,
-  method: session.method,
-  secondFactor: session.proved === 2,
-  createdAt: toRfc3339(session.createdAt),
-  usedAt: toRfc3339(session.usedAt),
-  expiresAt: toRfc3339(session.expiresAt),
-  peer: session.peer,
-  agent: session.agent,
-});
+/** `caller`: the session of the request; null: a token's. */
+export const representOpenSession =
+  (caller: Pick<SessionCaller, 'sessionId'> | null) =>
+  (session: SessionView): OpenSession => ({
+    id: session.id,
+    current: session.id === caller?.sessionId,
+    holder: session.holder,
+    method: session.method,
+    secondFactor: session.proved === 2,
+    createdAt: toRfc3339(session.createdAt),
+    usedAt: toRfc3339(session.usedAt),
+    expiresAt: toRfc3339(session.expiresAt),
+    peer: session.peer,
+    agent: session.agent,
+  });
 
 /** Who acts, and what they may do. */
 export const representSession = (

@@ -33,6 +33,7 @@ import type {
   LoggedRequest,
   ServiceStatus,
 } from '../../operations/index.ts';
+import type { JobState } from '../../operations/shared/job-board.ts';
 import type { DeadlineState } from '../../ports/deadlines.ts';
 import type { LogSinkState } from '../../ports/log-sink.ts';
 import type { StoredCheckpoint } from '../../ports/store.ts';
@@ -425,6 +426,7 @@ export const representToken = (token: ApiToken): tokens.Token => ({
   expiresAt: momentOrNull(token.expiresAt),
   revokedAt: momentOrNull(token.revokedAt),
   lastUsedAt: momentOrNull(token.lastUsedAt),
+  ownerId: token.ownerId,
   integrity: token.integrity,
 });
 
@@ -436,6 +438,25 @@ export const representClock = ({ now, clock, doubt }: DeadlineState): ClockState
   aheadSeconds: doubt === null ? null : Math.round(doubt.ahead / 1000),
   agreedSeconds: doubt === null ? null : Math.round(doubt.agreedMs / 1000),
 });
+
+export const representJob =
+  (nodes: readonly FleetNode[]) =>
+  ({ duty, everyMs, failure, ...job }: JobState): status.Job => {
+    const node = nodes.find(({ duties }) => duties.includes(duty));
+    const here = node?.self === true;
+    return {
+      name: job.name,
+      everySeconds: everyMs === null ? null : everyMs / 1000,
+      node: node?.name ?? null,
+      here,
+      running: job.running,
+      startedAt: momentOrNull(job.startedAt),
+      durationMs: job.durationMs,
+      succeededAt: momentOrNull(job.succeededAt),
+      failure: failure === null ? null : { since: moment(failure.since), message: failure.message },
+      nextAt: momentOrNull(here ? job.nextAt : null),
+    };
+  };
 
 export const representStatus = (service: ServiceStatus, health: Health): status.Status => ({
   version: service.version,

@@ -63,7 +63,8 @@ export interface TokenOperations {
       readonly ownerId?: string | null | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
-  list(actor: TenantActor, query: PageRequest): Promise<Page<ApiToken>>;
+  /** `userId`: those that this user created for themselves. */
+  list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<ApiToken>>;
   /**
    * The last live one of an administrator is not revoked ('conflict'); 'forbidden' for one with roles that `own` could not give, unless it is the
    * actor's.

@@ -16,11 +16,12 @@ import {
 } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../../domain/api-token.ts';
-import { everyTenant } from '../../domain/tenant.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
 import type { BearerPurpose } from '../../ports/key-ring.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories, StoredToken } from '../../ports/store.ts';
+import type { Window } from '../../ports/window.ts';
 import { findToken } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, each, pageOf } from '../shared/paging.ts';
@@ -149,11 +150,28 @@ export const createToken =
     return { record, token };
   };
 
+/** Those of one user, who has few: all are read, in steps. */
+const ofOwner =
+  (from: Pick<Repositories, 'tokens'>, tenant: TenantScope, ownerId: string) =>
+  async ({ after, limit }: Window): Promise<readonly StoredToken[]> => {
+    const found: StoredToken[] = [];
+    const behind = (window: Window) => from.tokens.list(tenant, { ...window, after: window.after ?? after });
+    for await (const token of each(behind, byId)) {
+      if (token.ownerId === ownerId) found.push(token);
+      if (found.length === limit) break;
+    }
+    return found;
+  };
+
 export const listTokens =
   ({ store, usage }: Pick<Ports, 'store' | 'usage'>): TokenOperations['list'] =>
-  async ({ reach }, query) => {
+  async ({ reach }, { userId, ...query }) => {
     await usage.flush(false);
-    const page = await pageOf(query, (window) => store.read.tokens.list(reach, window), byId);
+    const page = await pageOf(
+      query,
+      userId === undefined ? (window) => store.read.tokens.list(reach, window) : ofOwner(store.read, reach, userId),
+      byId,
+    );
     return { items: page.items.map(show), next: page.next };
   };
 

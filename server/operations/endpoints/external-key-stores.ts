@@ -11,6 +11,7 @@ import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findEndpoint } from '../shared/find.ts';
+import type { JobBoard } from '../shared/job-board.ts';
 import { checkName } from '../shared/names.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
@@ -133,6 +134,7 @@ const atOnce = 8;
 export const createKeyStoreWatch = (
   ports: Needs & { readonly fleet: Pick<Fleet, 'perform'> },
   everyMs: number,
+  board: Pick<JobBoard, 'add'>,
 ): KeyStoreWatch => {
   const { store, clock, log, fleet } = ports;
   const lookAt = lookAtKeyStore(ports);
@@ -140,6 +142,8 @@ export const createKeyStoreWatch = (
   let running: Promise<void> = Promise.resolve();
   let stopped = false;
 
+  const wakeMs = Math.min(everyMs, 1000);
+  const once = board.add('external key stores', { duty: 'key-stores', everyMs: wakeMs });
   const run = async (): Promise<void> => {
     const due = clock.now() - everyMs;
     for (;;) {
@@ -160,18 +164,15 @@ export const createKeyStoreWatch = (
     }
   };
   const next = (): void => {
-    timer = setTimeout(
-      () => {
-        running = fleet
-          .perform('key-stores', run)
-          .then(() => undefined)
-          .catch((error: unknown) => log.error('external key stores could not be checked', { error }))
-          .finally(() => {
-            if (!stopped) next();
-          });
-      },
-      Math.min(everyMs, 1000),
-    );
+    timer = setTimeout(() => {
+      running = fleet
+        .perform('key-stores', () => once(run))
+        .then(() => undefined)
+        .catch((error: unknown) => log.error('external key stores could not be checked', { error }))
+        .finally(() => {
+          if (!stopped) next();
+        });
+    }, wakeMs);
     timer.unref();
   };
   return {

@@ -176,8 +176,14 @@ export interface ProfileOperations {
     caller: SessionCaller,
     input: { readonly name: string; readonly expiresAt: number; readonly grants: readonly NewGrant[] | undefined },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
+  /** Those that the user created for themselves. */
+  tokens(caller: SessionCaller, query: PageRequest): Promise<Page<ApiToken>>;
+  /** 'not-found' for a token that is not the user's own. */
+  revokeToken(caller: SessionCaller, id: string): Promise<ApiToken>;
   sessions(caller: SessionCaller, query: PageRequest): Promise<Page<SessionView>>;
   endSession(caller: SessionCaller, id: string): Promise<SessionView>;
+  /** All but the caller's; answers how many. */
+  endOtherSessions(caller: SessionCaller): Promise<number>;
 }
 
 export interface PeopleOperations {

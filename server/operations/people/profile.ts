@@ -11,7 +11,7 @@ import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { completeGrants } from '../access/grants.ts';
-import { createToken } from '../access/manage-tokens.ts';
+import { createToken, listTokens, revokeToken } from '../access/manage-tokens.ts';
 import { refuseLongToken, refuseOwnSecret } from '../access/provided.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { sessionEnded } from './find-session.ts';
@@ -40,10 +40,17 @@ export const findSelf = async (
   return user;
 };
 
+/** What is the user's own, in every tenant. */
+const everywhere = ({ actor }: SessionCaller): TenantActor => ({
+  ...actor,
+  tenantId: serviceTenantId,
+  reach: everyTenant,
+});
+
 const longestTokenMs = 366 * 86_400_000;
 
 export const createProfile = (
-  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords'> & {
+  ports: Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'usage'> & {
     readonly provider: IdentityProvider | undefined;
   },
   sessions: Sessions,
@@ -126,6 +133,16 @@ export const createProfile = (
       return createToken(ports, requireLive)(actor, caller.grants, { name, expiresAt, grants, ownerId: user.id });
     },
 
+    tokens: async (caller, query) => {
+      const { id } = await findSelf(store.read, caller);
+      return listTokens(ports)(everywhere(caller), { ...query, userId: id });
+    },
+    revokeToken: async (caller, id) => {
+      const user = await findSelf(store.read, caller);
+      const token = await store.read.tokens.get(everyTenant, id);
+      if (token === undefined || token.ownerId !== user.id) throw new ServiceError('not-found', 'token not found');
+      return revokeToken(ports)(everywhere(caller), [], id);
+    },
     sessions: async (caller, query) => {
       const { id } = await findSelf(store.read, caller);
       return sessions.list(everyTenant, id, query);
@@ -133,6 +150,18 @@ export const createProfile = (
     endSession: async (caller, id) => {
       const user = await findSelf(store.read, caller);
       return sessions.end(caller.actor, everyTenant, id, user.id);
+    },
+    endOtherSessions: async (caller) => {
+      const ended = await store.write(async (tx) => {
+        const user = await findSelf(tx, caller);
+        await sessions.requireLive(tx, caller.sessionId);
+        const count = await tx.sessions.removeOf({ kind: 'user', id: user.id }, caller.sessionId);
+        if (count > 0)
+          await recordEvent(tx, 'session.ended', caller.actor, about('user', user), { name: user.name, by: 'user' });
+        return count;
+      });
+      sessions.forget();
+      return ended;
     },
   };
 };

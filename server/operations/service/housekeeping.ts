@@ -9,6 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { createRequestRetention, type RequestLogLimits } from '../requests/request-retention.ts';
+import type { JobBoard } from '../shared/job-board.ts';
 
 // At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
 const everyMs = 200;
@@ -100,6 +101,7 @@ export const createHousekeeping = (
   checkHealth: () => Promise<unknown>,
   sealAudit: () => Promise<unknown>,
   writeLatencies: (all: boolean) => Promise<unknown>,
+  board: Pick<JobBoard, 'add'>,
   onRequestsRemoved?: LogForwarding['requestsRemoved'],
 ): Housekeeping => {
   let timer: NodeJS.Timeout | undefined;
@@ -110,7 +112,6 @@ export const createHousekeeping = (
   let stopped = false;
   let failing = false;
   const retention = createRequestRetention({ store, deadlines, ring }, limits, onRequestsRemoved);
-
   const writeRequests = createRequestWriter({ store, directory });
   const writeUses = async (all: boolean): Promise<void> => {
     if (!all && clock.monotonic() - usesAt < usesEveryMs) return;
@@ -139,9 +140,13 @@ export const createHousekeeping = (
     refusedAt = clock.monotonic();
     await directory.renewRefused();
   };
+  const pruneOnce = board.add('old records', { duty: 'pruning', everyMs: pruneEveryMs });
   const prune = async (): Promise<true> => {
     if (clock.monotonic() - prunedAt < pruneEveryMs) return true;
     prunedAt = clock.monotonic();
+    return pruneOnce(removeOld);
+  };
+  const removeOld = async (): Promise<true> => {
     const now = await deadlines.now();
     await store.write((tx) => tx.pruning.run(now, people.sessionIdleMs), { durable: false });
     // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in in the meantime is

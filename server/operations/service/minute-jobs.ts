@@ -2,6 +2,7 @@
 
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';
+import type { JobBoard } from '../shared/job-board.ts';
 
 const everyMs = 60_000;
 /** After the start, so that what was so in the meantime is known soon. */
@@ -16,14 +17,18 @@ export interface MinuteJobs {
 export const createMinuteJobs = (
   { log, fleet }: Pick<Ports, 'log'> & { readonly fleet: Pick<Fleet, 'perform'> },
   jobs: Readonly<Record<string, () => Promise<void>>>,
+  board: Pick<JobBoard, 'add'>,
 ): MinuteJobs => {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<unknown> = Promise.resolve();
   let stopped = false;
+  const runs = Object.entries(jobs).map(
+    ([about, job]) => [about, job, board.add(about, { duty: 'schedules', everyMs })] as const,
+  );
   const run = async (): Promise<void> => {
-    for (const [about, job] of Object.entries(jobs)) {
+    for (const [about, job, once] of runs) {
       if (stopped) return;
-      await job().catch((error: unknown) => log.error(`${about} could not be checked`, { error }));
+      await once(job).catch((error: unknown) => log.error(`${about} could not be checked`, { error }));
     }
   };
   const next = (afterMs: number): void => {

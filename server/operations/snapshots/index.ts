@@ -5,6 +5,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findDefaultTenant } from '../shared/find.ts';
+import type { JobBoard } from '../shared/job-board.ts';
 import { findSnapshot } from './find-snapshot.ts';
 import type { SnapshotFolder } from './folder.ts';
 import type { SnapshotOperations } from './interface.ts';
@@ -29,6 +30,7 @@ export const createSnapshots = (
   settings: SnapshotSettings,
   folder: SnapshotFolder,
   timetable: Timetable,
+  board: Pick<JobBoard, 'add'>,
 ): Snapshots => {
   const { store } = ports;
   const make = makeSnapshot(ports);
@@ -36,7 +38,7 @@ export const createSnapshots = (
   const openings = createOpenings(ports);
   const verify = verifySnapshot(ports);
   const restore = restoreSnapshot(ports, approvals, settings);
-  const schedule = scheduleSnapshots(ports, make, manage, timetable);
+  const schedule = scheduleSnapshots(ports, make, manage, timetable, board);
   return {
     schedule,
     // What another folder has is another node's to settle.

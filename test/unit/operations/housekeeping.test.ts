@@ -7,6 +7,7 @@ import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
+import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
@@ -66,6 +67,7 @@ const open = (limits: { requestLogDays: number; requestLogRows: number }, into =
     checkHealth,
     nothing,
     nothing,
+    createJobBoard(clock),
   );
 const all = async (): Promise<number> =>
   (await store.read.requests.search(everyTenant, {}, { limit: 10_000 })).items.length;
@@ -216,6 +218,7 @@ test.each([
     nothing,
     nothing,
     nothing,
+    createJobBoard(clock),
   );
   await housekeeping.stop();
   expect(complaints).toEqual(['housekeeping failed; request records may be missing']);

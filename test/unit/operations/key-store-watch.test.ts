@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { neverLooked } from '../../../server/domain/external-key-store.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { createKeyStoreWatch, type KeyStoreWatch } from '../../../server/operations/endpoints/external-key-stores.ts';
+import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { folderOfTest } from '../../support/folders.ts';
@@ -65,6 +66,7 @@ beforeEach(async () => {
       },
     },
     every,
+    createJobBoard(clock),
   );
 });
 afterEach(async () => {

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';
 import { createHousekeeping } from '../../../server/operations/service/housekeeping.ts';
+import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { deadlinesBy } from '../../support/deadlines.ts';
@@ -57,7 +58,7 @@ const writeAll = (to: Store): Promise<void> =>
       ring: { authenticateRow: () => '' },
     },
     { requestLogDays: 1, requestLogRows: 1 },
-    ...([nothing, nothing, nothing] as const),
+    ...([nothing, nothing, nothing, createJobBoard(clock)] as const),
   ).stop();
 const stored = async () => {
   const { firstUsedAt, lastUsedAt } = (await store.read.keys.get(tenant.id, key.id)) ?? {};

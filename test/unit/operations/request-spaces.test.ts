@@ -8,6 +8,7 @@ import { createUsageLog } from '../../../server/operations/data-path/usage-log.t
 import { createRequestMinutes, verifyRequests } from '../../../server/operations/requests/request-minutes.ts';
 import { createRequestQueue } from '../../../server/operations/requests/request-queue.ts';
 import { createHousekeeping, type Housekeeping } from '../../../server/operations/service/housekeeping.ts';
+import { createJobBoard } from '../../../server/operations/shared/job-board.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import type { XksRequestRecord } from '../../../server/ports/xks-directory.ts';
@@ -46,6 +47,7 @@ beforeEach(async () => {
     nothing,
     nothing,
     nothing,
+    createJobBoard(clock),
   );
 });
 afterEach(async () => {

@@ -173,6 +173,40 @@ describe("a token of one's own", () => {
     await opened.operations.users.disable(administrator, everything, user.id);
     expect(await errorOf(opened.operations.authenticateAdmin(token, 'r', null))).toBe('unauthenticated');
   });
+
+  test('is listed for its owner alone, page by page, and revoked by its owner alone', async () => {
+    const { profile, tokens } = opened.operations;
+    const { user, session } = await makeUser(opened.operations, 'lotte', 'auditor');
+    const { session: other } = await makeUser(opened.operations, 'other', 'auditor');
+    const expiresAt = Date.now() + 3_600_000;
+    const make = (by: typeof session, name: string) => profile.createToken(by, { name, expiresAt, grants: undefined });
+    const first = await make(session, 'first');
+    const foreign = await make(other, 'first');
+    const second = await make(session, 'second');
+    const page = await profile.tokens(session, { limit: 1 });
+    expect(page.items.map(({ id }) => id)).toEqual([first.record.id]);
+    const rest = await profile.tokens(session, { limit: 1, after: page.next ?? '' });
+    expect(rest).toMatchObject({ items: [{ id: second.record.id }], next: null });
+    expect((await tokens.list(administrator, { userId: user.id })).items).toHaveLength(2);
+    expect(await errorOf(profile.revokeToken(session, foreign.record.id))).toBe('not-found');
+    expect((await profile.revokeToken(session, first.record.id)).revokedAt).not.toBeNull();
+    expect(await errorOf(opened.operations.authenticateAdmin(first.token, 'r', null))).toBe('unauthenticated');
+    expect((await opened.operations.authenticateAdmin(foreign.token, 'r', null)).actor.id).not.toBe(user.id);
+  });
+});
+
+test('a user ends all their other sessions, and keeps the present one', async () => {
+  const { profile, signIn, sessions } = opened.operations;
+  const { user, session } = await makeUser(opened.operations, 'many-places', 'auditor');
+  const again = () => signIn.byPassword(user.name, bytesOf(goodPassword), originOf());
+  const others = [await again(), await again()];
+  const { session: unrelated } = await makeUser(opened.operations, 'unrelated', 'auditor');
+  expect(await profile.endOtherSessions(session)).toBe(2);
+  for (const { value } of others)
+    expect(await errorOf(sessions.authenticate(value, 'r', null))).toBe('unauthenticated');
+  expect((await profile.sessions(session, {})).items.map(({ id }) => id)).toEqual([session.sessionId]);
+  expect((await profile.sessions(unrelated, {})).items).toHaveLength(1);
+  expect(await profile.endOtherSessions(session)).toBe(0);
 });
 
 describe('what a user signs in with is changed by the user who signed in, lately', () => {
@@ -244,6 +278,9 @@ describe('what a user signs in with is changed by the user who signed in, lately
       'change the password': () => profile.changePassword(program, bytesOf(goodPassword), next, originOf()),
       'make another token': () => profile.createToken(program, given),
       'end a session': () => profile.endSession(program, enrolled.sessionId),
+      'end the other sessions': () => profile.endOtherSessions(program),
+      'see the tokens': () => profile.tokens(program, {}),
+      'revoke a token': () => profile.revokeToken(program, 'any'),
     };
     for (const [name, change] of Object.entries(all))
       expect([name, await errorOf(change())]).toEqual([name, 'not-found']);

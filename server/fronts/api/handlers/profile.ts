@@ -72,7 +72,11 @@ export const profileHandlers = ({ profile, factors, passkeys, access }: Operatio
     const { record, token } = await profile.createToken(own, { name, expiresAt: Date.parse(expiresAt), grants });
     return { id: record.id, answer: { record: representToken(record), token } };
   },
+  tokens: async ({ session, query }) => representPage(await profile.tokens(ownSession(session), query), representToken),
+  revokeToken: async ({ session, path }) => representToken(await profile.revokeToken(ownSession(session), path.id)),
   sessions: async ({ session, query }) =>
-    representPage(await profile.sessions(ownSession(session), query), representOpenSession),
-  endSession: async ({ session, path }) => representOpenSession(await profile.endSession(ownSession(session), path.id)),
+    representPage(await profile.sessions(ownSession(session), query), representOpenSession(session)),
+  endSession: async ({ session, path }) =>
+    representOpenSession(session)(await profile.endSession(ownSession(session), path.id)),
+  endOtherSessions: async ({ session }) => ({ ended: await profile.endOtherSessions(ownSession(session)) }),
 });

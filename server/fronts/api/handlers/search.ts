@@ -9,12 +9,12 @@ import type { Handlers } from './handler.ts';
 /** Lists that have no page for one of their things show the list. */
 const places: Readonly<Record<SearchKind, (id: string, found: Found) => readonly [page: string, api: string]>> = {
   key: (id) => [`/keys/${id}`, `/api/keys/${id}`],
-  vault: (id) => [`/keys?vaultId=${id}`, `/api/vaults/${id}`],
+  vault: (id) => [`/vaults/${id}`, `/api/vaults/${id}`],
   group: (id) => [`/tde/applications?groupId=${id}`, `/api/tde/groups/${id}`],
   application: (id) => [`/tde/applications/${id}`, `/api/tde/applications/${id}`],
   endpoint: (id) => [`/endpoints/${id}`, `/api/endpoints/${id}`],
   'external-key-store': (id) => ['/external-key-stores', `/api/external-key-stores/${id}`],
-  user: (id) => ['/users', `/api/users/${id}`],
+  user: (id) => [`/users/${id}`, `/api/users/${id}`],
   token: () => ['/tokens', '/api/tokens'],
   tenant: (id) => ['/tenants', `/api/tenants/${id}`],
   node: (id) => ['/nodes', `/api/nodes/${id}`],

@@ -43,6 +43,7 @@ const targetSchema = z
     failure: z.strictObject({ since: moment, message: z.string() }).nullable(),
   })
   .openapi('NotificationTarget');
+export type NotificationTarget = z.output<typeof targetSchema>;
 
 export const notificationRoutes = {
   list: {

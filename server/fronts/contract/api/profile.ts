@@ -4,8 +4,8 @@ import { z } from '@hono/zod-openapi';
 import { displayName, identifier, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { passkeyAnswer, passkeyQuestion, passwordText, sessionSchema } from './session.ts';
 import { openSessionSchema } from './sessions.ts';
-import { issuedTokenSchema, newGrantSchema } from './tokens.ts';
-import { userSchema } from './users.ts';
+import { issuedTokenSchema, newGrantSchema, tokenSchema } from './tokens.ts';
+import { endedSessionsSchema, userSchema } from './users.ts';
 
 export const profileRoutes = {
   get: {
@@ -110,6 +110,22 @@ export const profileRoutes = {
     creates: true,
     showsSecret: true,
   },
+  tokens: {
+    method: 'get',
+    path: '/api/profile/tokens',
+    needs: 'signed-in',
+    summary: 'List my tokens',
+    description: 'Those that you created for yourself, also those that are expired or revoked.',
+    query: pageQuery,
+    answer: pageOf(tokenSchema),
+  },
+  revokeToken: {
+    method: 'delete',
+    path: '/api/profile/tokens/{id}',
+    needs: 'signed-in',
+    summary: 'Revoke one of my tokens',
+    answer: tokenSchema,
+  },
   sessions: {
     method: 'get',
     path: '/api/profile/sessions',
@@ -124,5 +140,13 @@ export const profileRoutes = {
     needs: 'signed-in',
     summary: 'End one of my sessions',
     answer: openSessionSchema,
+  },
+  endOtherSessions: {
+    method: 'delete',
+    path: '/api/profile/sessions',
+    needs: 'signed-in',
+    summary: 'End all my other sessions',
+    description: 'The session of this request stays.',
+    answer: endedSessionsSchema,
   },
 } as const satisfies RouteGroup;

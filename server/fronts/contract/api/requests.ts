@@ -95,6 +95,24 @@ const cloudTrailText = z
   })
   .openapi('CloudTrailText');
 
+const verificationSchema = z
+  .strictObject({
+    requests: z.int().openapi({ description: 'Records that were checked.' }),
+    minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
+    late: z.int().openapi({ description: 'Records that arrived after their minute was hashed.' }),
+    pruned: z.int().openapi({ description: 'Records that retention removed. Their hash is kept.' }),
+    dropped: z.int().openapi({
+      description:
+        'Signed requests that were not recorded because the log could not keep up. Each such minute is a finding.',
+    }),
+    droppedUnsigned: z.int().openapi({ description: 'Requests without a valid signature that were not recorded.' }),
+    open: z.int().openapi({ description: 'Records that are not yet covered by a hash.' }),
+    valid: z.boolean(),
+    findings: z.array(z.string()).readonly(),
+  })
+  .openapi('RequestLogVerification');
+export type RequestLogVerification = z.output<typeof verificationSchema>;
+
 export const requestRoutes = {
   search: {
     method: 'get',
@@ -139,22 +157,7 @@ export const requestRoutes = {
       'was hashed, and minutes in which signed requests were not recorded.',
     query: z.strictObject(timeSpan),
     long: true,
-    answer: z
-      .strictObject({
-        requests: z.int().openapi({ description: 'Records that were checked.' }),
-        minutes: z.int().openapi({ description: 'Minutes that were hashed.' }),
-        late: z.int().openapi({ description: 'Records that arrived after their minute was hashed.' }),
-        pruned: z.int().openapi({ description: 'Records that retention removed. Their hash is kept.' }),
-        dropped: z.int().openapi({
-          description:
-            'Signed requests that were not recorded because the log could not keep up. Each such minute is a finding.',
-        }),
-        droppedUnsigned: z.int().openapi({ description: 'Requests without a valid signature that were not recorded.' }),
-        open: z.int().openapi({ description: 'Records that are not yet covered by a hash.' }),
-        valid: z.boolean(),
-        findings: z.array(z.string()).readonly(),
-      })
-      .openapi('RequestLogVerification'),
+    answer: verificationSchema,
   },
   searchOne: {
     method: 'get',

@@ -7,6 +7,7 @@ import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts
 export const openSessionSchema = z
   .strictObject({
     id: identifier,
+    current: z.boolean().openapi({ description: 'true: the session of this request.' }),
     holder: z.strictObject({ kind: z.enum(['user', 'token']), id: identifier, name: z.string() }),
     method: z.enum(['password', 'invitation', 'passkey', 'openid', 'token'] satisfies SignInMethod[]),
     secondFactor: z.boolean().openapi({ description: 'Whether the person used two factors.' }),

@@ -2,7 +2,7 @@
 
 import { z } from '@hono/zod-openapi';
 import { clockSchema } from './clock.ts';
-import { identifier, moment, type RouteGroup } from './row.ts';
+import { identifier, listOf, moment, type RouteGroup } from './row.ts';
 
 export const statusSchema = z
   .strictObject({
@@ -84,7 +84,41 @@ export const statusSchema = z
   .openapi('Status');
 export type Status = z.output<typeof statusSchema>;
 
+const jobSchema = z
+  .strictObject({
+    name: z.string().openapi({ example: 'scheduled snapshots' }),
+    everySeconds: z.number().nullable().openapi({ description: 'null: at the times of `snapshots.schedule`.' }),
+    node: z
+      .string()
+      .nullable()
+      .openapi({ description: 'The node that does it for all; null: no node, at the moment.' }),
+    here: z.boolean().openapi({
+      description:
+        'true: the node that answers does it. Otherwise the times and the failure are those of its own last run, if any: ask `node`.',
+    }),
+    running: z.boolean(),
+    startedAt: moment.nullable().openapi({ description: 'Of the last run since this node started; null: none.' }),
+    durationMs: z.int().nullable(),
+    succeededAt: moment.nullable().openapi({ description: 'When a run last succeeded.' }),
+    failure: z
+      .strictObject({ since: moment, message: z.string() })
+      .nullable()
+      .openapi({ description: 'Set while the last run failed. The log of the node has the details.' }),
+    nextAt: moment.nullable().openapi({ description: 'The earliest time of the next run.' }),
+  })
+  .openapi('Job');
+export type Job = z.output<typeof jobSchema>;
+
 export const statusRoutes = {
+  jobs: {
+    method: 'get',
+    path: '/api/jobs',
+    needs: 'status:read',
+    tenancy: 'platform',
+    summary: 'List the scheduled jobs',
+    description: 'What the service does by the clock: when each job ran last, how it ended, and when it is next.',
+    answer: listOf(jobSchema),
+  },
   get: {
     method: 'get',
     path: '/api/status',

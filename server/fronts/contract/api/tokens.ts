@@ -52,6 +52,10 @@ export const tokenSchema = z
     expiresAt: moment.nullable(),
     revokedAt: moment.nullable(),
     lastUsedAt: moment.nullable(),
+    ownerId: identifier.nullable().openapi({
+      description:
+        'The user who created it for themselves: it does no more than they may. null: a token for a program.',
+    }),
     integrity,
   })
   .openapi('Token');
@@ -83,6 +87,7 @@ const tokenKeyChangeSchema = z
     }),
   })
   .openapi('TokenKeyChange');
+export type TokenKeyChange = z.output<typeof tokenKeyChangeSchema>;
 
 export const tokenRoutes = {
   create: {
@@ -102,7 +107,9 @@ export const tokenRoutes = {
     needs: 'tokens:read',
     tenancy: 'both',
     summary: 'List tokens',
-    query: pageQuery,
+    query: pageQuery.extend({
+      userId: identifier.optional().openapi({ description: 'Those that this user created for themselves.' }),
+    }),
     answer: pageOf(tokenSchema),
   },
   roles: {

@@ -60,6 +60,8 @@ const invitedSchema = z
   .openapi('InvitedUser');
 export type InvitedUser = z.output<typeof invitedSchema>;
 
+export const endedSessionsSchema = z.strictObject({ ended: z.int() }).openapi('EndedSessions');
+
 export const rightSchema = z.strictObject({
   permission: z.string(),
   scope: grantSchema.shape.scope,
@@ -194,7 +196,7 @@ export const userRoutes = {
     needs: 'users:manage',
     tenancy: 'both',
     summary: 'End all sessions of a user',
-    answer: z.strictObject({ ended: z.int() }).openapi('EndedSessions'),
+    answer: endedSessionsSchema,
   },
   delete: {
     method: 'delete',

@@ -64,6 +64,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'POST /api/vaults': (_, body) => ['vault', 'create', place(body.name, 'name')],
   'POST /api/vaults/*/enable': on('vault', 'enable'),
   'POST /api/vaults/*/disable': on('vault', 'disable'),
+  'PUT /api/vaults/*/profile': ([id], body) => ['vault', 'profile', id, place(body.profile, 'profile')],
   'DELETE /api/vaults/*': on('vault', 'delete'),
   'POST /api/keys': (_, body) => [
     ...['key', 'create', place(body.name, 'name'), '--vault', place(body.vaultId, 'vault')],
@@ -182,6 +183,13 @@ export const commands: Readonly<Record<string, Row>> = {
     ...option('--display-name', body.displayName),
     ...option('--email', body.email),
     ...['--out', 'invitation'],
+  ],
+  'PUT /api/users/*': ([id], body) => [
+    ...['user', 'change', id],
+    ...grantsOf(body),
+    ...option('--display-name', body.displayName),
+    ...option('--email', body.email ?? '-'),
+    body.mustChangePassword === true && '--require-new-password',
   ],
   'POST /api/users/*/enable': on('user', 'enable'),
   'POST /api/users/*/disable': on('user', 'disable'),

@@ -9,6 +9,8 @@ import { sessionQuery } from './session.ts';
 interface Where {
   /** Also when it is for single resources only; false for what concerns no resource that exists. */
   readonly scoped?: boolean;
+  /** Only for the whole platform: what concerns the service, and no tenant. */
+  readonly platform?: boolean;
 }
 
 /**
@@ -17,6 +19,9 @@ interface Where {
  */
 export const useMay = (): ((permission: Permission, where?: Where) => boolean) => {
   const rights = useQuery({ ...sessionQuery, enabled: false }).data?.permissions ?? [];
-  return (permission, { scoped = true } = {}) =>
-    rights.some((right) => right.permission === permission && (scoped || right.scope === null));
+  return (permission, { scoped = true, platform = false } = {}) =>
+    rights.some(
+      ({ permission: right, scope, tenantId }) =>
+        right === permission && (platform ? scope === null && tenantId === null : scoped || scope === null),
+    );
 };

@@ -195,6 +195,11 @@ const users = createRoute({
   path: '/users',
   component: lazyRouteComponent(() => import('../pages/users.tsx'), 'UsersPage'),
 });
+const user = createRoute({
+  getParentRoute: () => root,
+  path: '/users/$id',
+  component: lazyRouteComponent(() => import('../pages/user.tsx'), 'UserPage'),
+});
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/sessions',
@@ -262,6 +267,37 @@ const connectDatabase = createRoute({
   component: lazyRouteComponent(() => import('../pages/connect.tsx'), 'ConnectDatabasePage'),
 });
 
+const notificationTargets = createRoute({
+  getParentRoute: () => root,
+  path: '/notifications/targets',
+  component: lazyRouteComponent(() => import('../pages/notification-targets.tsx'), 'NotificationTargetsPage'),
+});
+const service = createRoute({
+  getParentRoute: () => root,
+  path: '/service',
+  component: lazyRouteComponent(() => import('../pages/service.tsx'), 'ServicePage'),
+});
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/service/jobs',
+  component: lazyRouteComponent(() => import('../pages/jobs.tsx'), 'JobsPage'),
+});
+const serviceKeys = createRoute({
+  getParentRoute: () => root,
+  path: '/service/keys',
+  component: lazyRouteComponent(() => import('../pages/service-keys.tsx'), 'ServiceKeysPage'),
+});
+const requestVerification = createRoute({
+  getParentRoute: () => root,
+  path: '/requests/verification',
+  component: lazyRouteComponent(() => import('../pages/request-verification.tsx'), 'RequestVerificationPage'),
+});
+const vault = createRoute({
+  getParentRoute: () => root,
+  path: '/vaults/$id',
+  component: lazyRouteComponent(() => import('../pages/vault.tsx'), 'VaultPage'),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     overview,
@@ -294,6 +330,7 @@ export const router = createRouter({
     roles,
     settings,
     users,
+    user,
     sessions,
     profile,
     tenants,
@@ -306,6 +343,12 @@ export const router = createRouter({
     node,
     connectCloud,
     connectDatabase,
+    notificationTargets,
+    service,
+    jobs,
+    serviceKeys,
+    requestVerification,
+    vault,
   ]),
   defaultPreload: 'intent',
   defaultPreloadStaleTime: 0,

@@ -88,6 +88,7 @@ const navigation: readonly { readonly title: string | null; readonly items: read
     items: [
       { to: '/tenants', text: 'Tenants', icon: 'tenant', needs: 'tenants:read' },
       { to: '/nodes', text: 'Nodes', icon: 'server', needs: 'nodes:read' },
+      { to: '/service', text: 'Service state', icon: 'pulse', needs: 'status:read' },
       { to: '/settings', text: 'Settings', icon: 'gear', needs: 'status:read' },
     ],
   },

@@ -9,9 +9,11 @@ import { applicationPath } from '../components/applications/applications.ts';
 import { saveFile } from '../components/fields/secret-once.tsx';
 import { Tags } from '../components/fields/tags.tsx';
 import { useKeyActions } from '../components/keys/key-actions.tsx';
+import { KeyTimeline } from '../components/keys/key-timeline.tsx';
 import { WhoUses } from '../components/keys/key-use.tsx';
 import { keyPath, keysPath } from '../components/keys/keys.ts';
 import { nameVault, useVaults } from '../components/keys/vaults.ts';
+import { KeyMap } from '../components/map/maps.tsx';
 import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
 import { Copyable, CopyButton } from '../components/page/copy.tsx';
@@ -200,7 +202,7 @@ export const KeyPage = () => {
                 ['Uses', value.usages.join(', ')],
                 [
                   'Vault',
-                  <Link key="vault" to="/keys" search={{ vaultId: value.vaultId }} className="link">
+                  <Link key="vault" to="/vaults/$id" params={{ id: value.vaultId }} className="link">
                     {nameVault(vaults, value.vaultId)}
                   </Link>,
                 ],
@@ -227,7 +229,9 @@ export const KeyPage = () => {
           )}
         </Async>
       </Panel>
+      {key !== undefined && <KeyMap value={key} />}
       {key !== undefined && <WhoUses target={key} />}
+      {key !== undefined && <KeyTimeline value={key} />}
       {key !== undefined && key.applicationId !== null && <OnToken applicationId={key.applicationId} id={id} />}
       {key !== undefined && <Versions id={id} />}
       {dialog}

@@ -14,6 +14,7 @@ import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
 import { Time } from '../components/page/time.tsx';
 import { notificationKindNames } from '../components/service/notification-kinds.ts';
+import { NotificationTabs } from '../components/service/notification-tabs.tsx';
 import { ActionLink, Harm, NotificationText, SeverityBadge } from '../components/service/notifications.tsx';
 import { notificationsPath } from '../components/service/today.ts';
 import { ListView, useList } from '../components/table/list-view.tsx';
@@ -104,6 +105,7 @@ export const NotificationsPage = () => {
       title="Notifications"
       description="Notifications that need action, most urgent first. Each is resolved when its cause is gone. Acknowledge one to show that you are working on it."
     >
+      <NotificationTabs />
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
           <SelectFilter

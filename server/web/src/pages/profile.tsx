@@ -17,10 +17,12 @@ import { Button } from '../components/page/button.tsx';
 import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { EmptyState, ProblemView } from '../components/page/problem-view.tsx';
 import { Time } from '../components/page/time.tsx';
+import { Rights } from '../components/people/rights.tsx';
 import { titled } from '../components/people/roles.ts';
+import { SessionList } from '../components/people/session-list.tsx';
+import { TokenList } from '../components/people/token-list.tsx';
 import { EnrolTotp } from '../components/people/totp.tsx';
 import { type Column, DataTable } from '../components/table/data-table.tsx';
-import { SessionList } from './users.tsx';
 
 const ChangePassword = ({ onClose }: { onClose: () => void }) => {
   const client = useQueryClient();
@@ -247,8 +249,8 @@ const Person = () => {
         </Async>
       </Panel>
       {query.data !== undefined && <Factors user={query.data} />}
-      <h2 className="font-semibold">Your sessions</h2>
-      <SessionList listPath="/api/profile/sessions" endPath={(id) => `/api/profile/sessions/${id}`} />
+      <SessionList listPath="/api/profile/sessions" title="Your sessions" own />
+      <TokenList listPath="/api/profile/tokens" title="Your tokens" own />
       {changing && <ChangePassword onClose={() => setChanging(false)} />}
     </>
   );
@@ -264,15 +266,7 @@ export const ProfilePage = () => {
           title="Permissions"
           description={session.kind === 'token' ? `You are signed in with the token “${session.name}”.` : undefined}
         >
-          <ul className="grid gap-x-6 gap-y-1 sm:grid-cols-2 lg:grid-cols-3">
-            {session.permissions.map(({ permission, scope, tenantId }) => (
-              <li key={`${permission} ${scope?.id ?? ''} ${tenantId ?? ''}`} className="wrap-anywhere">
-                <code>{permission}</code>
-                {scope !== null && <span className="text-muted"> for one {scope.kind}</span>}
-                {scope === null && tenantId !== null && <span className="text-muted"> in one tenant</span>}
-              </li>
-            ))}
-          </ul>
+          <Rights rights={session.permissions} />
         </Panel>
       )}
     </Page>

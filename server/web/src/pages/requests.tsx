@@ -2,6 +2,7 @@
 
 import { getRouteApi } from '@tanstack/react-router';
 import { RequestLog } from '../components/endpoints/request-log.tsx';
+import { RequestTabs } from '../components/endpoints/request-tabs.tsx';
 import { Page } from '../components/page/page.tsx';
 
 const route = getRouteApi('/requests');
@@ -14,6 +15,7 @@ export const RequestsPage = () => {
       title="Request log"
       description="Requests of cloud key services to all key store endpoints, including requests whose path belongs to none."
     >
+      <RequestTabs />
       <RequestLog
         filters={filters}
         onFilters={(next) => void navigate({ search: next, replace: true, resetScroll: false })}

@@ -9,6 +9,7 @@ import { CheckField } from '../components/fields/field.tsx';
 import { Async } from '../components/page/async.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { Badge, StateBadge } from '../components/page/state-badge.tsx';
+import { ServiceTabs } from '../components/service/service-tabs.tsx';
 import { DataTable } from '../components/table/data-table.tsx';
 
 export const SettingsPage = () => {
@@ -24,6 +25,7 @@ export const SettingsPage = () => {
   });
   return (
     <Page title="Settings" description="Read-only: edit dke.toml and restart the service.">
+      <ServiceTabs />
       <Panel
         title="Health"
         asOf={status.dataUpdatedAt}

@@ -16,6 +16,7 @@ import { MasterKeys } from '../components/applications/master-keys.tsx';
 import { MoveApplicationDialog } from '../components/applications/move-application.tsx';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
+import { ApplicationMap } from '../components/map/maps.tsx';
 import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
 import { Copyable } from '../components/page/copy.tsx';
@@ -211,6 +212,7 @@ export const TdeApplicationPage = () => {
       {application !== undefined && (
         <>
           <MasterKeys id={id} />
+          <ApplicationMap application={application} />
           <Instances id={id} />
           <Credentials application={application} />
           <Callers application={application} />

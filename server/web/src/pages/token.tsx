@@ -10,19 +10,19 @@ import { EmptyState } from '../components/page/problem-view.tsx';
 import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
-import { tokenState, tokensPath } from '../components/people/tokens.ts';
+import { stateOfToken } from '../components/people/token-list.tsx';
 
 const route = getRouteApi('/tokens/$id');
 
 export const TokenPage = () => {
   const { id } = route.useParams();
-  const tokens = useEvery<Token>(tokensPath, 'tokens:read');
+  const tokens = useEvery<Token>('/api/tokens', 'tokens:read');
   const token = tokens?.find((each) => each.id === id);
   return (
     <Page
       title={token?.name ?? 'API token'}
       crumbs={[{ text: 'API tokens', to: '/tokens' }]}
-      badge={token !== undefined && <StateBadge state={tokenState(token)} integrity={token.integrity} />}
+      badge={token !== undefined && <StateBadge state={stateOfToken(token)} integrity={token.integrity} />}
     >
       {tokens !== undefined && token === undefined && (
         <Panel>

@@ -20,10 +20,10 @@ import { EmptyState } from '../components/page/problem-view.tsx';
 import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
-import { tokenState, tokensPath } from '../components/people/tokens.ts';
+import { mayOf, stateOfToken } from '../components/people/token-list.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
-const path = tokensPath;
+const path = '/api/tokens';
 const rolesPath = '/api/roles';
 
 const lifetimes: readonly Choice[] = [
@@ -159,11 +159,6 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   );
 };
 
-const mayOf = ({ kind, grants }: Token): string =>
-  kind === 'metrics'
-    ? 'Metrics'
-    : grants.map(({ role, scope }) => (scope === null ? titled(role) : `${titled(role)} (${scope.kind})`)).join(', ');
-
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -198,7 +193,7 @@ export const TokensPage = () => {
               ),
             },
             { key: 'roles', header: 'Roles', cell: mayOf },
-            { key: 'state', header: 'State', cell: (token) => <StateBadge state={tokenState(token)} /> },
+            { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
             { key: 'expires', header: 'Expires', cell: (token) => <Time value={token.expiresAt} /> },
             { key: 'created', header: 'Created', cell: (token) => <Time value={token.createdAt} /> },
@@ -211,7 +206,7 @@ export const TokensPage = () => {
                 <ActionMenu
                   label={`Actions on token ${token.name}`}
                   actions={
-                    tokenState(token) === 'active'
+                    stateOfToken(token) === 'active'
                       ? [
                           {
                             text: 'Revoke',

@@ -1,19 +1,12 @@
 // Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
 
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { waysBack } from '../../../base/way-back.ts';
-import { send } from '../api/client.ts';
-import type { Approval, Vault } from '../api/types.ts';
-import { ActionDialog } from '../components/forms/action-dialog.tsx';
+import type { Vault } from '../api/types.ts';
 import { CreateDialog } from '../components/forms/create-dialog.tsx';
-import { DeleteDialog } from '../components/forms/delete-dialog.tsx';
 import { DualControlButton } from '../components/keys/dual-control.tsx';
-import { ImpactView } from '../components/keys/impact.tsx';
-import { keysPath } from '../components/keys/keys.ts';
+import { useVaultActions } from '../components/keys/vault-actions.tsx';
 import { vaultsPath as path } from '../components/keys/vaults.ts';
-import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
@@ -22,64 +15,10 @@ import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
-const SwitchVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const disable = vault.state === 'enabled';
-  return (
-    <ActionDialog<Vault>
-      title={disable ? `Disable “${vault.name}”?` : `Enable “${vault.name}”?`}
-      call={{ method: 'POST', path: `${path}/${encodeURIComponent(vault.id)}/${disable ? 'disable' : 'enable'}` }}
-      submitLabel={disable ? 'Disable vault' : 'Enable vault'}
-      danger={disable}
-      renews={[path, keysPath]}
-      done={disable ? `Vault “${vault.name}” disabled` : `Vault “${vault.name}” enabled`}
-      onClose={onClose}
-    >
-      {disable ? (
-        <p>Cloud key stores and databases cannot use its keys until you enable the vault again. No key is lost.</p>
-      ) : (
-        <p>Its enabled keys can be used again at once.</p>
-      )}
-    </ActionDialog>
-  );
-};
-
-/** What the dry run of a deletion finds. */
-interface Found {
-  readonly plan?: Pick<Approval, 'impact'>;
-}
-
-const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) => {
-  const itsPath = `${path}/${encodeURIComponent(vault.id)}`;
-  const found = useQuery({
-    queryKey: [path, vault.id, 'deletion'],
-    queryFn: () => send<Found>({ method: 'DELETE', path: itsPath, query: { dryRun: true } }),
-    staleTime: 0,
-  });
-  return (
-    <DeleteDialog
-      kind="vault"
-      name={vault.name}
-      path={itsPath}
-      renews={[path, keysPath]}
-      ready={found.data !== undefined}
-      onClose={onClose}
-    >
-      <p>
-        Its keys become unavailable: endpoints that use them answer “key not found”. A vault that still contains live
-        master keys of databases cannot be deleted. {waysBack['vault-deleted'].way}
-      </p>
-      <Async query={found} lines={2}>
-        {({ plan }) => <ImpactView impact={plan?.impact ?? {}} />}
-      </Async>
-    </DeleteDialog>
-  );
-};
-
 export const VaultsPage = () => {
   const list = useList<Vault>(path);
   const [creating, setCreating] = useState(false);
-  const [switching, setSwitching] = useState<Vault | null>(null);
-  const [deleting, setDeleting] = useState<Vault | null>(null);
+  const { actionsOf, dialog } = useVaultActions();
   const create = (
     <Button tone="primary" icon="plus" creates needs="vaults:manage" opens onClick={() => setCreating(true)}>
       Create vault
@@ -103,7 +42,7 @@ export const VaultsPage = () => {
               header: 'Name',
               names: true,
               cell: (vault) => (
-                <Link to="/keys" search={{ vaultId: vault.id }} className="link" title="Show the keys of this vault">
+                <Link to="/vaults/$id" params={{ id: vault.id }} className="link">
                   {vault.name}
                 </Link>
               ),
@@ -130,37 +69,7 @@ export const VaultsPage = () => {
               header: 'Actions',
               end: true,
               actions: true,
-              cell: (vault) => (
-                <ActionMenu
-                  label={`Actions on vault ${vault.name}`}
-                  actions={
-                    vault.state === 'deleted'
-                      ? []
-                      : [
-                          vault.state === 'enabled'
-                            ? {
-                                text: 'Disable',
-                                needs: 'vaults:manage',
-                                icon: 'pause',
-                                onSelect: () => setSwitching(vault),
-                              }
-                            : {
-                                text: 'Enable',
-                                needs: 'vaults:manage',
-                                icon: 'active',
-                                onSelect: () => setSwitching(vault),
-                              },
-                          {
-                            text: 'Delete',
-                            needs: 'vaults:manage',
-                            icon: 'trash',
-                            danger: true,
-                            onSelect: () => setDeleting(vault),
-                          },
-                        ]
-                  }
-                />
-              ),
+              cell: (vault) => <ActionMenu label={`Actions on vault ${vault.name}`} actions={actionsOf(vault)} />,
             },
           ]}
           empty={
@@ -178,8 +87,7 @@ export const VaultsPage = () => {
           onClose={() => setCreating(false)}
         />
       )}
-      {deleting !== null && <DeleteVault vault={deleting} onClose={() => setDeleting(null)} />}
-      {switching !== null && <SwitchVault vault={switching} onClose={() => setSwitching(null)} />}
+      {dialog}
     </Page>
   );
 };

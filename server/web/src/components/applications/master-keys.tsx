@@ -10,6 +10,7 @@ import { Dialog } from '../forms/dialog.tsx';
 import { KeyCopiesNotice } from '../keys/key-copies.tsx';
 import { LastUse, useKeyUse } from '../keys/key-use.tsx';
 import { keysPath } from '../keys/keys.ts';
+import { RadiusMap } from '../map/maps.tsx';
 import { Async } from '../page/async.tsx';
 import { ActionMenu } from '../page/menu.tsx';
 import { Notice } from '../page/notice.tsx';
@@ -96,7 +97,14 @@ const BlastRadiusDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClo
   return (
     <Dialog title={`Blast radius of “${masterKey.name}”`} onClose={onClose} wide>
       <p className="mb-4 text-muted">Hosts and applications that lose access if you destroy this master key.</p>
-      <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
+      <Async query={query}>
+        {(radius) => (
+          <>
+            <RadiusMap masterKey={masterKey} radius={radius} />
+            <BlastRadiusView radius={radius} />
+          </>
+        )}
+      </Async>
     </Dialog>
   );
 };
@@ -127,7 +135,14 @@ const DestroyDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: 
         uncached block.
       </Notice>
       <LastUse query={use} />
-      <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
+      <Async query={query}>
+        {(radius) => (
+          <>
+            <RadiusMap masterKey={masterKey} radius={radius} />
+            <BlastRadiusView radius={radius} />
+          </>
+        )}
+      </Async>
     </ConfirmDialog>
   );
 };

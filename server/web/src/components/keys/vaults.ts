@@ -5,6 +5,8 @@ import { useEvery } from '../../app/every.ts';
 
 export const vaultsPath = '/api/vaults';
 
+export const vaultPath = (id: string): string => `${vaultsPath}/${encodeURIComponent(id)}`;
+
 export const useVaults = (): readonly Vault[] => useEvery<Vault>(vaultsPath, 'vaults:read') ?? [];
 
 /** The name of a vault, or its id while the name is not known. */

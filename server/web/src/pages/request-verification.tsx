@@ -1,0 +1,86 @@
+// Compares the request log with the hashes of its minutes in the audit log.
+
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { type ApiCall, send } from '../api/client.ts';
+import type { RequestLogVerification } from '../api/types.ts';
+import { RequestTabs } from '../components/endpoints/request-tabs.tsx';
+import { SelectField } from '../components/fields/field.tsx';
+import { ApiCallView } from '../components/forms/api-call.tsx';
+import { Button } from '../components/page/button.tsx';
+import { Notice } from '../components/page/notice.tsx';
+import { Facts, Page, Panel } from '../components/page/page.tsx';
+import { ProblemView } from '../components/page/problem-view.tsx';
+
+const spans = [
+  { value: '1', text: 'The last hour' },
+  { value: '24', text: 'The last 24 hours' },
+  { value: '168', text: 'The last 7 days' },
+  { value: '720', text: 'The last 30 days' },
+] as const;
+
+const Verdict = ({ found }: { found: RequestLogVerification }) => (
+  <div className="space-y-4">
+    {found.valid ? (
+      <Notice tone="info" title="The request log matches its hashes">
+        {found.requests.toLocaleString()} records of {found.minutes.toLocaleString()} minutes are as they were hashed
+        into the audit log.
+      </Notice>
+    ) : (
+      <Notice tone="danger" title="The request log does not match its hashes">
+        <ul className="list-disc pl-5">
+          {found.findings.map((finding) => (
+            <li key={finding} className="wrap-anywhere">
+              {finding}
+            </li>
+          ))}
+        </ul>
+      </Notice>
+    )}
+    <Facts
+      items={[
+        ['Records checked', found.requests.toLocaleString()],
+        ['Minutes', found.minutes.toLocaleString()],
+        ['Not yet hashed', found.open.toLocaleString()],
+        ['Arrived after their minute', found.late.toLocaleString()],
+        ['Removed by retention', found.pruned.toLocaleString()],
+        ['Signed requests not recorded', found.dropped.toLocaleString()],
+        ['Other requests not recorded', found.droppedUnsigned.toLocaleString()],
+      ]}
+    />
+  </div>
+);
+
+export const RequestVerificationPage = () => {
+  const [hours, setHours] = useState<string>('1');
+  // The moment of the page, in whole minutes: the call that is shown is the call that is sent.
+  const [openedAt] = useState(() => Math.floor(Date.now() / 60_000) * 60_000);
+  const call: ApiCall = {
+    method: 'GET',
+    path: '/api/requests/verification',
+    query: {
+      from: new Date(openedAt - Number(hours) * 3_600_000).toISOString(),
+      to: new Date(openedAt).toISOString(),
+    },
+  };
+  const verify = useMutation({ mutationFn: () => send<RequestLogVerification>(call) });
+  return (
+    <Page
+      title="Verification of the request log"
+      description="Finds requests that were changed, removed or added after their minute was hashed into the audit log."
+    >
+      <RequestTabs />
+      <Panel title="Check">
+        <div className="space-y-4">
+          <SelectField label="Time range" value={hours} onValue={setHours} choices={spans} />
+          <div role="status">{verify.data !== undefined && <Verdict found={verify.data} />}</div>
+          {verify.error !== null && <ProblemView error={verify.error} compact />}
+          <Button tone="primary" icon="check" busy={verify.isPending} onClick={() => verify.mutate()}>
+            Verify request log
+          </Button>
+          <ApiCallView call={call} />
+        </div>
+      </Panel>
+    </Page>
+  );
+};
