@@ -162,7 +162,7 @@ const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => {
     ref.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: 'nearest' });
   }, [path]);
   return (
-    <nav ref={ref} aria-label="Main" className="min-h-0 flex-1 space-y-1.5 overflow-y-auto px-3 py-2">
+    <nav ref={ref} aria-label="Main" className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 py-1">
       {useNavigation().map((section) => (
         <Section key={section.title ?? 'top'} section={section} path={path} onNavigate={onNavigate} />
       ))}
