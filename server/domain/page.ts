@@ -10,6 +10,8 @@ export interface PageRequest {
 export interface Page<T> {
   readonly items: readonly T[];
   readonly next: string | null;
+  /** How many match in all: of the first page of a list that is counted, when there are more. */
+  readonly total?: number | undefined;
 }
 
 export const defaultPageSize = 100;

@@ -306,6 +306,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     stored(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
     list(tenant: TenantScope, filter: KeyListFilter, window: Window): Promise<readonly Key[]>;
+    /** How many the list has, up to `most`. */
+    count(tenant: TenantScope, filter: KeyListFilter, most: number): Promise<number>;
     insert(key: Key): Promise<void>;
     /** Without the times of its use. */
     update(key: Key): Promise<void>;

@@ -48,6 +48,8 @@ export interface TdeRepositories {
       filter: { readonly groupId?: string | undefined },
       window: Window,
     ): Promise<readonly TdeApplication[]>;
+    /** How many the list has, up to `most`. */
+    count(tenant: TenantScope, filter: { readonly groupId?: string | undefined }, most: number): Promise<number>;
     insert(application: TdeApplication): Promise<void>;
     update(application: TdeApplication): Promise<void>;
   };

@@ -32,6 +32,8 @@ export interface XksRepositories {
     findByPrefix(prefix: string): Promise<Endpoint | undefined>;
     /** Not deleted, by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Endpoint[]>;
+    /** How many the list has, up to `most`. */
+    count(tenant: TenantScope, most: number): Promise<number>;
     /** Whose key this is, deleted ones too, by id, with the time when it was last used through each. */
     listByKey(
       tenantId: string,

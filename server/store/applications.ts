@@ -2,6 +2,7 @@
 
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';
+import { countUpTo } from './count-up-to.ts';
 import { laterOf } from './later-of.ts';
 import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
@@ -83,6 +84,11 @@ export const createApplications = (
       if (groupId !== undefined) query = query.where('group_id', '=', groupId);
       if (after !== undefined) query = query.where('id', '>', after);
       return (await query.execute()).map((row) => toApplication(row, check('tde_applications', row)));
+    },
+    count: (tenant, { groupId }, most) => {
+      const scoped = groupId === undefined ? inScope : alsoInScope;
+      const query = scoped(db.selectFrom('tde_applications').select('id'), tenant).limit(most);
+      return countUpTo(db, groupId === undefined ? query : query.where('group_id', '=', groupId));
     },
     insert: async (application) => {
       await policyRows.insert('tde_applications', applicationRow(application));

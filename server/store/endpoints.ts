@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { Endpoint } from '../domain/endpoint.ts';
 import type { Repositories } from '../ports/store.ts';
+import { countUpTo } from './count-up-to.ts';
 import { laterOf } from './later-of.ts';
 import { refuseTampered, soundOnly } from './row-codes.ts';
 import type { PolicyRows } from './row-set.ts';
@@ -54,6 +55,11 @@ export const createEndpoints = (
       if (after !== undefined) query = query.where('id', '>', after);
       return loadEndpoints(await query.execute());
     },
+    count: (tenant, most) =>
+      countUpTo(
+        db,
+        inScope(db.selectFrom('endpoints').select('id'), tenant).where('state', '!=', 'deleted').limit(most),
+      ),
     listByKey: async (tenantId, keyId, limit) => {
       const found = await alsoInScope(db.selectFrom('endpoints').selectAll(), tenantId)
         .where('key_id', '=', keyId)

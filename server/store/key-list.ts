@@ -6,6 +6,7 @@ import { firstIdAt } from '../base/ids.ts';
 import type { TenantScope } from '../domain/tenant.ts';
 import type { KeyListFilter } from '../ports/store.ts';
 import type { Window } from '../ports/window.ts';
+import { countUpTo } from './count-up-to.ts';
 import type { Schema } from './schema.ts';
 import { alsoInScope, inScope } from './tenants.ts';
 
@@ -95,17 +96,32 @@ const byAge = (db: Kysely<Schema>, tenant: TenantScope, filter: KeyListFilter, {
   return query;
 };
 
-export const listKeys = (
+const filtered = (
   db: Kysely<Schema>,
   tenant: TenantScope,
   filter: KeyListFilter,
   window: Window,
-): Promise<readonly Selectable<Schema['keys']>[]> => {
-  if (filter.usedAfter !== undefined || filter.usedBefore !== undefined) {
-    if (filter.neverUsed === true) return Promise.resolve([]);
-    return byUse(db, tenant, filter, window).execute();
-  }
-  return filter.tag === undefined
-    ? byAge(db, tenant, filter, window).execute()
-    : byTag(db, tenant, filter.tag, filter, window).execute();
+): KeyQuery | undefined => {
+  if (filter.usedAfter !== undefined || filter.usedBefore !== undefined)
+    return filter.neverUsed === true ? undefined : byUse(db, tenant, filter, window);
+  return filter.tag === undefined ? byAge(db, tenant, filter, window) : byTag(db, tenant, filter.tag, filter, window);
+};
+type KeyQuery = ReturnType<typeof byUse> | ReturnType<typeof byTag>;
+
+export const listKeys = async (
+  db: Kysely<Schema>,
+  tenant: TenantScope,
+  filter: KeyListFilter,
+  window: Window,
+): Promise<readonly Selectable<Schema['keys']>[]> => (await filtered(db, tenant, filter, window)?.execute()) ?? [];
+
+/** How many the list has, up to `most`. */
+export const countKeys = async (
+  db: Kysely<Schema>,
+  tenant: TenantScope,
+  filter: KeyListFilter,
+  most: number,
+): Promise<number> => {
+  const found = filtered(db, tenant, filter, { limit: most });
+  return found === undefined ? 0 : countUpTo(db, found.clearSelect().clearOrderBy().select('keys.id'));
 };

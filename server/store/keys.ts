@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';
 import { createErasableKeys } from './erasable-keys.ts';
-import { listKeys } from './key-list.ts';
+import { countKeys, listKeys } from './key-list.ts';
 import type { KeyTags } from './key-tags.ts';
 import { laterOf } from './later-of.ts';
 import { refuseTampered, soundOnly } from './row-codes.ts';
@@ -30,6 +30,7 @@ export const createKeys = (
     stored,
     list: async (tenant, filter, window) =>
       (await listKeys(db, tenant, filter, window)).map((row) => toKey(row, check('keys', row))),
+    count: (tenant, filter, most) => countKeys(db, tenant, filter, most),
     insert: async (key) => {
       await policyRows.insert('keys', {
         ...keyRow(key),

@@ -10,6 +10,7 @@ import { guide } from './guide.ts';
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   plugins: [react(), tailwindcss(), guide(fileURLToPath(new URL('../..', import.meta.url)))],
+  resolve: { alias: { 'node:net': fileURLToPath(new URL('src/api/net.ts', import.meta.url)) } },
   build: {
     outDir: fileURLToPath(new URL('../../dist/web', import.meta.url)),
     emptyOutDir: true,
@@ -17,5 +18,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    // The schemas of the contract are one chunk, loaded with the first form.
+    chunkSizeWarningLimit: 900,
   },
 });

@@ -47,7 +47,7 @@ const layers: readonly Layer[] = [
   // A rule of commands and pages alike.
   { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
   // The console offers commands and says what brings a key back, too.
-  { name: 'command-line', path: /^server\/base\/(command-line|way-back)\.ts$/, may: [], packages: nothing },
+  { name: 'command-line', path: /^server\/base\/(command-line|csv|way-back)\.ts$/, may: [], packages: nothing },
   {
     name: 'durable-files',
     path: /^server\/base\/(durable|disk)-files\.ts$/,
@@ -57,7 +57,7 @@ const layers: readonly Layer[] = [
   },
   {
     name: 'base',
-    path: /^server\/base\/(?!durable-files|disk-files|passphrase|command-line|way-back)/,
+    path: /^server\/base\/(?!durable-files|disk-files|passphrase|command-line|csv|way-back)/,
     may: ['labels'],
     packages: /^node:(buffer|crypto|dns|net|util)$/,
   },
@@ -179,8 +179,13 @@ const layers: readonly Layer[] = [
       'addon',
     ],
   },
-  // The pages are another program: they import the answers' types and no other code of the server.
-  { name: 'web', path: /^server\/web\//, may: ['bundle', 'passphrase', 'command-line'], types: ['contract', 'base'] },
+  // The pages are another program: of the server they import the contract, whose schemas forms ask, and types.
+  {
+    name: 'web',
+    path: /^server\/web\//,
+    may: ['bundle', 'passphrase', 'command-line', 'contract'],
+    types: ['base'],
+  },
 ];
 
 const layerOf = (path: string): Layer | undefined => layers.find((layer) => layer.path.test(path));

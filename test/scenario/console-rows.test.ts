@@ -67,7 +67,8 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   /** The number of rows shown, and whether there are more. Read from one text, because the list loads more in the meantime. */
   const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
-    return { count: Number(text.replaceAll(/[^0-9]/g, '') || '0'), more: text.includes('more available') };
+    const [, shown = '0'] = /^(?:1–)?([\d,]+)/.exec(text) ?? [];
+    return { count: Number(shown.replaceAll(',', '')), more: text.includes('more available') };
   };
   const shown = async (): Promise<number> => (await progress()).count;
   /** Bytes of the page's own objects after a garbage collection. */

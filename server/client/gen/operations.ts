@@ -122,7 +122,12 @@ export const operations = {
       readonly usedBefore?: string | undefined;
       /** true: keys that were never used. */
       readonly neverUsed?: boolean | undefined;
-    } & Paging & InTenant }, { readonly items: readonly t.Key[]; readonly next: string | null }>({
+    } & Paging & InTenant }, {
+      readonly items: readonly t.Key[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/keys', query: { after: null, limit: null, vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, usedAfter: null, usedBefore: null, neverUsed: null }, inTenant: true,
     }),
     /** Export the inventory of keys */
@@ -196,7 +201,12 @@ export const operations = {
       method: 'post', path: '/api/tde/applications', body: { name: null, groupId: null, appId: null }, inTenant: true, creates: true,
     }),
     /** List TDE applications */
-    list: pagedOperation<{ query?: { readonly groupId?: string | undefined } & Paging & InTenant }, { readonly items: readonly t.TdeApplication[]; readonly next: string | null }>({
+    list: pagedOperation<{ query?: { readonly groupId?: string | undefined } & Paging & InTenant }, {
+      readonly items: readonly t.TdeApplication[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/tde/applications', query: { after: null, limit: null, groupId: null }, inTenant: true,
     }),
     /** Get a TDE application */
@@ -284,7 +294,12 @@ export const operations = {
       method: 'post', path: '/api/endpoints', body: { name: null, vaultId: null, keyId: null, prefix: null, settings: null }, inTenant: true, creates: true,
     }),
     /** List key store endpoints */
-    list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Endpoint[]; readonly next: string | null }>({
+    list: pagedOperation<{ query?: Paging & InTenant }, {
+      readonly items: readonly t.Endpoint[];
+      readonly next: string | null;
+      /** How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages. */
+      readonly total?: number | undefined;
+    }>({
       method: 'get', path: '/api/endpoints', query: { after: null, limit: null }, inTenant: true,
     }),
     /** Get a key store endpoint */

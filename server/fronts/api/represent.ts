@@ -56,9 +56,13 @@ import type * as vaults from '../contract/api/vaults.ts';
 const moment = toRfc3339;
 const momentOrNull = (at: number | null): string | null => (at === null ? null : toRfc3339(at));
 
-export const representPage = <T, W>(page: Page<T>, represent: (item: T) => W): { items: W[]; next: string | null } => ({
+export const representPage = <T, W>(
+  page: Page<T>,
+  represent: (item: T) => W,
+): { items: W[]; next: string | null; total?: number } => ({
   items: page.items.map(represent),
   next: page.next,
+  ...(page.total === undefined ? {} : { total: page.total }),
 });
 
 export const representNode = (node: FleetNode): Node => ({

@@ -5,19 +5,8 @@ import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
 import { findJsonFault, isNestedDeeper } from '../../base/json-members.ts';
 import { tenantParameter } from '../contract/api/row.ts';
-import type { FieldFault } from '../shared/problem.ts';
+import { describeIssues } from '../contract/field-faults.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
-
-/** Names the fields; never repeats a value, because a value may be a credential in the wrong place. */
-const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
-  error.issues.flatMap((issue): FieldFault[] => {
-    const path = issue.path.join('.');
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...issue.path, key].join('.').slice(0, 200), message: 'is unknown' }));
-    }
-    if (issue.code === 'invalid_type' && issue.input === undefined) return [{ path, message: 'is missing' }];
-    return [{ path, message: issue.message }];
-  });
 
 /** Of one list or object in a body. The longest list that a request may have has 100. */
 export const mostItems = 256;

@@ -2,19 +2,23 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import { showApplication } from '../shared/find.ts';
-import { byId, pageOf } from '../shared/paging.ts';
+import { byId, pageOf, withTotal } from '../shared/paging.ts';
 import type { ApplicationOperations } from './interface.ts';
 
 export const readApplications = ({
   store,
   usage,
 }: Pick<Ports, 'store' | 'usage'>): Pick<ApplicationOperations, 'list' | 'get' | 'accessGuids' | 'instances'> => ({
-  list: ({ tenantId }, query) =>
-    pageOf(
+  list: async ({ tenantId }, query) =>
+    withTotal(
       query,
-      (window) => store.read.applications.list(tenantId, query, window),
-      byId,
-      ({ callers }) => callers.certificates.reduce((sum, { length }) => sum + length, 0),
+      await pageOf(
+        query,
+        (window) => store.read.applications.list(tenantId, query, window),
+        byId,
+        ({ callers }) => callers.certificates.reduce((sum, { length }) => sum + length, 0),
+      ),
+      (most) => store.read.applications.count(tenantId, query, most),
     ),
   get: ({ tenantId }, id) => showApplication(store.read, tenantId, id),
   accessGuids: async ({ tenantId }, id) => {

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showKeys } from '../keys/shown-keys.ts';
 import { showEndpoint } from '../shared/find.ts';
-import { byId, pageOf } from '../shared/paging.ts';
+import { byId, pageOf, withTotal } from '../shared/paging.ts';
 import type { EndpointOperations, ShownEndpoint } from './interface.ts';
 
 type Show = (endpoints: readonly Endpoint[]) => Promise<readonly ShownEndpoint[]>;
@@ -35,11 +35,15 @@ export const readEndpoints = (ports: Pick<Ports, 'store'>): Pick<EndpointOperati
   const { read } = ports.store;
   return {
     list: async ({ tenantId }, query) => {
-      const page = await pageOf(
+      const page = await withTotal(
         query,
-        (window) => read.endpoints.list(tenantId, window),
-        byId,
-        ({ settings }) => JSON.stringify(settings).length,
+        await pageOf(
+          query,
+          (window) => read.endpoints.list(tenantId, window),
+          byId,
+          ({ settings }) => JSON.stringify(settings).length,
+        ),
+        (most) => read.endpoints.count(tenantId, most),
       );
       return { ...page, items: await show(ports)(page.items) };
     },

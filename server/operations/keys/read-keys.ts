@@ -8,7 +8,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Window } from '../../ports/window.ts';
 import { copiesOf } from '../copies/copies-of.ts';
 import { showKey } from '../shared/find.ts';
-import { byId, mostAtOnce, pageOf } from '../shared/paging.ts';
+import { byId, mostAtOnce, pageOf, withTotal } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { KeyOperations } from './interface.ts';
 
@@ -37,7 +37,8 @@ export const readKeys = ({
       throw new ServiceError('validation', 'after must be the next of a previous page');
     const cursor = isByUse ? useCursor : byId;
     const page = await pageOf(query, (window) => store.read.keys.list(tenantId, query, window), cursor);
-    return { ...page, items: await showKeys(store.read, page.items) };
+    const counted = await withTotal(query, page, (most) => store.read.keys.count(tenantId, query, most));
+    return { ...counted, items: await showKeys(store.read, page.items) };
   },
   export: async (actor, filter, format) => {
     const given = Object.entries(filter).flatMap(([name, value]) =>

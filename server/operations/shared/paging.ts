@@ -51,6 +51,20 @@ export const pageOf = async <T>(
   }
 };
 
+/** Counting so many takes a few milliseconds. */
+const mostCounted = 200_000;
+
+/** The first page says how many there are in all, when it does not have them. */
+export const withTotal = async <T>(
+  query: PageRequest,
+  page: Page<T>,
+  count: (most: number) => Promise<number>,
+): Promise<Page<T>> => {
+  if (query.after !== undefined || page.next === null) return page;
+  const total = await count(mostCounted + 1);
+  return total > mostCounted ? page : { ...page, total };
+};
+
 /** Every item of a list. Other requests are answered between its steps. */
 export async function* each<T>(
   list: (window: Window) => Promise<readonly T[]>,

@@ -160,3 +160,18 @@ describe('the list of keys', () => {
     ]);
   });
 });
+
+test('the first page of keys says how many match, when it does not have them all', async () => {
+  const { keys, vaults } = opened.operations;
+  const { id } = await vaults.create(administrator, { name: 'counted' });
+  for (const at of [1, 2, 3, 4, 5])
+    await keys.create(administrator, { name: `counted ${at}`, vaultId: id, tags: at < 4 ? ['counted'] : [] });
+  const first = (filter: KeyFilter) => keys.list(administrator, { vaultId: id, limit: 2, ...filter });
+  const page = await first({});
+  expect(page.total).toBe(5);
+  expect((await first({ tag: 'counted' })).total).toBe(3);
+  expect((await first({ neverUsed: true, state: 'active' })).total).toBe(5);
+  expect((await first({ after: page.next ?? '' })).total).toBeUndefined();
+  expect((await first({ limit: 5 })).total).toBeUndefined();
+  expect((await first({ usedAfter: 0 })).total).toBeUndefined();
+});

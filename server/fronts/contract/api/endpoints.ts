@@ -4,7 +4,16 @@ import { z } from '@hono/zod-openapi';
 import type { RequestOrigin, RuleSubject } from '../../../domain/authorization-rule.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
 import { effectiveKeyState } from './keys.ts';
-import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import {
+  countedPageOf,
+  displayName,
+  identifier,
+  integrity,
+  listOf,
+  moment,
+  pageQuery,
+  type RouteGroup,
+} from './row.ts';
 
 export const endpointCredentialSchema = z
   .strictObject({
@@ -199,7 +208,7 @@ export const endpointRoutes = {
     needs: 'endpoints:read',
     summary: 'List key store endpoints',
     query: pageQuery,
-    answer: pageOf(endpointSchema),
+    answer: countedPageOf(endpointSchema),
   },
   get: {
     method: 'get',

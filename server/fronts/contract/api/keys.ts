@@ -10,6 +10,7 @@ import type { EffectiveState, KeyState } from '../../../domain/lifecycle.ts';
 import { keyAlgorithms } from '../tde-objects.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import {
+  countedPageOf,
   displayName,
   exportFormat,
   exporting,
@@ -19,7 +20,6 @@ import {
   integrity,
   listOf,
   moment,
-  pageOf,
   pageQuery,
   queryFlag,
   type RouteGroup,
@@ -200,7 +200,7 @@ export const keyRoutes = {
       'Newest first; with `usedAfter` or `usedBefore`, longest unused first. Includes destroyed keys. Each filter uses an index. With several filters, ' +
       'one uses its index, and a page reads as many keys as needed to find those that match the others.',
     query: pageQuery.extend(keyFilters),
-    answer: pageOf(keySchema),
+    answer: countedPageOf(keySchema),
   },
   export: {
     method: 'get',

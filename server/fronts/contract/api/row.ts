@@ -170,6 +170,15 @@ export const exporting =
 export const pageOf = <S extends z.ZodType>(item: S) =>
   z.strictObject({ items: z.array(item).readonly(), next: z.string().nullable() });
 
+/** One page of a list whose rows are counted. */
+export const countedPageOf = <S extends z.ZodType>(item: S) =>
+  pageOf(item).extend({
+    total: z.int().optional().openapi({
+      description:
+        'How many match in all: on the first page, when there are more pages. Absent above 200,000, and on other pages.',
+    }),
+  });
+
 /** A list that is short by nature, in one answer. */
 export const listOf = <S extends z.ZodType>(item: S) => z.strictObject({ items: z.array(item).readonly() });
 

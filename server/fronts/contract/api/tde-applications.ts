@@ -5,7 +5,16 @@ import { compatibilitySwitches } from '../../../base/compatibility.ts';
 import { mostCallers } from '../../../base/networks.ts';
 import type { ApplicationState } from '../../../domain/tde.ts';
 import { approvalNeeds } from './approvals.ts';
-import { displayName, identifier, integrity, listOf, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import {
+  countedPageOf,
+  displayName,
+  identifier,
+  integrity,
+  listOf,
+  moment,
+  pageQuery,
+  type RouteGroup,
+} from './row.ts';
 
 const switches = z.array(z.enum(compatibilitySwitches)).max(compatibilitySwitches.length).readonly();
 
@@ -193,7 +202,7 @@ export const applicationRoutes = {
     needs: 'applications:read',
     summary: 'List TDE applications',
     query: pageQuery.extend({ groupId: identifier.optional() }),
-    answer: pageOf(applicationSchema),
+    answer: countedPageOf(applicationSchema),
   },
   get: {
     method: 'get',

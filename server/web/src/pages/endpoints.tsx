@@ -14,7 +14,7 @@ import { nameVault, useVaults } from '../components/keys/vaults.ts';
 import { Button } from '../components/page/button.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { type ListPage, ListView, useList } from '../components/table/list-view.tsx';
 
@@ -126,6 +126,9 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
   );
 };
 
+const idOf = ({ id }: Endpoint): string => id;
+const nameOf = ({ name }: Endpoint): string => name;
+
 export const EndpointsPage = () => {
   const list = useList<Endpoint>(endpointsPath);
   const vaults = useVaults();
@@ -146,7 +149,8 @@ export const EndpointsPage = () => {
           list={list}
           endless
           caption="Key store endpoints"
-          rowKey={(endpoint) => endpoint.id}
+          rowKey={idOf}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
@@ -157,20 +161,38 @@ export const EndpointsPage = () => {
                   {endpoint.name}
                 </Link>
               ),
+              sort: ({ name }) => name,
             },
             {
               key: 'state',
               header: 'State',
               cell: (endpoint) => <StateBadge state={stateOf(endpoint)} integrity={endpoint.integrity} />,
+              sort: stateOf,
+              pick: stateWord,
             },
             {
               key: 'path',
               header: 'URI path',
               cell: (endpoint) => <code className="text-xs break-all">{endpoint.uriPath}</code>,
             },
-            { key: 'vault', header: 'Vault', cell: (endpoint) => nameVault(vaults, endpoint.vaultId) },
-            { key: 'credentials', header: 'Credentials', cell: (endpoint) => String(endpoint.credentials.length) },
-            { key: 'created', header: 'Created', cell: (endpoint) => <Time value={endpoint.createdAt} /> },
+            {
+              key: 'vault',
+              header: 'Vault',
+              cell: (endpoint) => nameVault(vaults, endpoint.vaultId),
+              sort: (endpoint) => nameVault(vaults, endpoint.vaultId),
+            },
+            {
+              key: 'credentials',
+              header: 'Credentials',
+              cell: (endpoint) => String(endpoint.credentials.length),
+              sort: ({ credentials }) => credentials.length,
+            },
+            {
+              key: 'created',
+              header: 'Created',
+              cell: (endpoint) => <Time value={endpoint.createdAt} />,
+              sort: ({ createdAt }) => createdAt,
+            },
           ]}
           empty={
             <EmptyState title="No endpoints yet" action={create}>

@@ -8,6 +8,7 @@ import { FilterBar, SelectFilter, TextFilter } from '../components/fields/filter
 import { PickField } from '../components/fields/pick-field.tsx';
 import { readTags, Tags, TagsField } from '../components/fields/tags.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
+import { BulkKeys } from '../components/keys/bulk-keys.tsx';
 import { KeyRowMenu } from '../components/keys/key-actions.tsx';
 import { ages, keyQuery, uses } from '../components/keys/key-filters.ts';
 import { keysPath } from '../components/keys/keys.ts';
@@ -33,6 +34,9 @@ const kinds: readonly Choice[] = [
   { value: 'general', text: 'General-purpose' },
   { value: 'master', text: 'TDE master key' },
 ];
+
+const keyId = ({ id }: Key): string => id;
+const keyName = ({ name }: Key): string => name;
 
 const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose: () => void }) => {
   const navigate = useNavigate();
@@ -96,7 +100,7 @@ export const KeysPage = () => {
   const list = useList<Key>(keysPath, keyQuery(filters, new Date()));
   const filtered = Object.keys(filters).length > 0;
   const setFilter = (change: Partial<typeof filters>) =>
-    void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
+    void navigate({ search: (previous) => ({ ...previous, ...change }), hash: true, replace: true });
   const clear = () => void navigate({ search: {}, replace: true });
   const create = (
     <Button tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
@@ -132,7 +136,10 @@ export const KeysPage = () => {
           list={list}
           endless
           caption="Keys"
-          rowKey={(key) => key.id}
+          rowKey={keyId}
+          nameOf={keyName}
+          lines={2}
+          bulk={(rows, onDone) => <BulkKeys keys={rows} onDone={onDone} />}
           filtered={filtered}
           onClearFilters={clear}
           columns={[
@@ -148,36 +155,45 @@ export const KeysPage = () => {
                   <Tags tags={key.tags} />
                 </span>
               ),
+              sort: ({ name }) => name,
             },
             {
               key: 'state',
               header: 'State',
               cell: (key) => <StateBadge state={key.effectiveState} integrity={key.integrity} />,
+              sort: (key) => key.effectiveState,
             },
             {
               key: 'kind',
               header: 'Kind',
               nowrap: true,
               cell: (key) => (key.kind === 'general' ? 'General-purpose' : 'TDE master key'),
+              sort: ({ kind }) => kind,
             },
-            { key: 'vault', header: 'Vault', cell: (key) => nameVault(vaults, key.vaultId) },
             {
-              key: 'times',
-              header: 'Created, last used',
-              cell: (key) => (
-                <span className="flex flex-col">
-                  <Time value={key.createdAt} />
-                  <span className="text-muted">
-                    {key.lastUsedAt === null ? (
-                      'never used'
-                    ) : (
-                      <>
-                        used <Time value={key.lastUsedAt} distance />
-                      </>
-                    )}
-                  </span>
-                </span>
-              ),
+              key: 'vault',
+              header: 'Vault',
+              cell: (key) => nameVault(vaults, key.vaultId),
+              sort: (key) => nameVault(vaults, key.vaultId),
+            },
+            {
+              key: 'created',
+              header: 'Created',
+              nowrap: true,
+              cell: (key) => <Time value={key.createdAt} />,
+              sort: ({ createdAt }) => createdAt,
+            },
+            {
+              key: 'used',
+              header: 'Last used',
+              nowrap: true,
+              cell: (key) =>
+                key.lastUsedAt === null ? (
+                  <span className="text-muted">never used</span>
+                ) : (
+                  <Time value={key.lastUsedAt} distance />
+                ),
+              sort: ({ lastUsedAt }) => lastUsedAt,
             },
             { key: 'actions', header: 'Actions', end: true, actions: true, cell: (key) => <KeyRowMenu target={key} /> },
           ]}

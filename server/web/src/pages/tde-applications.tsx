@@ -14,7 +14,7 @@ import { FormDialog } from '../components/forms/form.tsx';
 import { Button } from '../components/page/button.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
@@ -83,6 +83,9 @@ const RegisterApplication = ({
   );
 };
 
+const idOf = ({ id }: Application): string => id;
+const nameOf = ({ name }: Application): string => name;
+
 export const TdeApplicationsPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
@@ -116,7 +119,8 @@ export const TdeApplicationsPage = () => {
           list={list}
           endless
           caption="TDE applications"
-          rowKey={(application) => application.id}
+          rowKey={idOf}
+          nameOf={nameOf}
           filtered={filters.groupId !== undefined}
           onClearFilters={clear}
           columns={[
@@ -129,15 +133,33 @@ export const TdeApplicationsPage = () => {
                   {application.name}
                 </Link>
               ),
+              sort: ({ name }) => name,
             },
             {
               key: 'state',
               header: 'State',
               cell: (application) => <StateBadge state={application.state} integrity={application.integrity} />,
+              sort: ({ state }) => state,
+              pick: stateWord,
             },
-            { key: 'group', header: 'Group', cell: (application) => nameGroup(groups, application.groupId) },
-            { key: 'appId', header: 'app_id', cell: (application) => <code>{application.appId}</code> },
-            { key: 'created', header: 'Registered', cell: (application) => <Time value={application.createdAt} /> },
+            {
+              key: 'group',
+              header: 'Group',
+              cell: (application) => nameGroup(groups, application.groupId),
+              sort: (application) => nameGroup(groups, application.groupId),
+            },
+            {
+              key: 'appId',
+              header: 'app_id',
+              cell: (application) => <code>{application.appId}</code>,
+              sort: ({ appId }) => appId,
+            },
+            {
+              key: 'created',
+              header: 'Registered',
+              cell: (application) => <Time value={application.createdAt} />,
+              sort: ({ createdAt }) => createdAt,
+            },
           ]}
           empty={
             <EmptyState title="No applications yet" action={register}>

@@ -159,6 +159,8 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
   );
 };
 
+const nameOf = ({ name }: Token): string => name;
+
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -181,6 +183,7 @@ export const TokensPage = () => {
           endless
           caption="API tokens"
           rowKey={(token) => token.id}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
@@ -191,6 +194,7 @@ export const TokensPage = () => {
                   {token.name}
                 </Link>
               ),
+              sort: nameOf,
             },
             { key: 'roles', header: 'Roles', cell: mayOf },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },

@@ -76,6 +76,8 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
   );
 };
 
+const nameOf = ({ displayName, name }: User): string => `${displayName} ${name}`;
+
 export const UsersPage = () => {
   const list = useList<User>(path);
   const [creating, setCreating] = useState(false);
@@ -94,11 +96,13 @@ export const UsersPage = () => {
           endless
           caption="Users"
           rowKey={(user) => user.id}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
               header: 'Name',
               names: true,
+              sort: nameOf,
               cell: (user) => (
                 <span>
                   <Link to="/users/$id" params={{ id: user.id }} className="link">

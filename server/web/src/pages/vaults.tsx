@@ -11,9 +11,11 @@ import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
-import { StateBadge } from '../components/page/state-badge.tsx';
+import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
+
+const nameOf = ({ name }: Vault): string => name;
 
 export const VaultsPage = () => {
   const list = useList<Vault>(path);
@@ -36,11 +38,13 @@ export const VaultsPage = () => {
           endless
           caption="Vaults"
           rowKey={(vault) => vault.id}
+          nameOf={nameOf}
           columns={[
             {
               key: 'name',
               header: 'Name',
               names: true,
+              sort: nameOf,
               cell: (vault) => (
                 <Link to="/vaults/$id" params={{ id: vault.id }} className="link">
                   {vault.name}
@@ -51,6 +55,8 @@ export const VaultsPage = () => {
               key: 'state',
               header: 'State',
               cell: (vault) => <StateBadge state={vault.state} integrity={vault.integrity} />,
+              sort: ({ state }) => state,
+              pick: stateWord,
             },
             {
               key: 'kind',

@@ -89,5 +89,6 @@ export const auditTable: Omit<DataTableProps<AuditRecord>, 'rows'> = {
   caption: 'Audit records',
   columns,
   rowKey: (record) => String(record.sequence),
+  lines: 1,
   detail: (record) => <Detail record={record} />,
 };

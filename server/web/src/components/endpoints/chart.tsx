@@ -1,10 +1,10 @@
-// A line chart over time, drawn by uPlot in the page's own colours. Its label describes it in words for people who cannot see it;
+// A chart over time, lines or bars, drawn by uPlot in the page's own colours. Its label describes it in words for people who cannot see it;
 // the page shows the important numbers as text.
 
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import uPlot from 'uplot';
 import { useTheme } from '../../app/theme.ts';
-import { lonely } from './lonely.ts';
+import { isSparse, lonely } from './course.ts';
 
 export interface ChartLine {
   readonly name: string;
@@ -33,6 +33,7 @@ export const Chart = ({
   unit,
   marks = [],
   height = 190,
+  onZoom,
 }: {
   label: string;
   /** Seconds since the epoch. */
@@ -42,7 +43,11 @@ export const Chart = ({
   /** Values drawn as horizontal lines when they are in the visible range. */
   marks?: readonly number[];
   height?: number;
+  /** Told which part of the time was marked with the pointer: seconds since the epoch. */
+  onZoom?: (from: number, to: number) => void;
 }) => {
+  const zoomed = useRef(onZoom);
+  zoomed.current = onZoom;
   const frame = useRef<HTMLDivElement>(null);
   const probe = useRef<HTMLSpanElement>(null);
   const theme = useTheme();
@@ -59,11 +64,24 @@ export const Chart = ({
       ticks: { stroke: line, width: 1 },
       font: '11px system-ui, sans-serif',
     };
+    // A line between few moments says more than was measured.
+    const bars = isSparse(lines) ? uPlot.paths.bars?.({ size: [0.6, 24] }) : undefined;
+    const last = lines.reduce(
+      (most, { values }) =>
+        Math.max(
+          most,
+          values.findLastIndex((value) => value !== null),
+        ),
+      -1,
+    );
+    const showLast = (shown: uPlot): void => {
+      if (last >= 0 && (shown.cursor.idx ?? null) === null) shown.setLegend({ idx: last });
+    };
     const chart = new uPlot(
       {
         width: Math.max(element.clientWidth, 200),
         height,
-        cursor: { y: false, points: { size: 6 } },
+        cursor: { y: false, points: { size: 6 }, drag: { x: true, y: false, setScale: false } },
         legend: { show: true, live: true },
         scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.1] } },
         axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => `${tick} ${unit}`.trim()) }],
@@ -75,13 +93,23 @@ export const Chart = ({
               stroke: colour(of),
               width: 1.5,
               spanGaps: false,
-              points: { show: true, size: 4, filter: () => lonely(values) },
-              ...(fill === true ? { fill: colour(`${of}-soft`) } : {}),
+              ...(bars === undefined ? {} : { paths: bars }),
+              points: { show: bars === undefined, size: 4, filter: () => lonely(values) },
+              ...(fill === true || bars !== undefined ? { fill: colour(`${of}-soft`) } : {}),
               value: (_, value) => (value === null ? '–' : `${Number(value.toFixed(1))} ${unit}`.trim()),
             }),
           ),
         ],
         hooks: {
+          ready: [showLast],
+          setCursor: [showLast],
+          setSelect: [
+            (shown: uPlot) => {
+              const { left, width } = shown.select;
+              if (width < 8) return;
+              zoomed.current?.(shown.posToVal(left, 'x'), shown.posToVal(left + width, 'x'));
+            },
+          ],
           draw: [
             ({ ctx, bbox, scales, valToPos }: uPlot) => {
               ctx.save();

@@ -2,21 +2,24 @@
 // their course.
 
 import { useQuery } from '@tanstack/react-query';
-import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import { send } from '../../api/client.ts';
 import type { LatencyPoint } from '../../api/types.ts';
+import { useFragment } from '../../app/use-fragment.ts';
+import { Button, IconButton } from '../page/button.tsx';
 import { Panel } from '../page/page.tsx';
 import { EmptyState, ProblemView } from '../page/problem-view.tsx';
+import { Time } from '../page/time.tsx';
 import type { ChartLine } from './chart.tsx';
+import { figuresOf, type Period, p99Of, periodWords, pointsIn, readPeriod, type Span } from './course.ts';
 
 // The drawing library is loaded when there is something to draw.
 const Chart = lazy(() => import('./chart.tsx').then((module) => ({ default: module.Chart })));
 
-const spans = [
+const spans: readonly (readonly [Span, string])[] = [
   ['hour', '1 h'],
   ['day', '24 h'],
-] as const;
-type Span = (typeof spans)[number][0];
+];
 
 const marks = [100, 250];
 
@@ -45,11 +48,17 @@ const Figure = ({
   </div>
 );
 
-const Course = ({ points }: { points: readonly LatencyPoint[] }) => {
+const Course = ({
+  points,
+  onZoom,
+}: {
+  points: readonly LatencyPoint[];
+  onZoom: (from: number, to: number) => void;
+}) => {
   const [at, times, counts] = useMemo(() => {
     const seconds = points.map((point) => Date.parse(point.at) / 1000);
     const latency: readonly ChartLine[] = [
-      { name: 'p99', colour: 'warn', values: points.map(({ p99Ms }) => p99Ms) },
+      { name: 'p99', colour: 'warn', values: points.map(p99Of) },
       { name: 'p50', colour: 'accent', values: points.map(({ p50Ms }) => p50Ms) },
     ];
     const requests: readonly ChartLine[] = [
@@ -67,15 +76,19 @@ const Course = ({ points }: { points: readonly LatencyPoint[] }) => {
           lines={times}
           unit="ms"
           marks={marks}
+          onZoom={onZoom}
         />
-        <Chart label="Requests and refusals over time" at={at} lines={counts} unit="" />
+        <Chart label="Requests and refusals over time" at={at} lines={counts} unit="" onZoom={onZoom} />
       </Suspense>
     </div>
   );
 };
 
 export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
-  const [span, setSpan] = useState<Span>('hour');
+  const [fragment, setWords] = useFragment();
+  const period = useMemo(() => readPeriod(fragment), [fragment]);
+  const { span, part } = period;
+  const setPeriod = (next: Period): void => setWords(periodWords(next));
   const query = useQuery({
     queryKey: ['/api/latency', span, endpointId],
     queryFn: ({ signal }) =>
@@ -86,40 +99,42 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
     refetchInterval: 30_000,
     placeholderData: (before) => before,
   });
-  const points = query.data?.items ?? [];
-  const sum = (of: (point: LatencyPoint) => number): number => points.reduce((total, point) => total + of(point), 0);
-  const requests = sum((point) => point.requests);
-  // Computed from the percentiles of the points: each point is exact; the total is their weighted median and the worst p99.
-  const weighted = points.reduce((total, { p50Ms, requests: own }) => total + (p50Ms ?? 0) * own, 0);
-  const worst = points.reduce<number | null>(
-    (most, { p99Ms }) => (p99Ms === null ? most : Math.max(most ?? 0, p99Ms)),
-    null,
-  );
-  const [errors, slow, lost] = [
-    sum((point) => point.errors),
-    sum((point) => point.over100Ms),
-    sum((point) => point.over250Ms),
-  ];
+  const all = query.data?.items;
+  const points = useMemo(() => pointsIn(all ?? [], period), [all, period]);
+  const { requests, errors, over100Ms, over250Ms, medianMs, worstP99Ms } = figuresOf(points);
+  const zoom = (from: number, to: number): void =>
+    setPeriod({
+      span,
+      part: { from: new Date(from * 1000).toISOString(), to: new Date(to * 1000).toISOString() },
+    });
   return (
     <Panel
       title="Key store requests"
       asOf={query.dataUpdatedAt}
-      description="Measured in this service. The cloud reports more than 100 ms as slow, and gives up after 250 ms."
+      description="Measured in this service, without its own checks. The cloud reports more than 100 ms as slow, and gives up after 250 ms."
       actions={
-        <fieldset className="flex rounded-md border border-line p-0.5">
-          <legend className="sr-only">Period</legend>
-          {spans.map(([value, text]) => (
-            <button
-              key={value}
-              type="button"
-              aria-pressed={span === value}
-              onClick={() => setSpan(value)}
-              className={`min-h-7 rounded px-2.5 text-xs font-medium ${span === value ? 'bg-accent-soft text-accent' : 'text-muted hover:text-ink'}`}
-            >
-              {text}
-            </button>
-          ))}
-        </fieldset>
+        <>
+          {part !== undefined && (
+            <Button icon="close" onClick={() => setPeriod({ span, part: undefined })}>
+              Whole period
+            </Button>
+          )}
+          <IconButton icon="refresh" label="Refresh" onClick={() => void query.refetch()} />
+          <fieldset className="flex rounded-md border border-line p-0.5">
+            <legend className="sr-only">Period</legend>
+            {spans.map(([value, text]) => (
+              <button
+                key={value}
+                type="button"
+                aria-pressed={span === value}
+                onClick={() => setPeriod({ span: value, part: undefined })}
+                className={`min-h-7 rounded px-2.5 text-xs font-medium ${span === value ? 'bg-accent-soft text-accent' : 'text-muted hover:text-ink'}`}
+              >
+                {text}
+              </button>
+            ))}
+          </fieldset>
+        </>
       }
     >
       {query.data === undefined ? (
@@ -132,20 +147,36 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
           <ProblemView error={query.error} onRetry={() => void query.refetch()} />
         )
       ) : requests === 0 ? (
-        <EmptyState title={span === 'hour' ? 'No requests in the last hour' : 'No requests in the last day'}>
+        <EmptyState
+          title={
+            part !== undefined
+              ? 'No requests in this part'
+              : span === 'hour'
+                ? 'No requests in the last hour'
+                : 'No requests in the last day'
+          }
+        >
           The cloud key service calls when the key of an endpoint is used, and checks its health every few minutes.
         </EmptyState>
       ) : (
         <div className="space-y-5">
           <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-3 lg:grid-cols-6">
             <Figure name="Requests" value={requests.toLocaleString('en-GB')} />
-            <Figure name="Median (approx.)" value={formatMs(weighted / requests)} />
-            <Figure name="Worst p99" value={formatMs(worst)} bad={(worst ?? 0) > 100} />
-            <Figure name="Over 100 ms" value={percent(slow, requests)} bad={slow / requests > 0.01} />
-            <Figure name="Over 250 ms" value={percent(lost, requests)} bad={lost > 0} />
+            <Figure name="Median (approx.)" value={formatMs(medianMs)} />
+            <Figure name="Worst p99" value={formatMs(worstP99Ms)} bad={(worstP99Ms ?? 0) > 100}>
+              {worstP99Ms === null && <p className="text-xs text-muted">too few requests</p>}
+            </Figure>
+            <Figure name="Over 100 ms" value={percent(over100Ms, requests)} bad={over100Ms / requests > 0.01} />
+            <Figure name="Over 250 ms" value={percent(over250Ms, requests)} bad={over250Ms > 0} />
             <Figure name="Refused" value={percent(errors, requests)} bad={errors / requests > 0.01} />
           </dl>
-          <Course points={points} />
+          {part !== undefined && (
+            <p className="text-muted">
+              <Time value={part.from} /> to <Time value={part.to} />
+            </p>
+          )}
+          <Course points={points} onZoom={zoom} />
+          <p className="text-xs text-muted">Mark a part of a chart with the pointer to see it alone.</p>
         </div>
       )}
     </Panel>

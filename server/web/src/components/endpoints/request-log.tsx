@@ -12,7 +12,7 @@ import { FilterBar, MomentFilter, SelectFilter, TextFilter } from '../fields/fil
 import { Dialog, DialogActions } from '../forms/dialog.tsx';
 import { FormDialog } from '../forms/form.tsx';
 import { Button, buttonClass } from '../page/button.tsx';
-import { Copyable } from '../page/copy.tsx';
+import { Copyable, Identifier } from '../page/copy.tsx';
 import { Icon } from '../page/icon.tsx';
 import { Notice } from '../page/notice.tsx';
 import { Facts, Panel } from '../page/page.tsx';
@@ -53,7 +53,7 @@ const formatMs = (value: number): string => `${value.toFixed(2)} ms`;
 
 const columns: readonly Column<EndpointRequest>[] = [
   { key: 'at', header: 'Time', nowrap: true, cell: (request) => <Time value={request.at} seconds /> },
-  { key: 'operation', header: 'Operation', names: true, nowrap: true, cell: (request) => request.operation },
+  { key: 'operation', header: 'Operation', nowrap: true, cell: (request) => request.operation },
   {
     key: 'result',
     header: 'Result',
@@ -81,7 +81,7 @@ const columns: readonly Column<EndpointRequest>[] = [
       request.principal === null ? (
         <span className="text-muted">none</span>
       ) : (
-        <span className="wrap-anywhere">{request.principal}</span>
+        <Identifier value={request.principal} label="principal" />
       ),
   },
 ];
@@ -365,6 +365,7 @@ export const RequestLog = ({
           {...shown}
           list={list}
           endless
+          exports={false}
           filtered={isFiltered(filters)}
           onClearFilters={() => onFilters({})}
           empty={

@@ -1,11 +1,12 @@
 // A form that makes one API call: it shows the call, sends it once per press, and keeps the answer's faults in place.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { type ApiCall, ApiProblem, type Method, send } from '../../api/client.ts';
 import { useAnnounce } from '../page/announce.tsx';
 import { Button, type ButtonTone } from '../page/button.tsx';
 import { ProblemView } from '../page/problem-view.tsx';
+import { renew } from '../table/shorten-lists.ts';
 import { ApiCallView } from './api-call.tsx';
 import { Dialog, DialogActions, DiscardDialog } from './dialog.tsx';
 import { UnsavedGuard, useUnsaved } from './unsaved.tsx';
@@ -57,6 +58,22 @@ export const CallForm = <Result,>(props: CallFormProps<Result>) =>
 /** In a dialog. */
 export const TaggedForm = <Result,>(props: TaggedFormProps<Result>) => <Form {...props} />;
 
+/** The schemas are many, so a page without a form does not have them; undefined: without them the service judges alone. */
+const loadSchemas = () => import('../../api/body-faults.ts').catch(() => undefined);
+
+/** Every form asks the contract's schema before the service: a wrong field costs no request. Throws ApiProblem. */
+const refuseFaults = async (call: ApiCall): Promise<void> => {
+  const fields = (await loadSchemas())?.bodyFaults(call) ?? [];
+  if (fields.length === 0) return;
+  throw new ApiProblem({
+    status: 400,
+    code: 'validation',
+    title: 'The request is not valid',
+    detail: 'Nothing was sent: correct the fields that are marked.',
+    fields,
+  });
+};
+
 const Form = <Result,>({
   call,
   creates = false,
@@ -84,8 +101,12 @@ const Form = <Result,>({
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
     mutationFn: async () => {
-      if (complete !== undefined)
-        return send<Result>({ ...call, body: { ...call.body, ...(await complete()) } }, { ifMatch });
+      if (complete !== undefined) {
+        const whole = { ...call, body: { ...call.body, ...(await complete()) } };
+        await refuseFaults(whole);
+        return send<Result>(whole, { ifMatch });
+      }
+      await refuseFaults(call);
       if (!creates) return send<Result>(call, { ifMatch });
       const body = JSON.stringify(call.body ?? null);
       const current = attempt !== null && attempt.body === body ? attempt : { body, key: crypto.randomUUID() };
@@ -94,11 +115,12 @@ const Form = <Result,>({
     },
     onSuccess: async (result) => {
       unsaved?.forget();
-      await Promise.all(renews.map((path) => client.invalidateQueries({ queryKey: [path] })));
+      await renew(client, renews);
       if (done !== undefined) announce(typeof done === 'string' ? done : done(result));
       await onDone?.(result);
     },
   });
+  useEffect(() => void loadSchemas(), []);
   const fields = mutation.error instanceof ApiProblem ? mutation.error.fields : [];
 
   return (

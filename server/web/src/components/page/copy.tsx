@@ -33,6 +33,19 @@ export const CopyButton = ({ value, label }: { value: string; label: string }) =
   );
 };
 
+const tailLength = 12;
+
+/** An identifier in little room: cut in its middle, because both ends tell one from another. The text stays whole. */
+export const Identifier = ({ value, label }: { value: string; label: string }) => (
+  <span className="inline-flex max-w-full min-w-0 items-center gap-1">
+    <span title={value} className="inline-flex max-w-56 min-w-0">
+      <span className="truncate">{value.slice(0, -tailLength)}</span>
+      <span className="whitespace-pre">{value.slice(-tailLength)}</span>
+    </span>
+    <CopyButton value={value} label={label} />
+  </span>
+);
+
 /** An identifier or path with its copy button. */
 export const Copyable = ({ value, label }: { value: string; label: string }) => (
   <span className="inline-flex max-w-full items-center gap-1">

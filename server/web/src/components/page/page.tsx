@@ -83,7 +83,7 @@ export const Panel = ({
   asOf?: number;
   children: ReactNode;
 }) => (
-  <section className="overflow-hidden rounded-xl border border-line bg-surface shadow-raised">
+  <section className="overflow-clip rounded-xl border border-line bg-surface shadow-raised">
     {title !== undefined && (
       <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-3">
         <div className="min-w-0 flex-1 basis-64">

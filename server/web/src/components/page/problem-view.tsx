@@ -6,6 +6,7 @@ import { ApiProblem } from '../../api/client.ts';
 import { Button } from './button.tsx';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
+import { sentence } from './sentence.ts';
 import { withOwnTime } from './time.tsx';
 
 const asProblem = (error: unknown): ApiProblem =>
@@ -18,13 +19,6 @@ const asProblem = (error: unknown): ApiProblem =>
         detail: error instanceof Error ? error.message : 'An unexpected error occurred.',
         hint: 'Reload the page. The service itself is not affected.',
       });
-
-const sentence = (text: string): string => {
-  const trimmed = text.trim();
-  if (trimmed === '') return trimmed;
-  const capital = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
-};
 
 export const ProblemView = ({
   error,

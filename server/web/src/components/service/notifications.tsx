@@ -7,6 +7,7 @@ import { buttonClass } from '../page/button.tsx';
 import { Icon, type IconName } from '../page/icon.tsx';
 import { Panel } from '../page/page.tsx';
 import { ProblemView } from '../page/problem-view.tsx';
+import { capital } from '../page/sentence.ts';
 import { Badge, type StateTone } from '../page/state-badge.tsx';
 import { Time, withOwnTime } from '../page/time.tsx';
 import { needsToday, waitingQuery } from './today.ts';
@@ -45,13 +46,12 @@ export const ActionLink = ({ page, action }: Pick<Notification, 'page' | 'action
 };
 
 /** Shows a command exactly as it is typed. */
-const sentence = (text: string): string =>
-  text.startsWith('dke ') ? text : text.charAt(0).toUpperCase() + text.slice(1);
+const shown = (text: string): string => (text.startsWith('dke ') ? text : capital(text));
 
 export const NotificationText = ({ notification: { text, fix } }: { notification: Notification }) => (
   <div className="min-w-0">
-    <p className="font-medium wrap-anywhere">{withOwnTime(sentence(text))}</p>
-    <p className="font-normal wrap-anywhere text-muted">{sentence(fix)}</p>
+    <p className="font-medium wrap-anywhere">{withOwnTime(shown(text))}</p>
+    <p className="font-normal wrap-anywhere text-muted">{shown(fix)}</p>
   </div>
 );
 

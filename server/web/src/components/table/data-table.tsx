@@ -1,25 +1,38 @@
 // Lists: a table on wide screens, one card for each row on narrow ones. The explicit roles keep the table's meaning when the narrow
 // layout changes `display`, which would otherwise take it away from assistive technology.
 //
-// Of a long list only the rows near the window are in the page, the rest is two spacers: a hundred thousand rows scroll like
-// a hundred. Heights are measured, for a row may wrap or be open. Sorting and filtering are the server's, so nothing more
-// of a table library is needed than that.
+// The head stays in sight where the table fits its frame; where it does not, it scrolls sideways and the actions stay.
 
-import { useWindowVirtualizer } from '@tanstack/react-virtual';
-import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
-import { usePrintedAt } from '../audit/printing.ts';
+import { memo, type ReactNode, type RefObject, useCallback, useEffect, useId, useMemo, useState } from 'react';
 import { Icon } from '../page/icon.tsx';
+import type { OpenRow, Order, SortValue } from './rows.ts';
+import { useShownRows } from './use-shown-rows.ts';
 
 export interface Column<Row> {
   readonly key: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
+  /** What the rows are sorted by: the list view offers it where all rows were read. */
+  readonly sort?: (row: Row) => SortValue;
+  /** The list can be narrowed to one of its values, which this words: that of the state. */
+  readonly pick?: (value: string) => string;
   /** The column that names the row; its text may break anywhere, names can be long. */
   readonly names?: boolean;
   readonly nowrap?: boolean;
   readonly end?: boolean;
   /** Contains buttons: has no label in the narrow layout. */
   readonly actions?: boolean;
+}
+
+/** The rows that are chosen for an action on all of them, by key. */
+export interface Choosing {
+  readonly chosen: ReadonlySet<string>;
+  readonly onChosen: (chosen: ReadonlySet<string>) => void;
+}
+
+export interface Ordering {
+  readonly order: Order | undefined;
+  readonly onOrder: (order: Order | undefined) => void;
 }
 
 export interface DataTableProps<Row> {
@@ -32,19 +45,29 @@ export interface DataTableProps<Row> {
   readonly detail?: ((row: Row) => ReactNode) | undefined;
   /** Called when the user scrolls near the end of the rows. */
   readonly onNearEnd?: (() => void) | undefined;
+  readonly compact?: boolean;
+  /** Lines of text in a row of a long list; what is longer is cut. */
+  readonly lines?: 1 | 2;
+  /** The spoken name of a row, for its box. */
+  readonly nameOf?: ((row: Row) => string) | undefined;
+  readonly choosing?: Choosing | undefined;
+  readonly ordering?: Ordering | undefined;
 }
 
-/** Below this all rows are in the page: the browser's own search finds them, and nothing has to be measured. */
-const mostWhole = 120;
-const rowHeight = 45;
+const lineHeight = 24;
+const narrowLine = 28;
 
-const cellClass = <Row,>(column: Column<Row>): string =>
+/** Whether rows are cards. */
+const narrow = globalThis.matchMedia?.('(max-width: 47.99rem)');
+
+const cellClass = <Row,>(column: Column<Row>, compact: boolean, fits: boolean): string =>
   [
-    'px-4 py-2.5 align-middle max-md:flex max-md:min-h-7 max-md:items-baseline max-md:gap-3 max-md:px-0 max-md:py-0.5',
+    `px-4 align-middle ${compact ? 'py-1' : 'py-2.5'} max-md:flex max-md:min-h-7 max-md:items-baseline max-md:gap-3 max-md:px-0 max-md:py-0.5`,
     column.end === true ? 'md:text-right' : '',
     // Some width of its own: a word that may break anywhere would else be squeezed into the least that the other columns leave.
     column.names === true ? 'font-medium wrap-anywhere md:min-w-64' : '',
     column.nowrap === true ? 'md:whitespace-nowrap' : '',
+    column.actions === true && !fits ? 'md:sticky md:right-0 md:bg-surface' : '',
   ].join(' ');
 
 const Spacer = ({ height }: { height: number }) =>
@@ -56,64 +79,78 @@ const Spacer = ({ height }: { height: number }) =>
     </tbody>
   );
 
-interface Shown {
-  readonly index: number;
-  readonly measure?: (element: Element | null) => void;
-}
-
-/** The rows that are in the page, and the heights of those before and after them. */
-const useShownRows = <Row,>({
-  rows,
-  rowKey,
-  onNearEnd,
-}: Pick<DataTableProps<Row>, 'rows' | 'rowKey' | 'onNearEnd'>) => {
-  const frame = useRef<HTMLDivElement>(null);
-  const [scrollMargin, setScrollMargin] = useState(0);
-  const isPrinted = usePrintedAt() !== null;
-  const whole = rows.length <= mostWhole || isPrinted;
-  useLayoutEffect(() => {
-    const top = Math.round((frame.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
-    if (!whole && top !== scrollMargin) setScrollMargin(top);
-  });
-  const virtualizer = useWindowVirtualizer({
-    count: whole ? 0 : rows.length,
-    estimateSize: () => rowHeight,
-    overscan: 12,
-    scrollMargin,
-    getItemKey: (index) => {
-      const row = rows[index];
-      return row === undefined ? index : rowKey(row);
-    },
-  });
-  const items = whole ? [] : virtualizer.getVirtualItems();
-  const lastShown = items.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (!whole && lastShown >= rows.length - 20) onNearEnd?.();
-  }, [whole, lastShown, rows.length, onNearEnd]);
-  const shown: readonly Shown[] = whole
-    ? rows.map((_, index) => ({ index }))
-    : items.map(({ index }) => ({ index, measure: virtualizer.measureElement }));
-  return {
-    frame,
-    whole,
-    shown,
-    before: (items[0]?.start ?? scrollMargin) - scrollMargin,
-    after: whole ? 0 : virtualizer.getTotalSize() - ((items.at(-1)?.end ?? scrollMargin) - scrollMargin),
-  };
+// biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
+const SortButton = ({ column, text, ordering }: { column: string; text: string; ordering: Ordering }) => {
+  const { order, onOrder } = ordering;
+  const own = order?.column === column ? order : undefined;
+  const next =
+    own === undefined ? { column, descending: false } : own.descending ? undefined : { column, descending: true };
+  return (
+    <button
+      type="button"
+      onClick={() => onOrder(next)}
+      className="-mx-1.5 inline-flex min-h-6 items-center gap-1 rounded px-1.5 hover:bg-hover hover:text-ink"
+    >
+      {text}
+      <Icon
+        name="chevron"
+        className={`size-3 ${own === undefined ? 'rotate-90 opacity-30' : own.descending ? 'rotate-90' : '-rotate-90'}`}
+      />
+    </button>
+  );
 };
 
-// biome-ignore-start lint/a11y/noRedundantRoles: see the head of this file
-const Head = <Row,>({ columns, details }: { columns: readonly Column<Row>[]; details: boolean }) => (
-  <thead role="rowgroup" className="max-md:sr-only">
+const sortedWord = (order: Order | undefined, column: string): 'ascending' | 'descending' | undefined =>
+  order?.column !== column ? undefined : order.descending ? 'descending' : 'ascending';
+
+const Box = ({ label, checked, onChecked }: { label: string; checked: boolean; onChecked: () => void }) => (
+  <input
+    type="checkbox"
+    aria-label={label}
+    checked={checked}
+    onChange={onChecked}
+    className="block size-4 accent-accent"
+  />
+);
+
+const Head = <Row,>({
+  columns,
+  details,
+  fits,
+  ordering,
+  all,
+}: {
+  columns: readonly Column<Row>[];
+  details: boolean;
+  fits: boolean;
+  ordering: Ordering | undefined;
+  all: ReactNode;
+}) => (
+  <thead
+    role="rowgroup"
+    className={`max-md:sr-only ${fits ? 'md:sticky md:top-12 md:z-10 md:bg-surface md:shadow-[inset_0_-1px_0_var(--color-line)]' : ''}`}
+  >
     <tr role="row" className="border-b border-line">
+      {all !== undefined && (
+        <th role="columnheader" scope="col" className="w-8 py-2.5 pl-4">
+          {all}
+        </th>
+      )}
       {columns.map((column) => (
         <th
           key={column.key}
           role="columnheader"
           scope="col"
-          className={`px-4 py-2.5 text-xs font-medium whitespace-nowrap text-muted ${column.end === true ? 'text-right' : ''}`}
+          aria-sort={sortedWord(ordering?.order, column.key)}
+          className={`px-4 py-2.5 text-xs font-medium whitespace-nowrap text-muted ${column.end === true ? 'text-right' : ''} ${column.actions === true && !fits ? 'md:sticky md:right-0 md:bg-surface' : ''}`}
         >
-          {column.actions === true ? <span className="sr-only">{column.header}</span> : column.header}
+          {column.actions === true ? (
+            <span className="sr-only">{column.header}</span>
+          ) : ordering !== undefined && column.sort !== undefined ? (
+            <SortButton column={column.key} text={column.header} ordering={ordering} />
+          ) : (
+            column.header
+          )}
         </th>
       ))}
       {details && (
@@ -140,81 +177,231 @@ const DetailsButton = ({ detailId, opened, toggle }: { detailId: string; opened:
 
 interface TableRowProps<Row> extends Pick<DataTableProps<Row>, 'columns' | 'detail'> {
   readonly row: Row;
-  readonly shown: Shown;
-  readonly whole: boolean;
+  readonly rowId: string;
+  readonly index: number;
+  /** Its height is that of all rows; null: as its content. */
+  readonly lines: 1 | 2 | null;
+  readonly compact: boolean;
+  readonly fits: boolean;
   readonly detailId: string;
   readonly opened: boolean;
-  readonly toggle: () => void;
+  readonly toggle: (rowId: string) => void;
+  readonly onHeight: (rowId: string, height: number) => void;
+  /** The spoken name of its box; null: there is none. */
+  readonly boxLabel: string | null;
+  readonly chosen: boolean;
+  readonly onChoose: (rowId: string) => void;
 }
 
-const TableRow = <Row,>({ columns, detail, row, shown, whole, detailId, opened, toggle }: TableRowProps<Row>) => (
-  <tbody
-    role="rowgroup"
-    data-index={shown.index}
-    ref={shown.measure}
-    className="border-line not-first:border-t max-md:block"
-  >
-    <tr
-      role="row"
-      aria-rowindex={whole ? undefined : shown.index + 2}
-      className="hover:bg-hover max-md:block max-md:px-4 max-md:py-3"
-    >
-      {columns.map((column) => (
-        <td key={column.key} role="cell" className={cellClass(column)}>
-          {column.actions !== true && column.names !== true && (
-            <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
-              {column.header}
-            </span>
-          )}
-          <div className="min-w-0 max-md:flex-1">{column.cell(row)}</div>
-        </td>
-      ))}
-      {detail !== undefined && (
-        <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
-          <DetailsButton detailId={detailId} opened={opened} toggle={toggle} />
-        </td>
-      )}
-    </tr>
-    {opened && detail !== undefined && (
-      <tr role="row" id={detailId} className="max-md:block">
-        <td role="cell" colSpan={columns.length + 1} className="bg-sunken px-4 py-3 max-md:block">
-          {detail(row)}
-        </td>
-      </tr>
-    )}
-  </tbody>
-);
-
-export const DataTable = <Row,>({ caption, columns, rows, rowKey, detail, onNearEnd }: DataTableProps<Row>) => {
-  const id = useId();
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const { frame, whole, shown, before, after } = useShownRows({ rows, rowKey, onNearEnd });
-  const toggle = (key: string): void => {
-    const next = new Set(open);
-    if (!next.delete(key)) next.add(key);
-    setOpen(next);
-  };
+/** A row that is opened says how high its content is. */
+const Opened = ({
+  id,
+  span,
+  onHeight,
+  children,
+}: {
+  id: string;
+  span: number;
+  onHeight: (height: number) => void;
+  children: ReactNode;
+}) => {
+  const [element, setElement] = useState<HTMLTableRowElement | null>(null);
+  useEffect(() => {
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() => onHeight(element.getBoundingClientRect().height));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [element, onHeight]);
   return (
-    <div ref={frame} className="relative overflow-x-auto print:overflow-visible">
+    <tr role="row" id={id} ref={setElement} className="max-md:block">
+      <td role="cell" colSpan={span} className="bg-sunken px-4 py-3 max-md:block">
+        {children}
+      </td>
+    </tr>
+  );
+};
+
+const PlainRow = <Row,>({
+  columns,
+  detail,
+  row,
+  rowId,
+  index,
+  lines,
+  compact,
+  fits,
+  detailId,
+  opened,
+  toggle,
+  onHeight,
+  boxLabel,
+  chosen,
+  onChoose,
+}: TableRowProps<Row>) => {
+  const tellHeight = useCallback((height: number) => onHeight(rowId, height), [onHeight, rowId]);
+  const cut =
+    lines === null
+      ? ''
+      : `overflow-hidden max-md:h-7 max-md:truncate ${lines === 1 ? 'md:max-h-6 md:max-w-96 md:truncate md:has-[button]:max-h-8' : 'md:max-h-12'}`;
+  return (
+    <tbody role="rowgroup" data-row className="border-line not-first:border-t max-md:block">
+      <tr
+        role="row"
+        aria-rowindex={lines === null ? undefined : index + 2}
+        className="hover:bg-hover max-md:block max-md:px-4 max-md:py-3"
+        style={lines === null || narrow?.matches === true ? undefined : { height: wideHeight(lines, compact) }}
+      >
+        {boxLabel !== null && (
+          <td role="cell" className="w-8 pl-4 max-md:block max-md:pl-0">
+            <Box label={boxLabel} checked={chosen} onChecked={() => onChoose(rowId)} />
+          </td>
+        )}
+        {columns.map((column) => (
+          <td
+            key={column.key}
+            role="cell"
+            className={`${cellClass(column, compact, fits)} ${lines === null ? '' : 'md:py-0'}`}
+          >
+            {column.actions !== true && column.names !== true && (
+              <span aria-hidden="true" className="w-24 shrink-0 text-xs text-muted md:hidden">
+                {column.header}
+              </span>
+            )}
+            <div className={`min-w-0 max-md:flex-1 ${column.actions === true ? '' : cut}`}>{column.cell(row)}</div>
+          </td>
+        ))}
+        {detail !== undefined && (
+          <td role="cell" className="py-1 pr-3 text-right max-md:block max-md:p-0 max-md:text-left">
+            <DetailsButton detailId={detailId} opened={opened} toggle={() => toggle(rowId)} />
+          </td>
+        )}
+      </tr>
+      {opened && detail !== undefined && (
+        <Opened id={detailId} span={columns.length + 1 + (boxLabel === null ? 0 : 1)} onHeight={tellHeight}>
+          {detail(row)}
+        </Opened>
+      )}
+    </tbody>
+  );
+};
+// Of a generic component, `memo` keeps no type parameter.
+const TableRow = memo(PlainRow) as typeof PlainRow;
+
+const wideHeight = (lines: number, compact: boolean): number => lines * lineHeight + (compact ? 13 : 21);
+
+const toggled = (set: ReadonlySet<string>, key: string): ReadonlySet<string> => {
+  const next = new Set(set);
+  if (!next.delete(key)) next.add(key);
+  return next;
+};
+
+/** The opened rows with their heights, and where they are. */
+const useOpenRows = <Row,>(rows: readonly Row[], rowKey: (row: Row) => string) => {
+  const [open, setOpen] = useState<ReadonlyMap<string, number>>(new Map());
+  const toggle = useCallback((key: string): void => {
+    setOpen((now) => {
+      const next = new Map(now);
+      if (!next.delete(key)) next.set(key, 0);
+      return next;
+    });
+  }, []);
+  const onHeight = useCallback((key: string, height: number): void => {
+    setOpen((now) => (now.has(key) && now.get(key) !== height ? new Map(now).set(key, height) : now));
+  }, []);
+  const places = useMemo((): readonly OpenRow[] => {
+    if (open.size === 0) return [];
+    return rows.flatMap((row, index) => {
+      const extra = open.get(rowKey(row));
+      return extra === undefined ? [] : [{ index, extra }];
+    });
+  }, [open, rows, rowKey]);
+  return { open, places, toggle, onHeight };
+};
+
+/** Whether the table is as wide as its frame: then the window scrolls it, and the head can stay. */
+const useFits = (frame: RefObject<HTMLDivElement | null>): boolean => {
+  const [fits, setFits] = useState(true);
+  useEffect(() => {
+    const element = frame.current;
+    const table = element?.querySelector('table') ?? null;
+    if (element === null || table === null) return undefined;
+    const observer = new ResizeObserver(() => setFits(table.offsetWidth <= element.clientWidth + 1));
+    observer.observe(element);
+    observer.observe(table);
+    return () => observer.disconnect();
+  }, [frame]);
+  return fits;
+};
+
+export const DataTable = <Row,>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  detail,
+  onNearEnd,
+  compact = false,
+  lines = 1,
+  nameOf = rowKey,
+  choosing,
+  ordering,
+}: DataTableProps<Row>) => {
+  const id = useId();
+  const { open, places, toggle, onHeight } = useOpenRows(rows, rowKey);
+  const cardHeight = columns.length * (narrowLine + 4) + 24 + (detail === undefined ? 0 : 32);
+  const { frame, whole, range, before, after } = useShownRows(
+    rows.length,
+    narrow?.matches === true ? cardHeight : wideHeight(lines, compact),
+    places,
+  );
+  const fits = useFits(frame);
+  useEffect(() => {
+    if (!whole && range.end >= rows.length - 20) onNearEnd?.();
+  }, [whole, range, rows.length, onNearEnd]);
+  const { chosen, onChosen } = choosing ?? {};
+  const choose = useCallback((key: string): void => onChosen?.(toggled(chosen ?? new Set(), key)), [chosen, onChosen]);
+  const all = chosen !== undefined && rows.length > 0 && chosen.size === rows.length;
+  return (
+    <div
+      ref={frame}
+      className={`relative print:overflow-visible ${fits ? 'max-md:overflow-x-auto' : 'overflow-x-auto'}`}
+    >
       <table
         role="table"
         aria-rowcount={whole ? undefined : rows.length + 1}
         className="w-full border-collapse text-left max-md:block"
       >
         <caption className="sr-only">{caption}</caption>
-        <Head columns={columns} details={detail !== undefined} />
+        <Head
+          columns={columns}
+          details={detail !== undefined}
+          fits={fits}
+          ordering={ordering}
+          all={
+            choosing && (
+              <Box
+                label={`Choose all ${rows.length} rows`}
+                checked={all}
+                onChecked={() => choosing.onChosen(all ? new Set() : new Set(rows.map(rowKey)))}
+              />
+            )
+          }
+        />
         <Spacer height={before} />
-        {shown.map((each) => {
-          const row = rows[each.index];
-          if (row === undefined) return null;
+        {rows.slice(range.first, range.end).map((row, offset) => {
           const key = rowKey(row);
           return (
             <TableRow
               key={key}
-              {...{ columns, detail, row, shown: each, whole }}
+              {...{ columns, detail, row, compact, fits, toggle, onHeight }}
+              rowId={key}
+              index={range.first + offset}
+              lines={whole ? null : lines}
               detailId={`${id}-${key}`}
               opened={open.has(key)}
-              toggle={() => toggle(key)}
+              boxLabel={chosen === undefined ? null : `Choose ${nameOf(row)}`}
+              chosen={chosen?.has(key) === true}
+              onChoose={choose}
             />
           );
         })}
