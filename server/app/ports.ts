@@ -31,6 +31,7 @@ import type { ServiceEvents } from './events.ts';
 import { readAuthorities, readOpenId } from './identity.ts';
 import type { ServiceOptions } from './interface.ts';
 import type { Nodes } from './nodes.ts';
+import { openInvitationMailer } from './sinks.ts';
 
 export interface OpenedPorts {
   readonly ports: Ports;
@@ -141,6 +142,7 @@ export const createPorts = (
     meter: createMeter(clock),
     passwords: createPasswordHashes(core, options.passwordParameters),
     people: config.people,
+    mailer: openInvitationMailer(config, disks),
     passkeys: createPasskeys(publicUrl),
     provider: config.oidc === undefined ? undefined : createOpenId(readOpenId(config.oidc, disks), log),
     diagnosis: createEndpointDiagnosis(

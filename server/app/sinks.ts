@@ -4,8 +4,9 @@ import { maskUrl } from '../base/redaction.ts';
 import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { AuditSinkSource, LogSink } from '../ports/log-sink.ts';
+import type { Mailer } from '../ports/mailer.ts';
 import type { NotificationTarget } from '../ports/notification-target.ts';
-import { openEmail } from '../sinks/email.ts';
+import { openEmail, openMailer } from '../sinks/email.ts';
 import { openFileSink, readFileSink } from '../sinks/file.ts';
 import { openHttpsSink } from '../sinks/https.ts';
 import { openSyslogSink } from '../sinks/syslog.ts';
@@ -19,6 +20,16 @@ export const openTarget = (
   { files: { read } }: Pick<Disks, 'files'>,
 ): NotificationTarget =>
   target.type === 'webhook' ? openWebhook({ ...target, version, now, read }) : openEmail({ ...target, read });
+
+/** What sends invitations: the mail server of the target that people.invitation_target names. */
+export const openInvitationMailer = (
+  { people: { invitationTarget }, notificationTargets }: Pick<Config, 'people' | 'notificationTargets'>,
+  { files: { read } }: Pick<Disks, 'files'>,
+): Mailer | undefined => {
+  const target = notificationTargets.find(({ name }) => name === invitationTarget);
+  // Within the time that a client waits for an answer.
+  return target?.type === 'email' ? openMailer({ ...target, read }, 20_000) : undefined;
+};
 
 export const openSink = (sink: AuditSinkConfig, version: string, { ask, files: { read } }: Disks): LogSink => {
   if (sink.type === 'file')

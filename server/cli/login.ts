@@ -1,11 +1,12 @@
 // `dke login` and `dke logout`: a person's own session at the command. The password comes from the terminal without echo, or from a file
-// descriptor, and stays bytes; the session is in a file of the person's configuration folder (mode 600) until logout ends it. Passkeys
-// and the OpenID provider are the browser's: who signs in so makes a token of their own at the console.
+// descriptor, and stays bytes; the session is in a file of the person's configuration folder (mode 600) until logout ends it. Without a
+// name, the browser is where the person signs in, with a passkey or the OpenID provider, too: browser-login.ts.
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';
 import type { AnswerOf, Operation } from '../client/operation.ts';
+import { hoursOf, signInByBrowser } from './browser-login.ts';
 import { addressOf, outputOf } from './caller.ts';
 import { type Address, callOnce } from './client.ts';
 import { globalsOf } from './context-file.ts';
@@ -39,8 +40,7 @@ interface Answer<T> {
   readonly session: string | undefined;
 }
 
-const passkeyHint =
-  'passkeys and the OpenID provider need a browser: create a token of your own in the console (your profile), and pass it with --token-file';
+const passkeyHint = 'passkeys and the OpenID provider need a browser: run dke login without a name';
 
 /** `body` is wiped when it has left. */
 const send = async <E extends Operation>(
@@ -99,17 +99,55 @@ const objectOf = (members: Readonly<Record<string, Buffer>>): Buffer => {
   return whole;
 };
 
+/** Ends what is kept for a service; what is over already is what was asked for. */
+const endKept = async (place: Address, kept: ReturnType<typeof readKept>[string]): Promise<void> => {
+  if ('token' in kept)
+    await callOnce(place, operations.deviceSignIn.end, Buffer.from(JSON.stringify({ token: kept.token })), {}, {});
+  else
+    await send(place, operations.session.end, kept.session).catch((error: unknown) => {
+      if (!(error instanceof CommandError) || error.code !== 'unauthenticated') throw error;
+    });
+};
+
+interface LoginOptions {
+  readonly passwordFd?: string;
+  readonly role?: readonly string[];
+  readonly hours?: number;
+}
+
+/** The token that a browser approves is kept in the place of what was there, which ends. */
+const loginByBrowser = async (place: Address, options: LoginOptions, command: Command): Promise<void> => {
+  const { user, token, expiresAt } = await signInByBrowser(place, options);
+  const { [place.url]: before, ...others } = readKept();
+  writeKept({ ...others, [place.url]: { user, token } });
+  if (before !== undefined) await endKept(place, before).catch(() => undefined);
+  outputOf(command).record({ user, server: place.url, expiresAt, file: sessionFile() });
+};
+
 export const addLogin = (program: Command): void => {
   program
-    .command('login <user>')
+    .command('login [user]')
     .description(
-      'Signs in with your password and, if you use one, a one-time or recovery code. The command asks for them on the ' +
-        'terminal. Every command without --token-file uses the session until you log out. Passkeys and the ' +
-        'OpenID provider work only in a browser: create a token of your own in the console instead.',
+      'Signs in. Without a name: in a browser on any device, with everything that the console accepts. The command ' +
+        'shows an address and a code, and gets a token for some hours when you approve it there. With a name: with ' +
+        'your password and, if you use one, a one-time or recovery code, which the command asks for on the terminal. ' +
+        'Every command without --token-file uses the sign-in until you log out.',
     )
     .option('--password-fd <number>', 'read from this file descriptor: the password, and the code on a second line')
-    .action(async (user: string, { passwordFd }: { readonly passwordFd?: string }, command: Command) => {
+    .option('--role <role...>', 'in a browser: ask for these of your roles only')
+    .option('--hours <hours>', 'in a browser: how long the token is valid, 1 to 24; you can change it there', hoursOf)
+    .action(async (user: string | undefined, options: LoginOptions, command: Command) => {
+      const { passwordFd } = options;
       const place = addressOf(globalsOf(command));
+      if (user === undefined && passwordFd === undefined) return loginByBrowser(place, options, command);
+      if (user === undefined)
+        throw new CommandError('config', '--password-fd needs the name of the user', {
+          hint: 'dke login USER --password-fd 0',
+        });
+      if (options.role !== undefined || options.hours !== undefined)
+        throw new CommandError('config', '--role and --hours are for a sign-in in the browser', {
+          hint: 'run dke login without a name',
+        });
       const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
       const ask = async (at: number, question: string): Promise<Buffer> => {
         const bytes = given === undefined ? await askHidden(question) : given[at];
@@ -150,7 +188,7 @@ export const addLogin = (program: Command): void => {
       }
       // One session of a person at a service: the one before ends.
       const { [place.url]: before, ...others } = readKept();
-      if (before !== undefined) await send(place, operations.session.end, before.session).catch(() => undefined);
+      if (before !== undefined) await endKept(place, before).catch(() => undefined);
       writeKept({ ...others, [place.url]: { user, session } });
       outputOf(command).record({
         user,
@@ -164,7 +202,7 @@ export const addLogin = (program: Command): void => {
 export const addLogout = (program: Command): void => {
   program
     .command('logout')
-    .description('Ends the session in the service, and removes it here.')
+    .description('Ends the sign-in of dke login in the service, and removes it here.')
     .action(async (_: object, command: Command) => {
       const place = addressOf(globalsOf(command));
       const { [place.url]: kept, ...others } = readKept();
@@ -172,10 +210,7 @@ export const addLogout = (program: Command): void => {
         throw new CommandError('not-found', `not signed in at ${place.url}`, {
           hint: 'run dke login to sign in; --server selects another service',
         });
-      await send(place, operations.session.end, kept.session).catch((error: unknown) => {
-        // A session that is over already is what was asked for.
-        if (!(error instanceof CommandError) || error.code !== 'unauthenticated') throw error;
-      });
+      await endKept(place, kept);
       writeKept(others);
     });
 };

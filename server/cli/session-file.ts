@@ -1,25 +1,23 @@
-// The sessions of dke login: a file of the person's configuration folder, which no other user can read. Leaves out how one begins and
-// ends: login.ts.
+// What dke login keeps: a session, or the token that a browser has approved, by the address of the service, in a file of the person's
+// configuration folder, which no other user can read. Leaves out how one begins and ends: login.ts.
 
 import { rmSync } from 'node:fs';
 import { ownFile, readOwnFile, writeOwnFile } from './own-file.ts';
 
 export const cookieName = '__Host-dke-session';
 
-interface Kept {
-  readonly user: string;
-  readonly session: string;
-}
+type Kept = { readonly user: string } & ({ readonly session: string } | { readonly token: string });
 /** By the address of the service. */
 type KeptSessions = { readonly [server: string]: Kept };
 
 export const sessionFile = (): string => ownFile('session.json');
 
 /** What a header can have, and what we write. */
+const isValue = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x3a\x3c-\x7e]+$/.test(value);
 const isKept = (value: unknown): value is Kept => {
   if (value === null || typeof value !== 'object') return false;
-  const { user, session } = value as { readonly [member: string]: unknown };
-  return typeof user === 'string' && typeof session === 'string' && /^[\x21-\x3a\x3c-\x7e]+$/.test(session);
+  const { user, session, token } = value as { readonly [member: string]: unknown };
+  return typeof user === 'string' && (session === undefined ? isValue(token) : isValue(session));
 };
 const areKept = (value: unknown): value is KeptSessions =>
   value !== null && typeof value === 'object' && !Array.isArray(value) && Object.values(value).every(isKept);
@@ -36,6 +34,9 @@ export const writeKept = (sessions: KeptSessions): void => {
 /** The headers of the user who is signed in at this service; undefined without a session. */
 export const sessionHeaders = (url: string): Readonly<Record<string, string>> | undefined => {
   const kept = readKept()[url];
+  if (kept === undefined) return undefined;
   // A change with a session says where it comes from, as a browser does.
-  return kept === undefined ? undefined : { cookie: `${cookieName}=${kept.session}`, origin: url };
+  return 'session' in kept
+    ? { cookie: `${cookieName}=${kept.session}`, origin: url }
+    : { authorization: `Bearer ${kept.token}` };
 };

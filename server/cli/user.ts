@@ -17,6 +17,10 @@ const roleFlags = {
   '--endpoint <endpoint>': 'for the role application-owner',
 } as const;
 
+const delivery = {
+  '--deliver <way>': 'the invitation: show it, mail it to the user (then it is not shown), or mail-and-show',
+} as const;
+
 const grantsOf = ({ role = [], application, endpoint }: Given<typeof roleFlags>) => {
   if (application !== undefined && endpoint !== undefined)
     throw new CommandError('config', 'use --application or --endpoint, not both');
@@ -40,8 +44,13 @@ const shownUser = ({ grants, factors, ...user }: User) => ({
 });
 const show = { text: (output: Output, user: User) => output.record(shownUser(user)) };
 
-const invitation = ({ user, invitation }: InvitedUser, _: object, { output: { raw } }: Caller): SecretAnswer => {
-  const shown = raw ? { user } : shownUser(user);
+const invitation = (
+  { user, invitation, mailed }: InvitedUser,
+  _: object,
+  { output: { raw } }: Caller,
+): SecretAnswer => {
+  const sent = mailed === null ? {} : { mailed: mailed.failure === null ? mailed.to : `failed: ${mailed.failure}` };
+  const shown = raw ? { user, mailed } : { ...shownUser(user), ...sent };
   if (invitation === null) return { shown, secret: {}, file: '' };
   return {
     shown,
@@ -63,6 +72,7 @@ export const addUser = (program: Command): void => {
         '--display-name <name>': 'the full name, shown in lists and in the audit log',
         '--email <address>': 'e-mail address',
         '--subject <subject>': 'subject at the OpenID provider; the user has no password then',
+        ...delivery,
       },
       also: (_, options) => ({ body: { grants: grantsOf(options) } }),
       secret: invitation,
@@ -114,7 +124,7 @@ export const addUser = (program: Command): void => {
     routes.resetPassword,
     'reset-password <user>',
     'Removes the password, ends their sessions, and shows an invitation to choose a new one.',
-    { options: { '--revoke-tokens': 'also revoke the API tokens of the user' }, secret: invitation },
+    { options: { '--revoke-tokens': 'also revoke the API tokens of the user', ...delivery }, secret: invitation },
   );
   noun.row(
     routes.removeFactors,

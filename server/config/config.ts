@@ -14,7 +14,13 @@ import { observationTables, readObservation } from './observation.ts';
 import { readService, serviceTables } from './service.ts';
 import { readStorage, storageTables } from './storage.ts';
 
-const schema = z.strictObject({ ...serviceTables, ...storageTables, ...observationTables });
+const schema = z
+  .strictObject({ ...serviceTables, ...storageTables, ...observationTables })
+  .refine(
+    ({ people: { invitation_target: named }, notifications: { targets } }) =>
+      named === undefined || targets.some(({ name, type }) => name === named && type === 'email'),
+    { path: ['people', 'invitation_target'], message: 'must be the name of a target of notifications of type "email"' },
+  );
 type Given = z.infer<typeof schema>;
 
 /** A setting as the file has it, for people. */

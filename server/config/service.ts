@@ -2,7 +2,7 @@
 
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { filePath, hostName, hourMs, httpsAddress, network, readTable, seconds } from './fields.ts';
+import { filePath, hostName, hourMs, httpsAddress, network, readTable, seconds, shortName } from './fields.ts';
 
 const certificateFiles = z.strictObject({ certificate: filePath, key: filePath });
 
@@ -64,6 +64,8 @@ export const serviceTables = {
       session_idle_minutes: z.int().min(1).max(1440).default(60),
       session_hours: z.int().min(1).max(168).default(12),
       invitation_hours: z.int().min(1).max(720).default(72),
+      /** The target of notifications whose mail server sends invitations. */
+      invitation_target: shortName.optional(),
     })
     .prefault({}),
   oidc: z
@@ -126,7 +128,14 @@ const readTls = (given: Given['tls'], folder: string) => {
   };
 };
 
-const readPeople = ({ second_factor, session_idle_minutes, session_hours, invitation_hours }: Given['people']) => ({
+const readPeople = ({
+  second_factor,
+  session_idle_minutes,
+  session_hours,
+  invitation_hours,
+  invitation_target,
+}: Given['people']) => ({
+  invitationTarget: invitation_target,
   secondFactor: second_factor,
   sessionIdleMs: session_idle_minutes * 60_000,
   sessionMs: session_hours * hourMs,

@@ -378,7 +378,11 @@ export const auditKinds = {
   'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
   'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },
   'user.unlocked': { severity: 'low', activity: 'update', fields: ['name'] },
-  'invitation.issued': { severity: 'medium', activity: 'create', fields: ['name', 'expiresAt', 'sessionsEnded'] },
+  'invitation.issued': {
+    severity: 'medium',
+    activity: 'create',
+    fields: ['name', 'expiresAt', 'sessionsEnded', 'delivery'],
+  },
   'password.changed': { severity: 'low', activity: 'update', fields: ['name', 'by', 'sessionsEnded'] },
   'second-factor.added': { severity: 'low', activity: 'create', fields: ['name', 'kind', 'factor'] },
   'second-factor.removed': { severity: 'medium', activity: 'delete', fields: ['name', 'kind', 'factor', 'by'] },
@@ -388,6 +392,19 @@ export const auditKinds = {
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
   'session.key-rotated': { severity: 'high', activity: 'update', fields: ['sessionsEnded'] },
   'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
+  /** A command asks for a token in the browser of a person: `request` names what the records belong to. */
+  'device-sign-in.requested': { severity: 'info', activity: 'other', fields: ['request', 'host', 'roles', 'hours'] },
+  'device-sign-in.approved': {
+    severity: 'medium',
+    activity: 'enable',
+    fields: ['request', 'name', 'host', 'peer', 'roles', 'hours'],
+  },
+  'device-sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['request', 'host', 'reason', 'name'] },
+  'device-sign-in.issued': {
+    severity: 'medium',
+    activity: 'sign-in',
+    fields: ['request', 'name', 'host', 'tokenId', 'expiresAt'],
+  },
   'token.key-rotated': { severity: 'high', activity: 'update', fields: ['tokensEnded', 'tokensLeft'] },
   'token.former-key-ended': { severity: 'high', activity: 'delete', fields: ['tokensEnded'] },
   'token.created': { severity: 'medium', activity: 'create', fields: ['name', 'kind', 'roles', 'expiresAt'] },

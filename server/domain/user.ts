@@ -27,6 +27,10 @@ export interface User {
   readonly lastSignInAt: number | null;
 }
 
+/** How an invitation reaches its user: the caller gets the link, it is sent to the user's address, or both. */
+export const invitationDeliveries = ['show', 'mail', 'mail-and-show'] as const;
+export type InvitationDelivery = (typeof invitationDeliveries)[number];
+
 /** A user as administrators see one. */
 export interface UserView extends User {
   readonly integrity: Integrity;

@@ -43,7 +43,14 @@ export interface StoredSession {
 /** A sign-in that is under way elsewhere: at an authenticator, at the OpenID provider. Used once. */
 export interface StoredAttempt {
   readonly hash: string;
-  readonly kind: 'passkey-sign-in' | 'passkey-second-factor' | 'passkey-registration' | 'openid' | 'claimed-roles';
+  readonly kind:
+    | 'passkey-sign-in'
+    | 'passkey-second-factor'
+    | 'passkey-registration'
+    | 'openid'
+    | 'claimed-roles'
+    | 'device-code'
+    | 'user-code';
   readonly userId: string | null;
   readonly data: string;
   readonly expiresAt: number;
@@ -99,6 +106,8 @@ export interface PeopleRepositories {
     get(hash: string): Promise<StoredAttempt | undefined>;
     /** Removes it, so that it cannot be used again. */
     take(hash: string): Promise<StoredAttempt | undefined>;
+    /** Those of a kind that have not expired. */
+    count(kind: StoredAttempt['kind'], now: number): Promise<number>;
   };
   /** By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name is stored. */
   readonly failures: {

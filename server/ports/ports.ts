@@ -12,6 +12,7 @@ import type { IdentityProvider, Passkeys } from './identity.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { CloudReader, KeyStoreConnection } from './key-store-connection.ts';
 import type { Log } from './log.ts';
+import type { Mailer } from './mailer.ts';
 import type { Meter } from './meter.ts';
 import type { PasswordHashes, PeoplePolicy } from './people.ts';
 import type { RootProvider } from './root-provider.ts';
@@ -39,6 +40,8 @@ export interface Ports {
   readonly identity: ServiceIdentity;
   readonly passwords: PasswordHashes;
   readonly people: PeoplePolicy;
+  /** Sends invitations; undefined where the configuration names no mail server for them. */
+  readonly mailer: Mailer | undefined;
   readonly passkeys: Passkeys;
   /** Undefined where sign-in by OpenID is not configured. */
   readonly provider: IdentityProvider | undefined;

@@ -1,5 +1,5 @@
-// Notification target `email`: one plain-text message an event, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either
-// nothing is sent: names of keys and databases are not for the wire.
+// Mail: plain text, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either nothing is sent: names of keys and databases, and
+// invitations, are not for the wire. The notification target `email` sends one message an event; invitations go to one person each.
 
 import { connect, type Socket } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
@@ -7,20 +7,23 @@ import { lookupWithin } from '../base/name-lookup.ts';
 import { callOutside, ItemRefused } from '../base/outside.ts';
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
+import type { Mailer } from '../ports/mailer.ts';
 import type { NotificationMessage, NotificationTarget } from '../ports/notification-target.ts';
 
-export interface EmailOptions {
-  readonly name: string;
+interface MailerOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: 'starttls' | 'implicit';
   readonly from: string;
-  readonly to: readonly string[];
   readonly user: string | undefined;
   readonly passwordFile: string | undefined;
   readonly ca: string | undefined;
-  readonly minSeverity: AuditSeverity;
   readonly read: ForeignDisk['read'];
+}
+export interface EmailOptions extends MailerOptions {
+  readonly name: string;
+  readonly to: readonly string[];
+  readonly minSeverity: AuditSeverity;
 }
 
 /** Of silence, and in total. */
@@ -48,20 +51,16 @@ export const mailText = ({ event, at, text, fix, notification }: NotificationMes
 
 const titles = { raised: '', worse: 'more severe: ', resolved: 'resolved: ', test: 'test: ' } as const;
 
-export const openEmail = (options: EmailOptions): NotificationTarget => {
-  const { name, host, port, tls, from, to, user, passwordFile, ca, minSeverity, read } = options;
+export const openMailer = (options: MailerOptions, longestMs = totalMs): Mailer => {
+  const { host, port, tls, from, user, passwordFile, ca, read } = options;
   // Loaded when there is such a target, at the start: loading takes too long while requests are served.
   const library = import('nodemailer');
   const stopping = new AbortController();
   return {
-    name,
-    type: 'email',
-    target: to.join(', '),
-    minSeverity,
-    send: async (message) => {
+    send: async ({ id, to, subject, text }) => {
       // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
       const { createTransport } = await library;
-      await callOutside({ place: `${host}:${port}`, totalMs, stopping: stopping.signal }, async (signal) => {
+      await callOutside({ place: `${host}:${port}`, totalMs: longestMs, stopping: stopping.signal }, async (signal) => {
         const pass = passwordFile === undefined ? undefined : (await read(passwordFile)).toString('utf8').trim();
         const authorities = ca === undefined ? undefined : await read(ca);
         const transport = createTransport({
@@ -92,14 +91,13 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
             });
           },
         } as Parameters<typeof createTransport>[0]);
-        const severity = message.notification === null ? '' : `[${message.notification.severity}] `;
         try {
           await transport.sendMail({
             from,
-            to: [...to],
-            subject: `DKE ${severity}${titles[message.event]}${message.text}`,
-            text: mailText(message),
-            messageId: `<${message.id}@dke>`,
+            to: to.map((address) => ({ name: '', address })),
+            subject,
+            text,
+            messageId: `<${id}@dke>`,
             headers: { 'Auto-Submitted': 'auto-generated' },
           });
         } catch (error) {
@@ -116,5 +114,21 @@ export const openEmail = (options: EmailOptions): NotificationTarget => {
       stopping.abort();
       return Promise.resolve();
     },
+  };
+};
+
+export const openEmail = ({ name, to, minSeverity, ...options }: EmailOptions): NotificationTarget => {
+  const { send, close } = openMailer(options);
+  return {
+    name,
+    type: 'email',
+    target: to.join(', '),
+    minSeverity,
+    send: (message) => {
+      const severity = message.notification === null ? '' : `[${message.notification.severity}] `;
+      const subject = `DKE ${severity}${titles[message.event]}${message.text}`;
+      return send({ id: message.id, to, subject, text: mailText(message) });
+    },
+    close,
   };
 };

@@ -211,6 +211,15 @@ const attempts = (db: Kysely<Schema>): PeopleRepositories['attempts'] => ({
     toAttempt(await db.selectFrom('sign_in_attempts').selectAll().where('hash', '=', hash).executeTakeFirst()),
   take: async (hash) =>
     toAttempt(await db.deleteFrom('sign_in_attempts').where('hash', '=', hash).returningAll().executeTakeFirst()),
+  count: async (kind, now) => {
+    const { count } = await db
+      .selectFrom('sign_in_attempts')
+      .where('kind', '=', kind)
+      .where('expires_at', '>', now)
+      .select((row) => row.fn.countAll<number | string>().as('count'))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  },
 });
 
 const failures = (db: Kysely<Schema>): PeopleRepositories['failures'] => ({

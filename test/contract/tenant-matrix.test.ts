@@ -271,6 +271,7 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } }, rotateKey: platform },
   profile: aboutTheCaller(apiRoutes.profile),
   session: aboutTheCaller(apiRoutes.session),
+  deviceSignIn: aboutTheCaller(apiRoutes.deviceSignIn),
   // What it finds of others is checked below.
   search: { find: own },
   overview: { latency: own },

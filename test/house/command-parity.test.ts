@@ -9,6 +9,12 @@ import { apiUses, commandUses } from '../support/api-calls.ts';
 const exceptions: Readonly<Record<string, string>> = {
   'session.start': 'dke login, on a connection of its own that takes the cookie and keeps the password as bytes',
   'session.end': 'dke logout, on the same connection',
+  'deviceSignIn.start': 'dke login without a name, on a connection without a credential',
+  'deviceSignIn.poll': 'dke login without a name, on the same connection',
+  'deviceSignIn.end': 'dke logout',
+  'deviceSignIn.find': 'of a person at the console: the command asks, the browser decides',
+  'deviceSignIn.approve': 'of a person at the console: the command asks, the browser decides',
+  'deviceSignIn.refuse': 'of a person at the console: the command asks, the browser decides',
   'session.redeem': 'the person who is invited does it at the console',
   'profile.get': 'of a person at the console; a token has no profile',
   'profile.changePassword': 'of a person at the console; a token has no profile',

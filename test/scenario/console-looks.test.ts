@@ -105,6 +105,7 @@ const all: readonly PageRow[] = [
   { name: 'user', path: ({ userId }) => `/users/${userId}`, heading: 'Ina Vogel' },
   { name: 'sessions', path: '/sessions', heading: 'Sessions' },
   { name: 'profile', path: '/profile', heading: 'Profile', open: true, still: true },
+  { name: 'device', path: '/device', heading: 'Sign in a command', open: true, still: true },
   { name: 'tenants', path: '/tenants', heading: 'Tenants' },
   { name: 'approvals', path: '/approvals', heading: 'Approvals', empty: 'No pending approvals' },
   { name: 'snapshots', path: '/snapshots', heading: 'Snapshots', empty: 'No snapshots yet' },

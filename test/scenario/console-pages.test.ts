@@ -237,7 +237,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('application-move');
     await button.click();
     await move.waitFor({ state: 'hidden' });
-    await page.getByRole('link', { name: 'closed books' }).waitFor();
+    await page.getByRole('link', { name: 'closed books', exact: true }).waitFor();
     expect(await site.api.call('GET', `/api/tde/applications/${id}`)).toMatchObject({ groupId });
   });
 

@@ -150,3 +150,72 @@ test('is given up on the terminal with Ctrl-C, half-way too, and nothing is kept
   expect(later.seen).not.toMatch(new RegExp(`${goodPassword.slice(0, 4)}|4711`));
   expect(existsSync(file)).toBe(false);
 });
+
+test('signs in through a browser: shows address and code, keeps the token once it is approved, and ends it', async () => {
+  const browser = await browse('/api/session', { user: 'maria', password: goodPassword });
+  const child = spawn(process.execPath, [commandPath, 'login', '--hours', '2', '-o', 'json'], {
+    env: {
+      ...process.env,
+      DKE_TOKEN: undefined,
+      DKE_TOKEN_FILE: undefined,
+      DKE_SERVER: site.server.url,
+      DKE_CA_FILE: site.server.caFile,
+      XDG_CONFIG_HOME: join(site.folder, 'config'),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const gone = once(child, 'close');
+  let [shown, told] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  await expect.poll(() => told).toContain('another person');
+  const [, userCode = ''] = /enter the code (\S+)/.exec(told) ?? [];
+  expect(told).toContain(`/device#${userCode}`);
+  const found = await browse('/api/device-sign-in/find', { userCode }, browser.cookie);
+  expect(found.body).toMatchObject({ hours: 2, roles: null });
+  await browse('/api/device-sign-in/approve', { userCode, hours: 2 }, browser.cookie);
+  expect((await gone)[0]).toBe(0);
+  const kept = (JSON.parse(readFileSync(file, 'utf8')) as Record<string, { token: string }>)[site.server.url];
+  expect([statSync(file).mode & 0o777, kept?.token]).toEqual([0o600, expect.stringMatching(/^dket_/)]);
+  for (const output of [shown, told]) expect(output).not.toContain(kept?.token);
+  expect(JSON.parse(shown)).toMatchObject({ user: 'maria' });
+  expect(JSON.parse((await dke(['token', 'whoami'])).stdout).name).toContain('maria');
+  expect((await dke(['logout'])).code).toBe(0);
+  expect(existsSync(file)).toBe(false);
+  const after = await runCommand(['token', 'whoami', '--token-file', '-', '-o', 'json'], {
+    environment: { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile },
+    input: `${kept?.token}\n`,
+  });
+  expect([after.code === 0, after.stderr]).toEqual([false, expect.stringContaining('revoked')]);
+});
+
+test('a command that a person refuses in the browser ends, and keeps nothing', async () => {
+  const browser = await browse('/api/session', { user: 'maria', password: goodPassword });
+  const child = spawn(process.execPath, [commandPath, 'login'], {
+    env: {
+      ...process.env,
+      DKE_TOKEN_FILE: undefined,
+      DKE_SERVER: site.server.url,
+      DKE_CA_FILE: site.server.caFile,
+      XDG_CONFIG_HOME: join(site.folder, 'config'),
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const gone = once(child, 'close');
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  await expect.poll(() => told).toContain('another person');
+  const [, userCode = ''] = /enter the code (\S+)/.exec(told) ?? [];
+  await browse('/api/device-sign-in/refuse', { userCode }, browser.cookie);
+  expect([(await gone)[0] === 0, told, existsSync(file)]).toEqual([
+    false,
+    expect.stringContaining('the sign-in was refused'),
+    false,
+  ]);
+});

@@ -257,3 +257,26 @@ test('the key of API tokens is rotated at one node: tokens are valid at both, un
   goTo(1);
   expect(await atEach(used)).toEqual([200, 200]);
 });
+
+test('a command that asks at one node, is approved at the other, and takes its token once at both', async () => {
+  const made = await apiOf(0).call<{ invitation: { token: string } }>('POST', '/api/users', {
+    name: 'vera',
+    grants: [{ role: 'auditor', scope: null }],
+  });
+  const person = openBrowser();
+  await person.call('POST', '/api/session/invitation', { invitation: made.invitation.token, password: goodPassword });
+  const command = openBrowser();
+  const { deviceCode, userCode } = await command.call('POST', '/api/device-sign-in', { host: 'build-7' });
+  const ports = fleet.members.map(({ server }) => server.port);
+  for (const port of ports)
+    expect((await command.ask('POST', '/api/device-sign-in/token', { deviceCode }, port)).body.state).toBe('pending');
+  expect((await person.ask('POST', '/api/device-sign-in/find', { userCode }, ports[1])).body.host).toBe('build-7');
+  await person.call('POST', '/api/device-sign-in/approve', { userCode, hours: 1 });
+  const answers = await Promise.all(
+    ports.map((port) => openBrowser().ask('POST', '/api/device-sign-in/token', { deviceCode }, port)),
+  );
+  expect(answers.map(({ body }) => body.state).sort()).toEqual(['expired', 'issued']);
+  const issued = answers.find(({ body }) => body.state === 'issued')?.body.issued as { readonly token: string };
+  for (const port of ports)
+    expect((await openBrowser(issued.token).ask('GET', '/api/session', undefined, port)).status).toBe(200);
+});

@@ -305,6 +305,14 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     endSession: own(({ opened: { operations } }, session) => operations.profile.endSession(session, session.sessionId)),
     endOtherSessions: own(({ opened: { operations } }, session) => operations.profile.endOtherSessions(session)),
   },
+  deviceSignIn: {
+    start: leftOut('adds a question'),
+    poll: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
+    end: leftOut('revokes as tokens.revoke does'),
+    find: leftOut('reads'),
+    approve: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
+    refuse: leftOut('takes its own row once, also in parallel: device-sign-in.test.ts'),
+  },
   session: {
     start: changes(
       {

@@ -334,6 +334,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     get: own,
     end: own,
   },
+  deviceSignIn: { start: own, poll: own, end: own, find: own, approve: own, refuse: own },
   packages: { list: sees('see-applications'), download: sees('see-applications') },
   search: { find: own },
   overview: { latency: sees('see-endpoints') },

@@ -232,7 +232,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
   'docs/people.md': {
     'The first person': [not('the same command: docs/operations.md')],
     'No administrator can sign in': [not('the same command: docs/operations.md')],
-    'At the command': [terminal],
+    'At the command': times(2, terminal),
   },
   'docs/postgresql.md': {
     'Changing the password': [terminal],

@@ -1049,7 +1049,7 @@ export type AuditRecord = {
   /** Defines the order of the records. Times are only for people. */
   readonly sequence: number;
   readonly at: string;
-  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
+  readonly kind: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'device-sign-in.requested' | 'device-sign-in.approved' | 'device-sign-in.refused' | 'device-sign-in.issued' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed';
   readonly actorKind: 'user' | 'administrator' | 'application' | 'service';
   readonly actorId: string;
   readonly actorName: string;
@@ -1131,8 +1131,14 @@ export type EndOfTokenKey = {
 
 export type InvitedUser = {
   readonly user: User;
-  /** null for users who sign in only with OpenID */
+  /** null for users who sign in only with OpenID, and when it was sent by mail only */
   readonly invitation: Invitation | null;
+  /** null: not by mail */
+  readonly mailed: {
+    readonly to: string;
+    /** null: the mail server has accepted the mail */
+    readonly failure: string | null;
+  } | null;
 };
 
 export type User = {
@@ -1185,6 +1191,8 @@ export type NewUser = {
   readonly email?: string | null | undefined;
   readonly grants: readonly NewGrant[];
   readonly subject?: string | null | undefined;
+  /** show: the answer has the invitation; mail: it is sent to the user's e-mail address, and the answer does not have it (people.invitation_target in dke.toml); mail-and-show: both */
+  readonly deliver?: 'show' | 'mail' | 'mail-and-show' | undefined;
 };
 
 export type UserChange = {
@@ -1196,7 +1204,11 @@ export type UserChange = {
   readonly mustChangePassword: boolean;
 };
 
-export type PasswordReset = { readonly revokeTokens?: boolean | undefined };
+export type PasswordReset = {
+  readonly revokeTokens?: boolean | undefined;
+  /** show: the answer has the invitation; mail: it is sent to the user's e-mail address, and the answer does not have it (people.invitation_target in dke.toml); mail-and-show: both */
+  readonly deliver?: 'show' | 'mail' | 'mail-and-show' | undefined;
+};
 
 export type UserPermissions = {
   readonly grants: readonly Grant[];
@@ -1301,6 +1313,37 @@ export type SecondFactor = {
 };
 
 export type InvitationUse = { readonly invitation: string; readonly password: string };
+
+export type NewDeviceSignIn = {
+  readonly host: string;
+  /** All when absent. */
+  readonly roles?: readonly ('administrator' | 'platform-operator' | 'tenant-administrator' | 'key-manager' | 'key-destroyer' | 'key-approver' | 'recovery-officer' | 'connection-manager' | 'application-owner' | 'auditor' | 'break-glass')[] | undefined;
+  readonly hours?: number | undefined;
+};
+
+export type DeviceSignInPoll = {
+  /** The code that only the command has. */
+  readonly deviceCode: string;
+};
+
+export type DeviceSignInEnd = { readonly token: string };
+
+export type UserCode = {
+  /** The code that the command shows. Case and separators do not count. */
+  readonly userCode: string;
+};
+
+export type DeviceSignInApproval = {
+  /** The code that the command shows. Case and separators do not count. */
+  readonly userCode: string;
+  readonly hours: number;
+  readonly grants?: readonly NewGrant[] | undefined;
+};
+
+export type DeviceSignInRefusal = {
+  /** The code that the command shows. Case and separators do not count. */
+  readonly userCode: string;
+};
 
 export type Node = {
   readonly id: string;
@@ -1695,6 +1738,41 @@ export type PasskeyQuestionAfterChange = {
 export type OpenIdStartAfterChange = {
   /** Address of the redirect. */
   readonly url: string;
+} & PendingMembers;
+
+export type DeviceSignInStartAfterChange = {
+  /** The code that only the command has. */
+  readonly deviceCode: string;
+  /** The code that the command shows. Case and separators do not count. */
+  readonly userCode: string;
+  /** The page at which the person enters the code. */
+  readonly url: string;
+  /** The same page with the code, which browsers do not send. */
+  readonly completeUrl: string;
+  readonly expiresAt: string;
+  /** The shortest time between two questions. */
+  readonly intervalSeconds: number;
+} & PendingMembers;
+
+export type DeviceSignInAnswerAfterChange = {
+  /** pending: ask again after `intervalSeconds`; slow-down: the same, and the interval has grown; refused: by the person, or because the approval is no longer valid; expired: also unknown, or taken before; issued: once. */
+  readonly state: 'pending' | 'slow-down' | 'refused' | 'expired' | 'issued';
+  readonly intervalSeconds: number;
+  /** The user whose token it is; null unless issued. */
+  readonly user: string | null;
+  readonly issued: IssuedToken | null;
+} & PendingMembers;
+
+export type DeviceSignInRequestAfterChange = {
+  /** What the command calls its host. Anyone can claim any name. */
+  readonly host: string;
+  /** The address from which the command asked. */
+  readonly peer: string | null;
+  readonly requestedAt: string;
+  readonly expiresAt: string;
+  /** Null: all of the person. */
+  readonly roles: readonly ('administrator' | 'platform-operator' | 'tenant-administrator' | 'key-manager' | 'key-destroyer' | 'key-approver' | 'recovery-officer' | 'connection-manager' | 'application-owner' | 'auditor' | 'break-glass')[] | null;
+  readonly hours: number;
 } & PendingMembers;
 
 export type NodeAfterChange = Node & PendingMembers;

@@ -44,6 +44,7 @@ const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, descripti
   profile: ['Profile', 'Your own password, second factors and tokens.'],
   nodes: ['Nodes', 'Servers that share one database.'],
   session: ['Session', 'Sign in and sign out.'],
+  deviceSignIn: ['Session'],
   root: ['Root key', 'The key that seals all other keys, and its providers.'],
   quarantine: ['Quarantine', 'A database that failed its rollback check.'],
   clock: ['Clock', 'The clock that decides deadlines.'],

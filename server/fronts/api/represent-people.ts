@@ -4,7 +4,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import type { TenantActor } from '../../domain/actor.ts';
 import type { UserView } from '../../domain/user.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { Invitation, SessionCaller, SessionView } from '../../operations/people/interface.ts';
+import type { DeliveredInvitation, SessionCaller, SessionView } from '../../operations/people/interface.ts';
 import type { Session } from '../contract/api/session.ts';
 import type { OpenSession } from '../contract/api/sessions.ts';
 import type { InvitedUser, User } from '../contract/api/users.ts';
@@ -39,8 +39,13 @@ export const representUser = (user: UserView): User => ({
   integrity: user.integrity,
 });
 
-export const representInvited = (user: UserView, invitation: Invitation | null): InvitedUser => ({
+export const representInvited = ({
+  user,
+  invitation,
+  mailed,
+}: { readonly user: UserView } & DeliveredInvitation): InvitedUser => ({
   user: representUser(user),
+  mailed,
   invitation:
     invitation === null
       ? null

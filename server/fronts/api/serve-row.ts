@@ -239,7 +239,8 @@ const admission = (
   caller: TenantCaller | undefined,
   peer: string | null,
 ): Admission | undefined => {
-  if (row.attempt === true) return admitStranger(operations.signIn, peer);
+  if (row.attempt !== undefined)
+    return admitStranger(row.attempt === 'poll' ? operations.deviceSignIn : operations.signIn, peer);
   return caller === undefined ? undefined : admitCaller(caller.actor);
 };
 

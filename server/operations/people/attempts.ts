@@ -9,11 +9,13 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 
 export type Attempts = ReturnType<typeof createAttempts>;
-type NewAttempt = Pick<StoredAttempt, 'kind' | 'userId' | 'data'> & {
-  /** What it is found by. */
-  readonly value: string;
-  readonly holdsMs: number;
-};
+type NewAttempt = Pick<StoredAttempt, 'kind' | 'userId' | 'data'> & { readonly holdsMs: number } & (
+    | {
+        /** What it is found by. */
+        readonly value: string;
+      }
+    | { readonly hash: string }
+  );
 
 export const createAttempts = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) => {
   const hashOf = (text: string): string => ring.hashToken('sign-in-attempt', text);
@@ -27,8 +29,10 @@ export const createAttempts = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) =
   };
   return {
     hashOf,
-    keep: (tx: Pick<Repositories, 'attempts'>, { value, holdsMs, ...attempt }: NewAttempt): Promise<void> => {
-      const made = { ...attempt, hash: hashOf(value), expiresAt: clock.now() + holdsMs };
+    keep: (tx: Pick<Repositories, 'attempts'>, attempt: NewAttempt): Promise<void> => {
+      const { kind, userId, data, holdsMs } = attempt;
+      const hash = 'hash' in attempt ? attempt.hash : hashOf(attempt.value);
+      const made = { kind, userId, data, hash, expiresAt: clock.now() + holdsMs };
       return tx.attempts.insert({ ...made, data: `${codeOf(made)}\n${made.data}` });
     },
     find: async (from: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
@@ -36,5 +40,8 @@ export const createAttempts = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) =
     /** It is used up by this. */
     take: async (tx: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
       sound(await tx.attempts.take(hashOf(value))),
+    /** The same for one that is known by its hash only. */
+    takeHash: async (tx: Pick<Repositories, 'attempts'>, hash: string): Promise<StoredAttempt | undefined> =>
+      sound(await tx.attempts.take(hash)),
   };
 };

@@ -10,6 +10,7 @@ import type { StoredUser } from '../../ports/people.ts';
 import { completeGrants, nameGrant } from '../access/grants.ts';
 import { checkName } from '../shared/names.ts';
 import type { UserOperations } from './interface.ts';
+import { deliver, requireMailable } from './mail-invitation.ts';
 import { invite, recordUser, type UserPorts } from './user-records.ts';
 import { checkEmail, checkGrants, checkSubject, requireLasting, requireSubjectRight } from './user-rules.ts';
 import { viewUser } from './views.ts';
@@ -18,7 +19,7 @@ export const createUser =
   (ports: UserPorts): UserOperations['create'] =>
   async (actor, own, input) => {
     const { store, clock } = ports;
-    const { name, displayName = name, email = null, subject = null } = input;
+    const { name, displayName = name, email = null, subject = null, deliver: how = 'show' } = input;
     if (!isUserName(name))
       throw new ServiceError(
         'validation',
@@ -30,6 +31,7 @@ export const createUser =
     if (subject !== null) requireSubjectRight(lastingGrants(own));
     const grants = completeGrants(actor, input.grants);
     const now = clock.now();
+    if (subject === null) requireMailable(ports, email, how);
     const invitation = subject === null ? invite(ports) : null;
     const user: StoredUser = {
       id: newId(now),
@@ -68,12 +70,13 @@ export const createUser =
         ...(subject === null ? {} : { subject }),
       });
       if (invitation !== null)
-        await recordUser(tx, 'invitation.issued', actor, user, { name, expiresAt: toRfc3339(invitation.expiresAt) });
+        await recordUser(tx, 'invitation.issued', actor, user, {
+          name,
+          expiresAt: toRfc3339(invitation.expiresAt),
+          delivery: how,
+        });
       return viewUser(ports, tx, user, []);
     });
-    return {
-      user: view,
-      invitation:
-        invitation === null ? null : { token: invitation.token, expiresAt: invitation.expiresAt, url: invitation.url },
-    };
+    if (invitation === null) return { user: view, invitation: null, mailed: null };
+    return { user: view, ...(await deliver(ports, how, invitation, view)) };
   };

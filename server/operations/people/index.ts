@@ -6,6 +6,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { AuthenticationOperations } from '../access/interface.ts';
 import { createAttempts } from './attempts.ts';
 import { createClaimedRoles } from './claimed-roles.ts';
+import { createDeviceSignIn } from './device-sign-in.ts';
 import { createFactors } from './factors.ts';
 import type { PeopleOperations } from './interface.ts';
 import { createLockout } from './lockout.ts';
@@ -24,7 +25,7 @@ import { createUsers } from './users.ts';
 export const createPeople = (
   ports: Pick<
     Ports,
-    'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log' | 'meter'
+    'store' | 'core' | 'ring' | 'clock' | 'usage' | 'people' | 'passwords' | 'identity' | 'log' | 'meter' | 'mailer'
   > & {
     readonly passkeys: Passkeys;
     readonly provider: IdentityProvider | undefined;
@@ -57,6 +58,7 @@ export const createPeople = (
     factors: { ...factors.operations, ...oneTimePasswords.operations, ...recoveryCodes.operations },
     passkeys: passkeys.operations,
     openId: createOpenIdOperations(ports, attempts, sessions, signIn, claimedRoles),
+    deviceSignIn: createDeviceSignIn(ports, attempts, sessions),
     profile: createProfile(ports, sessions, signIn, lockout),
   };
 };

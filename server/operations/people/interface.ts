@@ -1,12 +1,12 @@
 // What the service can do with people, as fronts call it. Rules as in operations/index.ts.
 
 import type { OriginRates } from '../../base/origin-rates.ts';
-import type { Grant, Right } from '../../domain/access.ts';
+import type { Grant, Right, Role as RoleName } from '../../domain/access.ts';
 import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { SignInMethod, SignInStep } from '../../domain/sign-in.ts';
-import type { UserView } from '../../domain/user.ts';
+import type { InvitationDelivery, UserView } from '../../domain/user.ts';
 import type { NewGrant } from '../access/interface.ts';
 
 /** An invitation: its bearer chooses the user's password. Shown only once. */
@@ -15,6 +15,13 @@ export interface Invitation {
   readonly expiresAt: number;
   /** Where the person opens it. The token is behind the `#`, which browsers do not send. */
   readonly url: string;
+}
+
+export interface DeliveredInvitation {
+  /** Null: by mail only, or there is none. */
+  readonly invitation: Invitation | null;
+  /** Null: not by mail. `failure`: why it was not sent; the user can be invited again. */
+  readonly mailed: { readonly to: string; readonly failure: string | null } | null;
 }
 
 export interface UserChange {
@@ -32,8 +39,9 @@ export interface UserOperations {
     own: readonly Grant[],
     input: { readonly name: string } & { readonly [F in keyof UserChange]?: UserChange[F] | undefined } & {
       readonly grants: readonly NewGrant[];
+      readonly deliver?: InvitationDelivery | undefined;
     },
-  ): Promise<{ readonly user: UserView; readonly invitation: Invitation | null }>;
+  ): Promise<{ readonly user: UserView } & DeliveredInvitation>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<UserView>>;
   get(actor: TenantActor, id: string): Promise<UserView>;
   /** A change of roles ends the user's sessions. Users cannot change their own roles. */
@@ -47,8 +55,11 @@ export interface UserOperations {
     actor: TenantActor,
     own: readonly Grant[],
     id: string,
-    options?: { readonly revokeTokens?: boolean | undefined },
-  ): Promise<{ readonly user: UserView; readonly invitation: Invitation }>;
+    options?: {
+      readonly revokeTokens?: boolean | undefined;
+      readonly deliver?: InvitationDelivery | undefined;
+    },
+  ): Promise<{ readonly user: UserView } & DeliveredInvitation>;
   /** For a user who has lost their factors: all are removed, with the recovery codes, and sessions end. */
   removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
@@ -186,6 +197,57 @@ export interface ProfileOperations {
   endOtherSessions(caller: SessionCaller): Promise<number>;
 }
 
+/** What a command asks for in the browser of a person. `host` and `roles` are its own words. */
+export interface DeviceRequest {
+  readonly id: string;
+  readonly host: string;
+  readonly peer: string | null;
+  readonly requestedAt: number;
+  readonly expiresAt: number;
+  /** Null: all that the person has. */
+  readonly roles: readonly RoleName[] | null;
+  readonly hours: number;
+}
+
+export interface DeviceAnswer {
+  readonly state: 'pending' | 'slow-down' | 'refused' | 'expired' | 'issued';
+  readonly intervalSeconds: number;
+  readonly issued: { readonly record: ApiToken; readonly token: string; readonly user: string } | null;
+}
+
+/** `admit` counts the questions of commands that wait. */
+export interface DeviceSignInOperations extends OriginRates {
+  start(
+    asked: {
+      readonly host: string;
+      readonly roles?: readonly RoleName[] | undefined;
+      readonly hours?: number | undefined;
+    },
+    from: SignInOrigin,
+  ): Promise<{
+    readonly deviceCode: string;
+    readonly userCode: string;
+    readonly url: string;
+    readonly completeUrl: string;
+    readonly expiresAt: number;
+    readonly intervalSeconds: number;
+  }>;
+  /** The token once, to the first question after the approval. */
+  poll(deviceCode: string, from: SignInOrigin): Promise<DeviceAnswer>;
+  /** 'not-found', in one text, for each code that cannot be decided. */
+  find(caller: SessionCaller, userCode: string, from: SignInOrigin): Promise<DeviceRequest>;
+  /** 'forbidden' for a sign-in that is not recent; 'validation' for roles that the person does not have. */
+  approve(
+    caller: SessionCaller,
+    userCode: string,
+    chosen: { readonly hours: number; readonly grants?: readonly NewGrant[] | undefined },
+    from: SignInOrigin,
+  ): Promise<DeviceRequest>;
+  refuse(caller: SessionCaller, userCode: string, from: SignInOrigin): Promise<DeviceRequest>;
+  /** Revokes a user's token by its value; does nothing for every other value. */
+  end(token: string, from: SignInOrigin): Promise<void>;
+}
+
 export interface PeopleOperations {
   readonly users: UserOperations;
   readonly sessions: SessionOperations;
@@ -194,4 +256,5 @@ export interface PeopleOperations {
   readonly factors: FactorOperations;
   readonly passkeys: PasskeyOperations;
   readonly openId: OpenIdOperations;
+  readonly deviceSignIn: DeviceSignInOperations;
 }

@@ -7,13 +7,14 @@ import { revokeTokensOf } from '../access/manage-tokens.ts';
 import { refuseOwnSecret } from '../access/provided.ts';
 import type { ChangeUser } from './change-user.ts';
 import type { UserOperations } from './interface.ts';
+import { deliver, requireMailable } from './mail-invitation.ts';
 import { endSessionsOf, invite, recordUser, type UserPorts } from './user-records.ts';
 import { findNamingVault, refuseLast, refuseNamedApprover, refuseOneself, requireLasting } from './user-rules.ts';
 
 export const resetPassword =
   (ports: UserPorts, change: ChangeUser): UserOperations['resetPassword'] =>
-  async (actor, own, id, { revokeTokens = false } = {}) => {
-    const { hash, ...invitation } = invite(ports);
+  async (actor, own, id, { revokeTokens = false, deliver: how = 'show' } = {}) => {
+    const invitation = invite(ports);
     const naming = await findNamingVault(ports.store.read, id);
     const user = await change(actor, own, id, async (tx, before) => {
       refuseOneself(actor, id, 'reset their own password');
@@ -23,11 +24,12 @@ export const resetPassword =
       if (before.state !== 'active')
         throw new ServiceError('conflict', 'the user is disabled', { hint: 'enable them first' });
       await refuseLast(tx, before);
+      requireMailable(ports, before.email, how);
       const after: StoredUser = {
         ...before,
         password: null,
         hasPassword: false,
-        invitationHash: hash,
+        invitationHash: invitation.hash,
         invitedUntil: invitation.expiresAt,
       };
       await tx.users.update(after);
@@ -37,8 +39,9 @@ export const resetPassword =
         name: after.name,
         expiresAt: toRfc3339(invitation.expiresAt),
         sessionsEnded,
+        delivery: how,
       });
       return after;
     });
-    return { user, invitation };
+    return { user, ...(await deliver(ports, how, invitation, user)) };
   };

@@ -18,7 +18,7 @@ import { holderOf } from './start-session.ts';
 export type SignInPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'passwords' | 'people' | 'meter'>;
 
 /** A person who is not known yet. */
-const unknownPerson = ({ requestId, peer }: SignInOrigin): Actor => ({
+export const unknownPerson = ({ requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>): Actor => ({
   kind: 'service',
   id: 'sign-in',
   name: 'sign-in',

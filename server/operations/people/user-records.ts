@@ -12,7 +12,7 @@ import { makeBearer } from '../access/bearer.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { Invitation } from './interface.ts';
 
-export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity'> & {
+export type UserPorts = Pick<Ports, 'store' | 'core' | 'ring' | 'clock' | 'people' | 'identity' | 'mailer' | 'log'> & {
   readonly provider: IdentityProvider | undefined;
 };
 
@@ -24,7 +24,8 @@ export const recordUser = <K extends AuditKind>(
   details: AuditDetails<K>,
 ): Promise<unknown> => recordEvent(tx, kind, actor, about('user', user), details);
 
-export const invite = ({ core, ring, clock, people, identity }: UserPorts): Invitation & { readonly hash: string } => {
+export type Issued = Invitation & { readonly hash: string };
+export const invite = ({ core, ring, clock, people, identity }: UserPorts): Issued => {
   const token = makeBearer(core, 'invitation');
   return {
     token,

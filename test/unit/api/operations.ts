@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
 import { ServiceError } from '../../../server/base/errors.ts';
-import { attemptRate, createOriginRates } from '../../../server/base/origin-rates.ts';
+import { attemptRate, createOriginRates, pollRate } from '../../../server/base/origin-rates.ts';
 import type { Grant } from '../../../server/domain/access.ts';
 import type { SignInStep } from '../../../server/domain/sign-in.ts';
 import { isStopped, type Tenant } from '../../../server/domain/tenant.ts';
@@ -174,6 +174,12 @@ export const openFront = (
         { ...createOriginRates({ monotonic: () => time }, attemptRate) },
         {
           get: (own, name: string) => own[name] ?? ((...values: unknown[]) => call(`signIn.${name}`, ...values)),
+        },
+      ),
+      deviceSignIn: new Proxy<Record<string, unknown>>(
+        { ...createOriginRates({ monotonic: () => time }, pollRate) },
+        {
+          get: (own, name: string) => own[name] ?? ((...values: unknown[]) => call(`deviceSignIn.${name}`, ...values)),
         },
       ),
       sessions: createSessionsOfTest(grants, () => revoked),

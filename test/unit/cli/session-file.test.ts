@@ -45,6 +45,11 @@ test('every bit of it turned around: refused by the name of the file, or headers
   expect(outcomes.read).toBeGreaterThan(100);
 });
 
+test('a token of a browser is sent as one, without the origin of a page', () => {
+  writeKept({ [url]: { user: 'anna', token: 'dket_0123456789abcdef' } });
+  expect(sessionHeaders(url)).toEqual({ authorization: 'Bearer dket_0123456789abcdef' });
+});
+
 test.each(['', 'null', '[]', '0', '{"https://keys.example":null}', '{"https://keys.example":{"session":5}}', '{'])(
   'what is not a file of sessions is refused by its name: %s',
   (content) => {

@@ -200,7 +200,7 @@ describe('destroying a master key under a rule of two', () => {
     const real = Date.now();
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => real - 3_600_000);
     try {
-      await opened.operations.signIn.redeem(invitation.token, bytesOf(goodPassword), originOf());
+      await opened.operations.signIn.redeem(invitation?.token ?? '', bytesOf(goodPassword), originOf());
     } finally {
       clock.mockRestore();
     }
@@ -216,7 +216,7 @@ describe('destroying a master key under a rule of two', () => {
     const request = await waits(db.destroy('destroyer'));
     const { invitation } = await opened.operations.users.resetPassword(administrator, everything, user.id);
     await expect.poll(() => Date.now()).toBeGreaterThan(request.requestedAt);
-    await opened.operations.signIn.redeem(invitation.token, bytesOf(goodPassword), originOf());
+    await opened.operations.signIn.redeem(invitation?.token ?? '', bytesOf(goodPassword), originOf());
     const name = (from: string, to: string) =>
       queryStored(opened.folder, `update audit_events set subject_id = ? where subject_id = ?`, to, from);
     // A writer of the database takes the records of the person away for a moment.

@@ -160,7 +160,7 @@ describe('an approver', () => {
     await expect(keys.softDelete(asks, keyId)).rejects.toBeInstanceOf(ApprovalNeeded);
     const [request] = (await approvals.list(administrator, { subjectId: keyId, limit: 1 })).items;
     const { invitation } = await users.resetPassword(administrator, everything, carla.id);
-    const thief = await becomes(carla.id, invitation.token);
+    const thief = await becomes(carla.id, invitation?.token ?? '');
     expect(await errorOf(approvals.approve(thief, request?.id ?? '', null))).toBe('forbidden');
     expect((await keys.get(administrator, keyId)).state).toBe('active');
   });

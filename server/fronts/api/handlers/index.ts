@@ -7,6 +7,7 @@ import { approvalsHandlers } from './approvals.ts';
 import { auditHandlers } from './audit.ts';
 import { clockHandlers } from './clock.ts';
 import { copiesHandlers } from './copies.ts';
+import { deviceSignInHandlers } from './device-sign-in.ts';
 import { diagnosticsHandlers } from './diagnostics.ts';
 import { endpointsHandlers } from './endpoints.ts';
 import { externalKeyStoresHandlers } from './external-key-stores.ts';
@@ -58,6 +59,7 @@ export const createHandlers = (operations: Operations): Handlers => ({
   sessions: sessionsHandlers(operations),
   profile: profileHandlers(operations),
   session: sessionHandlers(operations),
+  deviceSignIn: deviceSignInHandlers(operations),
   nodes: nodesHandlers(operations),
   status: statusHandlers(operations),
   clock: clockHandlers(operations),

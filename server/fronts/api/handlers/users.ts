@@ -7,8 +7,8 @@ import type { Handlers } from './handler.ts';
 
 export const usersHandlers = ({ users }: Operations): Handlers['users'] => ({
   create: async ({ actor, grants: own, body }) => {
-    const { user, invitation } = await users.create(actor, own, body);
-    return { id: user.id, answer: representInvited(user, invitation) };
+    const made = await users.create(actor, own, body);
+    return { id: made.user.id, answer: representInvited(made) };
   },
   list: async ({ actor, query }) => representPage(await users.list(actor, query), representUser),
   get: async ({ actor, path }) => representUser(await users.get(actor, path.id)),
@@ -17,8 +17,8 @@ export const usersHandlers = ({ users }: Operations): Handlers['users'] => ({
   disable: async ({ actor, grants: own, path }) => representUser(await users.disable(actor, own, path.id)),
   unlock: async ({ actor, grants: own, path }) => representUser(await users.unlock(actor, own, path.id)),
   resetPassword: async ({ actor, grants: own, path, body }) => {
-    const { user, invitation } = await users.resetPassword(actor, own, path.id, body);
-    return { id: user.id, answer: representInvited(user, invitation) };
+    const made = await users.resetPassword(actor, own, path.id, body);
+    return { id: made.user.id, answer: representInvited(made) };
   },
   removeFactors: async ({ actor, grants: own, path }) => representUser(await users.removeFactors(actor, own, path.id)),
   permissions: async ({ actor, path }) => {

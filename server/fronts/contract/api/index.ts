@@ -4,6 +4,7 @@ import { approvalRoutes } from './approvals.ts';
 import { auditRoutes } from './audit.ts';
 import { clockRoutes } from './clock.ts';
 import { copyRoutes } from './copies.ts';
+import { deviceSignInRoutes } from './device-sign-in.ts';
 import { diagnosticsRoutes } from './diagnostics.ts';
 import { endpointRoutes } from './endpoints.ts';
 import { externalKeyStoreRoutes } from './external-key-stores.ts';
@@ -58,6 +59,7 @@ export const apiRoutes = {
   sessions: sessionsRoutes,
   profile: profileRoutes,
   session: sessionRoutes,
+  deviceSignIn: deviceSignInRoutes,
   nodes: nodeRoutes,
   status: statusRoutes,
   clock: clockRoutes,

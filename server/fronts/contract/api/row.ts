@@ -19,9 +19,10 @@ export interface RouteRow {
   readonly unfinished?: readonly SignInStep[];
   /**
    * Tries a credential: counted for the address before anything of the request is read. Every
-   * change that is open to everybody does.
+   * change that is open to everybody does. 'poll': of a command that waits for its person, counted
+   * apart, so that waiting takes no sign-in from the others of its address.
    */
-  readonly attempt?: true;
+  readonly attempt?: true | 'poll';
   /** String members of the body that are passwords: they reach the handler as bytes, and nothing as text. */
   readonly secrets?: readonly string[];
   /** Starts, replaces or ends the session of the browser. */

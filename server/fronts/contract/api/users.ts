@@ -1,7 +1,7 @@
 // People who sign in, as administrators manage them.
 
 import { z } from '@hono/zod-openapi';
-import type { FactorKind, UserState } from '../../../domain/user.ts';
+import { type FactorKind, invitationDeliveries, type UserState } from '../../../domain/user.ts';
 import { displayName, identifier, moment, orNull, pageOf, pageQuery, type RouteGroup } from './row.ts';
 import { grantSchema, newGrantSchema } from './tokens.ts';
 
@@ -55,7 +55,15 @@ export const invitationSchema = z
 const invitedSchema = z
   .strictObject({
     user: userSchema,
-    invitation: orNull(invitationSchema).openapi({ description: 'null for users who sign in only with OpenID' }),
+    invitation: orNull(invitationSchema).openapi({
+      description: 'null for users who sign in only with OpenID, and when it was sent by mail only',
+    }),
+    mailed: orNull(
+      z.strictObject({
+        to: z.string(),
+        failure: z.string().nullable().openapi({ description: 'null: the mail server has accepted the mail' }),
+      }),
+    ).openapi({ description: 'null: not by mail' }),
   })
   .openapi('InvitedUser');
 export type InvitedUser = z.output<typeof invitedSchema>;
@@ -68,6 +76,15 @@ export const rightSchema = z.strictObject({
   tenantId: identifier.nullable(),
 });
 
+const deliver = z
+  .enum(invitationDeliveries)
+  .optional()
+  .openapi({
+    default: 'show',
+    description:
+      "show: the answer has the invitation; mail: it is sent to the user's e-mail address, and the answer does not have it " +
+      '(people.invitation_target in dke.toml); mail-and-show: both',
+  });
 const userName = z.string().min(1).max(64);
 const email = z.string().max(254).nullable();
 const subject = z.string().min(1).max(255).nullable();
@@ -88,6 +105,7 @@ export const userRoutes = {
         email: email.optional(),
         grants,
         subject: subject.optional(),
+        deliver,
       })
       .openapi('NewUser'),
     answer: invitedSchema,
@@ -166,7 +184,7 @@ export const userRoutes = {
     summary: 'Reset a password',
     description:
       'Removes the password, ends the sessions, and returns an invitation to set a new password. The API tokens of the user keep working unless revokeTokens is true.',
-    body: z.strictObject({ revokeTokens: z.boolean().optional() }).openapi('PasswordReset'),
+    body: z.strictObject({ revokeTokens: z.boolean().optional(), deliver }).openapi('PasswordReset'),
     answer: invitedSchema,
     creates: true,
     showsSecret: true,

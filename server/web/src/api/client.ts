@@ -88,7 +88,8 @@ export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): 
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
   const tenant = tenantOfCalls();
-  if (tenant !== null && /^\/api\/(?!(?:session|profile|roles)\b)/.test(path)) search.set('tenant', tenant);
+  if (tenant !== null && /^\/api\/(?!(?:session|profile|roles|device-sign-in)\b)/.test(path))
+    search.set('tenant', tenant);
   const text = search.toString();
   return text === '' ? path : `${path}?${text}`;
 };

@@ -15,6 +15,7 @@ export type {
 } from '../../../fronts/contract/api/audit.ts';
 export type { ClockState } from '../../../fronts/contract/api/clock.ts';
 export type { Copy } from '../../../fronts/contract/api/copies.ts';
+export type { DeviceSignInRequest } from '../../../fronts/contract/api/device-sign-in.ts';
 export type { CheckResult, Diagnosis, DiagnosisEvent } from '../../../fronts/contract/api/diagnostics.ts';
 export type {
   AuthorizationRule,

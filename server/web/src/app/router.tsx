@@ -210,6 +210,11 @@ const profile = createRoute({
   path: '/profile',
   component: lazyRouteComponent(() => import('../pages/profile.tsx'), 'ProfilePage'),
 });
+const device = createRoute({
+  getParentRoute: () => root,
+  path: '/device',
+  component: lazyRouteComponent(() => import('../pages/device.tsx'), 'DevicePage'),
+});
 const tenants = createRoute({
   getParentRoute: () => root,
   path: '/tenants',
@@ -333,6 +338,7 @@ export const router = createRouter({
     user,
     sessions,
     profile,
+    device,
     tenants,
     approvals,
     snapshots,

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { InvitedUser, User } from '../api/types.ts';
-import { SelectField, TextField } from '../components/fields/field.tsx';
+import { CheckField, SelectField, TextField } from '../components/fields/field.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
 import { Button } from '../components/page/button.tsx';
 import { ActionMenu } from '../components/page/menu.tsx';
@@ -20,11 +20,20 @@ import { UserFactors, UserState } from '../components/people/user-facts.tsx';
 import { usersPath as path } from '../components/people/users.ts';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
+/** What a screen reader and the status line say when the invitation is not shown. */
+const tellMailed = ({ user, mailed }: InvitedUser): string =>
+  mailed === null
+    ? `“${user.name}” invited`
+    : mailed.failure === null
+      ? `Invitation sent to ${mailed.to}`
+      : `“${user.name}” was created, but ${mailed.failure}. Reset the password to invite the user again.`;
+
 const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) => void; onClose: () => void }) => {
   const client = useQueryClient();
   const [name, setName] = useState('');
   const [displayName, setDisplayName] = useState('');
   const [email, setEmail] = useState('');
+  const [byMail, setByMail] = useState(false);
   const [role, setRole] = useState('auditor');
   const roles = useRoles();
   return (
@@ -36,12 +45,13 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
         body: {
           name,
           ...(displayName === '' ? {} : { displayName }),
-          ...(email === '' ? {} : { email }),
+          ...(email === '' ? {} : { email, ...(byMail ? { deliver: 'mail' } : {}) }),
           grants: [{ role, scope: null }],
         },
       }}
       creates
       submitLabel="Invite user"
+      done={tellMailed}
       onCancel={onClose}
       onDone={async (invited) => {
         onInvited(invited);
@@ -58,6 +68,14 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
             fault={fault}
           />
           <TextField label="E-mail" optional type="email" value={email} onValue={setEmail} fault={fault('email')} />
+          {email !== '' && (
+            <CheckField
+              label="Send the invitation to this address"
+              help="Then it is not shown here. The service needs a mail server for invitations (people.invitation_target)."
+              checked={byMail}
+              onValue={setByMail}
+            />
+          )}
           <SelectField
             label="Role"
             value={role}
