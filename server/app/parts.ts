@@ -100,6 +100,7 @@ export const createParts = (
     ports,
     config.notificationTargets.map((target) => openTarget(target, version, () => clock.now(), disks)),
   );
+  const setup = setupSteps(ports, forwarding, config.snapshots.schedule);
   const operations = createOperations(ports, {
     ...{ sealer, forwarding, approvals, delivery },
     rules: { tenants: { retentionMs: config.tenants.retentionDays * 86_400_000 }, snapshots: config.snapshots },
@@ -110,7 +111,7 @@ export const createParts = (
       overview: readOverview(ports, latency),
       idempotency: idempotency.operations,
       preconditions: preconditions.operations,
-      setup: setupSteps(ports, forwarding),
+      setup,
       jobs: async () => ({ nodes: await fleet.nodes(), jobs: board.jobs() }),
       clock: { get: deadlines.state, confirm: deadlines.confirm },
       settings: async () => ({ source: config.source, items: config.settings }),
@@ -120,7 +121,7 @@ export const createParts = (
   const notifications = createNotificationWatch(
     ports,
     createSources(ports, {
-      ...{ forwarding, latency, health, logState, folder },
+      ...{ forwarding, latency, health, logState, folder, setup },
       certificates: certificates.served,
       certificateFaults: () => certificates.faults(opened.trustedAuthorities),
       schedule: config.snapshots.schedule,

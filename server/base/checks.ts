@@ -21,7 +21,10 @@ export interface Check<Context> {
   readonly id: string;
   /** Where the fault would be: 'configuration', 'files', 'socket', 'network', 'dns', 'tls', 'service', 'key', ... */
   readonly layer: string;
+  /** What is so when it passes, and the title while it is not known. */
   readonly title: string;
+  /** The title when it has failed: the fault, and never a hope. Absent: the title names a thing. */
+  readonly fault?: string;
   /** Ids of checks without whose success this one says nothing. */
   readonly needs: readonly string[];
   readonly run: (context: Context) => Finding | Promise<Finding>;
@@ -80,7 +83,7 @@ export const runChecks = async <Context>(
     watch?.ended(result);
   };
   watch?.started(checks.map(({ id, layer, title }) => ({ id, layer, title })));
-  for (const { id, layer, title, needs, run } of checks) {
+  for (const { id, layer, title, fault = title, needs, run } of checks) {
     const missing = needs
       .map((need) => results.get(need))
       .find((need) => need?.state !== 'ok' && need?.state !== 'warning');
@@ -98,7 +101,7 @@ export const runChecks = async <Context>(
     keep({
       id,
       layer,
-      title,
+      title: finding.state === 'failed' ? fault : title,
       ...finding,
       evidence: redact(finding.evidence),
       durationMs: Math.round((performance.now() - startedAt) * 10) / 10,

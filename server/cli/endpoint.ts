@@ -174,7 +174,7 @@ export const addEndpoint = (program: Command): void => {
     also: (_, { operatorProbes }) => (operatorProbes === undefined ? {} : { body: { settings: { operatorProbes } } }),
   });
   noun.row(routes.list, 'list', 'Lists endpoints.', {
-    columns: { ID: 'id', NAME: 'name', STATE: 'state', 'URI PATH': 'uriPath', KEY: 'keyId' },
+    columns: { ID: 'id', NAME: 'name', STATE: 'state', 'URI PATH': 'uriPath', KEY: 'keyId', 'KEY STATE': 'keyState' },
   });
   noun.row(routes.get, 'show <endpoint>', 'Shows an endpoint, by id or name.');
   noun.row(routes.enable, 'enable <endpoint>', 'Re-enables an endpoint.');

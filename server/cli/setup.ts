@@ -19,15 +19,10 @@ export const addSetup = (program: Command): void => {
       'CONFIRMED BY': (row: Step) => row.confirmed?.by,
     },
   } as const;
-  noun.row(
-    routes.get,
-    'show',
-    'Shows how far the setup is: root key, administrator, audit sinks, recovery key, first verified snapshot.',
-    table,
-  );
+  noun.row(routes.get, 'show', 'Shows how far the setup is, from the root key to the first verified snapshot.', table);
   for (const [verb, confirmed, description] of [
-    ['confirm', true, 'Confirms a step that the service cannot check.'],
-    ['reopen', false, 'Marks a step as not complete.'],
+    ['confirm', true, 'Accepts the risk of a step that is not done: it stays a warning.'],
+    ['reopen', false, 'Withdraws that the risk of a step is accepted.'],
   ] as const)
     noun.row(routes.confirm, `${verb} <step>`, description, { ...table, also: () => ({ body: { confirmed } }) });
 };

@@ -327,6 +327,15 @@ export const notificationKinds = {
     leadDays: [],
     severities: ['high'],
   },
+  'setup.risk-accepted': {
+    text: 'risks of the setup are accepted: {name}',
+    fix: 'complete these steps; dke setup show says how far each is',
+    action: 'View the setup',
+    page: '/setup',
+    leadDays: [],
+    causes: ['steps'],
+    severities: ['medium'],
+  },
   'erasure.blocked': {
     text: 'the erasure of destroyed keys is blocked by damaged records, nodes, standbys of the database, or missing snapshots',
     fix: 'run dke status for the cause: restore a backup made since the last run or give up the key; start or remove the node; bring the standby up to date or drop its slot; restore or delete the snapshots',

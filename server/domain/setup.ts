@@ -1,18 +1,35 @@
-// The first steps of a service. What the service can check is done when it is so; for the rest, a person confirms it.
+// The first steps of a service. What the service can check is done when it is so. Of the rest, a
+// person can accept the risk: such a step is not done, stays a warning, and is told to
+// administrators until it is.
 
-export const setupSteps = ['root-key', 'administrator', 'audit-sinks', 'recovery-key', 'snapshot'] as const;
-export type SetupStepName = (typeof setupSteps)[number];
-
-/** Those that a person may confirm or skip: a copy is stored elsewhere, tokens are enough, the log stays here. */
-export const confirmableSteps = [
+export const setupSteps = [
+  'root-protection',
   'root-key',
   'administrator',
+  'recovery-codes',
+  'first-token',
   'audit-sinks',
+  'recovery-key',
+  'snapshot-schedule',
+  'snapshot',
+] as const;
+export type SetupStepName = (typeof setupSteps)[number];
+
+/** Those that a person may leave as they are: without them the service works, and less is safe. */
+export const confirmableSteps = [
+  'root-protection',
+  'root-key',
+  'administrator',
+  'recovery-codes',
+  'first-token',
+  'audit-sinks',
+  'snapshot-schedule',
 ] as const satisfies readonly SetupStepName[];
 export type ConfirmedStep = (typeof confirmableSteps)[number];
 
 export interface SetupStep {
   readonly step: SetupStepName;
+  /** `confirmed`: a person has accepted the risk that it is not done. */
   readonly state: 'open' | 'confirmed' | 'done';
   /** What the service sees of it. */
   readonly finding: string;

@@ -5,10 +5,11 @@ import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { guide } from './guide.ts';
 
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
-  plugins: [react(), tailwindcss()],
+  plugins: [react(), tailwindcss(), guide(fileURLToPath(new URL('../..', import.meta.url)))],
   resolve: { alias: { 'node:net': fileURLToPath(new URL('src/api/net.ts', import.meta.url)) } },
   build: {
     outDir: fileURLToPath(new URL('../../dist/web', import.meta.url)),

@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { notificationKindNames, notificationRow } from '../../server/domain/notification.ts';
+import { renderGuide } from '../../server/web/guide.ts';
+import { guidePages } from '../../server/web/src/app/guide.ts';
 import { tourPictures } from '../support/tour-pictures.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -47,6 +49,26 @@ describe('pages that the service names', () => {
     const pages = named.map(([, page = '']) => page.replaceAll(/\$\{[^}]*\}/g, '{id}'));
     expect(pages.length).toBeGreaterThan(10);
     expect(missing(pages)).toEqual([]);
+  });
+});
+
+describe('the guide', () => {
+  const pages = renderGuide(root);
+
+  test('has each page that the console leads to, and each anchor that its own links name', () => {
+    expect(guidePages.filter((name) => !pages.has(`guide/${name}.html`))).toEqual([]);
+    const broken = [...pages].flatMap(([from, html]) =>
+      [...html.matchAll(/href="(?:\/(guide\/[^"#]*))?(?:#([^"]*))?"/g)].flatMap(([, file = from, anchor]) => {
+        const target = pages.get(file);
+        const isThere = target !== undefined && (anchor === undefined || target.includes(` id="${anchor}"`));
+        return isThere ? [] : [`${from}: ${file}#${anchor}`];
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('has no markup but its own', () => {
+    for (const html of pages.values()) expect(html).not.toMatch(/<script(?! src="\/theme.js")|style=|javascript:/);
   });
 });
 

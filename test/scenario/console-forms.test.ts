@@ -29,7 +29,7 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
   const names = async (): Promise<readonly string[]> =>
     (await site.api.call<{ items: Vault[] }>('GET', '/api/vaults')).items.map(({ name }) => name);
   const openVaultForm = async (): Promise<void> => {
-    await hands.pressOn('Create vault');
+    await hands.pressOn('Create vault…');
     await dialog('Create a vault').waitFor();
   };
 
@@ -70,7 +70,7 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
     await openVaultForm();
     await hands.press('Escape');
     await dialog('Create a vault').waitFor({ state: 'detached' });
-    expect(await focused()).toBe('Create vault');
+    expect(await focused()).toBe('Create vault…');
   });
 
   test.each<[string, () => Promise<unknown>]>([
@@ -425,7 +425,7 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
       await make('/api/keys', { name: `later ${at}`, vaultId: oldest.id });
     }
     await page.goto('/endpoints');
-    await hands.pressOn('Create endpoint');
+    await hands.pressOn('Create endpoint…');
     const form = dialog('Create a key store endpoint');
     await form.waitFor();
     await hands.to('Vault');
@@ -457,7 +457,7 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
 
   test('takes the vault of a key that was found by its name', async () => {
     await page.goto('/endpoints');
-    await hands.pressOn('Create endpoint');
+    await hands.pressOn('Create endpoint…');
     const form = dialog('Create a key store endpoint');
     await choose(form, 'Key', `key ${beyond}`);
     const vault = form.getByRole('combobox', { name: 'Vault', exact: true });

@@ -14,7 +14,13 @@ import { openHttpService } from '../../provider/client/service-http.ts';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { type CreateObject, instanceText } from '../../server/fronts/contract/tde.ts';
 import { createGroup, registerApplication, writeProviderConfig } from '../support/console-api.ts';
-import { type ConsoleBrowser, choose, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import {
+  type ConsoleBrowser,
+  choose,
+  chromiumPath,
+  openConsoleBrowser,
+  revealedSecret,
+} from '../support/console-browser.ts';
 import { instance } from '../support/open-service.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { callXks, requestMetadata } from '../support/xks-client.ts';
@@ -100,7 +106,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     const shown = dialog(/Credential of/);
     await shown.waitFor();
     await shoot('application-credential');
-    const guid = (await shown.locator('[data-secret]').first().textContent()) ?? '';
+    const guid = await revealedSecret(shown);
     expect(guid.length).toBeGreaterThan(30);
     const [download] = await Promise.all([
       page.waitForEvent('download'),

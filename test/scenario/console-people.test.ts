@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser, revealedSecret } from '../support/console-browser.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
@@ -71,7 +71,7 @@ describe.runIf(chromiumPath !== null)('a person at the console', () => {
     }
     await page.getByRole('button', { name: 'Show QR code' }).click();
     await page.getByRole('img', { name: /QR code/ }).waitFor();
-    secret = (await page.locator('[data-secret]').textContent()) ?? '';
+    secret = await revealedSecret(page);
     expect(await eyes.findBarriers(page)).toEqual([]);
     await eyes.shoot('totp', page);
     await page.getByLabel('Code from the app').fill(totp(secret.trim(), Date.now()));

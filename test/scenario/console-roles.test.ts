@@ -39,9 +39,9 @@ describe.runIf(chromiumPath !== null)('a role at the console', () => {
   const roles: Readonly<Record<string, readonly string[]>> = {
     auditor: [],
     'key-approver': [],
-    'recovery-officer': ['Register recovery key'],
-    'key-manager': ['Create key', 'Create vault'],
-    'connection-manager': ['Create endpoint', 'Create group', 'Register application', 'Register key store'],
+    'recovery-officer': ['Register recovery key…'],
+    'key-manager': ['Create key…', 'Create vault…'],
+    'connection-manager': ['Create endpoint…', 'Create group…', 'Register application…', 'Register key store…'],
     'application-owner': [],
   };
   test.each(Object.entries(roles))(
@@ -114,6 +114,10 @@ describe.runIf(chromiumPath !== null)('a role at the console', () => {
       .getByText('Never called')
       .waitFor();
     await site.api.call('POST', `/api/keys/${key.id}/disable`);
+    await page.reload();
+    await row(/states/)
+      .getByText('Key cannot be used')
+      .waitFor();
     await page.goto(`/endpoints/${endpoint.id}`);
     await page.getByText('Key cannot be used').first().waitFor();
     // This service has no address of its own that a cloud could use.

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Setup } from '../../server/fronts/contract/api/setup.ts';
 import { runCommand } from '../support/command.ts';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser, revealedSecret } from '../support/console-browser.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { codeOf } from '../support/totp.ts';
@@ -53,22 +53,23 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await eyes.shoot('setup-overview', page);
     await press('Start setup');
     await page.getByRole('heading', { level: 1, name: 'Set up this service' }).waitFor();
-    await step('Protect the root key').getByText('Unencrypted in its file').waitFor();
+    await step('Encrypt the root key').getByText('Unencrypted in its file').waitFor();
     await eyes.settle(page);
     await lookClosely('begin');
-    expect(Object.values(await stateOf())).toEqual(['open', 'open', 'open', 'open', 'open']);
+    expect(Object.values(await stateOf())).toEqual(Array(9).fill('open'));
   });
 
-  test('a copy of the root key is stated by a person, which is audited and can be undone', async () => {
-    await press('I stored a copy separately');
-    const rootKey = step('Protect the root key');
-    const unfold = rootKey.locator('summary').first();
-    await unfold.filter({ hasText: 'Unencrypted' }).click();
-    await rootKey.getByText('Marked as done by first administrator').waitFor();
-    await press('Mark as not done');
-    await page.getByRole('button', { name: 'I stored a copy separately' }).click();
-    await unfold.filter({ hasText: 'Unencrypted' }).click();
-    await rootKey.getByText('Marked as done by first administrator').waitFor();
+  test('an accepted risk is not done: it stays a warning with its person, is audited, and can be withdrawn', async () => {
+    const accept = 'Accept the risk: keep the root key unencrypted';
+    await press(accept);
+    const rootKey = step('Encrypt the root key');
+    await rootKey.getByText('(risk accepted, not done)').waitFor();
+    await rootKey.locator('summary').first().click();
+    await rootKey.getByText(/^Risk accepted by first administrator on \d/).waitFor();
+    expect((await stateOf())['root-protection']).toBe('confirmed');
+    await rootKey.getByRole('button', { name: 'Withdraw acceptance' }).click();
+    await page.getByRole('button', { name: accept }).click();
+    await rootKey.getByText('(risk accepted, not done)').waitFor();
     expect((await site.api.audit('kind=setup.confirmed')).map(({ details }) => details.confirmed)).toEqual([
       true,
       false,
@@ -77,12 +78,13 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
   });
 
   test('an administrator is invited; the same browser continues as that person', async () => {
-    await press('Invite administrator');
+    await step('Create an administrator').locator('summary').first().click();
+    await press('Invite administrator…');
     await page.getByRole('dialog', { name: 'Invite the first administrator' }).waitFor();
     await typeInto('User name', 'ada');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: /Invitation/ });
-    const address = new URL((await dialog.locator('[data-secret]').textContent()) ?? '');
+    const address = new URL(await revealedSecret(dialog));
     await dialog.getByRole('checkbox').check();
     await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByText('Invited: ada').waitFor();
@@ -92,11 +94,11 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     await page.keyboard.press('Enter');
     await press('Show QR code');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
-    const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
+    const secret = await revealedSecret(page);
     await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await page.getByRole('link', { name: /^Next: forward the audit log/ }).click();
+    await page.getByRole('link', { name: /^Next: back up the root key/ }).click();
     await step('Create an administrator')
       .locator('summary', { hasText: 'Ada is an administrator with a second factor' })
       .waitFor();
@@ -105,6 +107,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
 
   test('the lines for the audit sink go into dke.toml as they are shown, and the page sees that records arrive', async () => {
     const sinks = step('Forward the audit log');
+    await sinks.locator('summary').first().click();
     await sinks.getByLabel('Sink type').selectOption('file');
     await sinks.getByLabel('Path').fill(join(site.folder, 'audit.ndjson'));
     const lines = (await sinks.locator('pre').first().textContent()) ?? '';
@@ -122,6 +125,7 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
   test('a recovery key is made in the browser: its file goes to the person, its public half to the service', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.postData() ?? ''));
+    await step('Create a recovery key').locator('summary').first().click();
     await page.getByRole('button', { name: 'Create a recovery key' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('safe of the bank');
@@ -146,6 +150,10 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     expect(waiting).toHaveLength(1);
     await site.api.call('POST', `/api/approvals/${waiting[0]?.id}/approve`, {});
     await taking.getByRole('button', { name: 'Cancel' }).click();
+    await page
+      .getByRole('dialog', { name: 'Discard what you entered?' })
+      .getByRole('button', { name: 'Discard' })
+      .click();
     await step('Create a recovery key')
       .locator('summary', { hasText: 'Snapshots are sealed to safe of the bank' })
       .waitFor();
@@ -156,9 +164,10 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
   });
 
   test('the first snapshot is made; the setup is finished when it was opened with the file', async () => {
+    await step('Create and open the first snapshot').locator('summary').first().click();
     await page.getByRole('button', { name: 'Create snapshot' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Create snapshot', exact: true }).click();
-    await page.getByText('but not opened yet').waitFor();
+    await page.getByText('but not opened yet').last().waitFor();
     expect(await stateOf()).toMatchObject({ snapshot: 'open' });
     const { items } = await site.api.call<{ items: { id: string }[] }>('GET', '/api/snapshots');
     const passphraseFile = join(site.folder, 'passphrase');
@@ -171,7 +180,10 @@ describe.runIf(chromiumPath !== null)('the first setup', () => {
     ]);
     expect(verified).toMatchObject({ code: 0 });
     await page.reload();
-    await page.getByText('This service is set up').waitFor();
+    // What is not done stays, and so does the accepted risk.
+    await step('Back up the root key').waitFor();
+    await step('Encrypt the root key').getByText('(risk accepted, not done)').waitFor();
+    expect(await step('Create and open the first snapshot').count()).toBe(0);
     await lookClosely('done');
     await page.goto('/');
     await page.getByRole('heading', { name: 'Needs attention today' }).waitFor();

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OpenSession } from '../../server/fronts/contract/api/sessions.ts';
 import type { InvitedUser } from '../../server/fronts/contract/api/users.ts';
 import { type ConsoleApi, openConsoleApi } from '../support/console-api.ts';
-import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';
+import { type ConsoleBrowser, chromiumPath, openConsoleBrowser, revealedSecret } from '../support/console-browser.ts';
 import { freePort } from '../support/daemon.ts';
 import { type Keyboard, useKeyboard } from '../support/keyboard.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
@@ -207,7 +207,7 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await press('Add one-time code');
     await press('Show QR code');
     await page.getByRole('img', { name: /QR code/ }).waitFor();
-    const secret = ((await page.locator('[data-secret]').textContent()) ?? '').trim();
+    const secret = await revealedSecret(page);
     await typeInto('Code from the app', codeOf(secret));
     await page.keyboard.press('Enter');
     await page.getByRole('cell', { name: 'Authenticator', exact: true }).waitFor();

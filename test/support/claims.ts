@@ -463,14 +463,14 @@ export const claims: Claims = {
     'Create a token, and act as themselves': [
       change(
         'server/operations/approvals/decide-request.ts',
-        'if (person === (await personOf(tx, before.requestedBy.id)))',
-        'if (actor.id === before.requestedBy.id)',
+        'if (person === (await personOf(from, request.requestedBy.id)))',
+        'if (id === request.requestedBy.id)',
         'unit/operations/approvals',
       ),
       change(
         'server/operations/approvals/decide-request.ts',
-        'if (person === (await personOf(tx, by.id)))',
-        'if (actor.id === by.id)',
+        'if (person === (await personOf(from, by.id)))',
+        'if (id === by.id)',
         'unit/operations/approvals',
       ),
     ],
@@ -493,14 +493,14 @@ export const claims: Claims = {
     "Request an action that a vault's rule governs": [
       change(
         'server/operations/approvals/decide-request.ts',
-        'if (identity === undefined || !(await wasThereBefore(tx, identity, before)))',
-        'if (identity === undefined)',
+        'if (!mayNow || !(await wasThereBefore(from, identity, request)))',
+        'if (!mayNow)',
         'unit/operations/approvals',
       ),
       change(
         'server/operations/approvals/decide-request.ts',
-        'if (!before.rules.some((rule) => mayApprove(rule, actor.id)))',
-        'if (before.rules.length === 0)',
+        'if (!request.rules.some((rule) => mayApprove(rule, id)))',
+        'if (request.rules.length === 0)',
         'unit/operations/approvals',
       ),
     ],

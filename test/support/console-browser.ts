@@ -32,6 +32,15 @@ export const chromiumPath: string | null = (() => {
   }
 })();
 
+/** The first secret that is shown masked: revealed, and read. */
+export const revealedSecret = async (within: Page | Locator): Promise<string> => {
+  await within
+    .getByRole('button', { name: /^Reveal / })
+    .first()
+    .click();
+  return ((await within.locator('[data-secret]').first().textContent()) ?? '').trim();
+};
+
 /** Chooses in a field that finds resources by their names. */
 export const choose = async (within: Page | Locator, label: string, text: string): Promise<void> => {
   await within.getByRole('combobox', { name: label, exact: true }).fill(text);

@@ -62,6 +62,10 @@ export type Approval = {
   readonly impact: { readonly [name: string]: unknown };
   /** Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed. */
   readonly changed?: { readonly [name: string]: unknown } | null | undefined;
+  /** Of a list, and of one request (`get`): whether the caller can approve or reject it now. */
+  readonly mayDecide?: boolean | undefined;
+  /** Of one request (`get`): who can approve it now. The requester, and tokens of the requester, cannot. */
+  readonly able?: readonly { readonly id: string; readonly name: string }[] | undefined;
   readonly rules: readonly ApprovalRule[];
   /** approved: the requester completes it with the same call; outdated: the subject has changed since, and nothing was done */
   readonly state: 'pending' | 'approved' | 'completed' | 'rejected' | 'withdrawn' | 'expired' | 'outdated';
@@ -484,6 +488,8 @@ export type Endpoint = {
   readonly vaultId: string;
   /** The external key id (XksKeyId). */
   readonly keyId: string;
+  /** What the key can do now. Unless it is active, every request for it is refused. */
+  readonly keyState: 'active' | 'disabled' | 'soft-deleted' | 'destroyed' | 'vault-disabled' | 'vault-deleted';
   readonly state: 'enabled' | 'disabled' | 'deleted';
   readonly settings: EndpointSettings;
   readonly createdAt: string;
@@ -934,7 +940,7 @@ export type NewRecoveryKey = { readonly name: string; readonly publicKey: string
 
 export type Notification = {
   readonly id: string;
-  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'master-key.unreadable' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.sink-forked' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'erasure.blocked' | 'erasure.failed' | 'erasure.copies-left' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline';
+  readonly kind: 'key.rotation-due' | 'master-key.rotation-due' | 'master-key.unreadable' | 'endpoint.credential-due' | 'application.access-guid-due' | 'tls.certificate-expiring' | 'tls.certificate-old' | 'tls.file-unusable' | 'tls.certificate-created' | 'tls.issuer-changed' | 'client-authority.expiring' | 'client-certificate.expiring' | 'token.expiring' | 'token.old' | 'token.key-old' | 'token.former-key' | 'session.key-old' | 'administrator.recovered' | 'key-store.disconnected' | 'endpoint.failing' | 'endpoint.late' | 'endpoint.slow' | 'endpoint.tampered' | 'endpoint.credential-unused' | 'approval.pending' | 'dual-control.unsatisfiable' | 'audit.sink-behind' | 'audit.sink-forked' | 'audit.checkpoint-stale' | 'audit.key-old' | 'snapshot.failed' | 'snapshot.old' | 'snapshot.none' | 'snapshot.unopened' | 'snapshot.folder-missing' | 'backup.old' | 'root.backup-old' | 'setup.risk-accepted' | 'erasure.blocked' | 'erasure.failed' | 'erasure.copies-left' | 'health.failing' | 'memory.unlocked' | 'requests.sink-lost' | 'requests.dropped' | 'clock.jumped' | 'log.failing' | 'node.offline';
   /** The default tenant if it is about the platform. */
   readonly tenantId: string;
   readonly severity: 'info' | 'low' | 'medium' | 'high' | 'critical';
@@ -1575,8 +1581,8 @@ export type Setup = {
   /** When a snapshot was first opened with a recovery key; null: none yet. */
   readonly finishedAt: string | null;
   readonly steps: readonly {
-    readonly step: 'root-key' | 'administrator' | 'audit-sinks' | 'recovery-key' | 'snapshot';
-    /** done: the service has verified it; confirmed: a user marked it as complete. */
+    readonly step: 'root-protection' | 'root-key' | 'administrator' | 'recovery-codes' | 'first-token' | 'audit-sinks' | 'recovery-key' | 'snapshot-schedule' | 'snapshot';
+    /** done: the service has verified it; confirmed: it is not done, and a user has accepted the risk. */
     readonly state: 'open' | 'confirmed' | 'done';
     /** What the service knows about it. */
     readonly finding: string;
@@ -1584,7 +1590,10 @@ export type Setup = {
   }[];
 };
 
-export type SetupConfirmation = { readonly step: 'root-key' | 'administrator' | 'audit-sinks'; readonly confirmed: boolean };
+export type SetupConfirmation = {
+  readonly step: 'root-protection' | 'root-key' | 'administrator' | 'recovery-codes' | 'first-token' | 'audit-sinks' | 'snapshot-schedule';
+  readonly confirmed: boolean;
+};
 
 export type TenantAfterChange = Tenant & PendingMembers;
 

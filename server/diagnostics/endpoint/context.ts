@@ -77,7 +77,8 @@ export interface EndpointContext {
   latencies?: readonly number[];
 }
 
-export type EndpointCheck = Check<EndpointContext>;
+/** Each says what is so when it fails: people read it in the cloud's worst hour. */
+export type EndpointCheck = Check<EndpointContext> & { readonly fault: string };
 
 /** A finding that the cloud key service will meet, with what it then reports. */
 export const foretold = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({

@@ -1,14 +1,15 @@
 // Entity tags (RFC 9110 section 8.8.3) of representations, and If-Match (section 13.1.1). The tag changes with everything
-// that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are left out, so that a busy endpoint can still be edited.
+// that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are left out, so that a busy endpoint can still be edited, and
+// so is the state of another resource (`keyState`), which no change of this one undoes.
 
 import { createHash } from 'node:crypto';
 import { apiRoutes } from '../contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../contract/api/row.ts';
 
-const uses: readonly string[] = ['firstUsedAt', 'lastUsedAt'];
+const notOwn: readonly string[] = ['firstUsedAt', 'lastUsedAt', 'keyState'];
 
 export const entityTag = (representation: unknown): string => {
-  const text = JSON.stringify(representation, (name, value: unknown) => (uses.includes(name) ? undefined : value));
+  const text = JSON.stringify(representation, (name, value: unknown) => (notOwn.includes(name) ? undefined : value));
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 };
 

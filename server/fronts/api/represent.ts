@@ -8,7 +8,7 @@ import { toRfc3339 } from '../../base/clock.ts';
 import type { ApiToken } from '../../domain/api-token.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
 import type { KeyCopies } from '../../domain/copies.ts';
-import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
+import type { EndpointCredential, EndpointDiagnosisRecord } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key, KeyUse, KeyVersion, ShownKey } from '../../domain/key.ts';
 import type { FleetNode } from '../../domain/node.ts';
@@ -25,6 +25,7 @@ import type {
 import type { Tenant } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import { readableDetails } from '../../operations/audit/read-audit.ts';
+import type { ShownEndpoint } from '../../operations/endpoints/interface.ts';
 import type {
   AccessOperations,
   CorrelatedRequests,
@@ -282,7 +283,7 @@ const representCredential = (credential: EndpointCredential): endpoints.Endpoint
 /** XksProxyUriPath: what the cloud key service is given. */
 export const uriPathOf = (prefix: string): string => `/xks/${prefix}/kms/xks/v1`;
 
-export const representEndpoint = (endpoint: Endpoint, uriEndpoint: string): endpoints.Endpoint => ({
+export const representEndpoint = (endpoint: ShownEndpoint, uriEndpoint: string): endpoints.Endpoint => ({
   id: endpoint.id,
   tenantId: endpoint.tenantId,
   name: endpoint.name,
@@ -291,6 +292,7 @@ export const representEndpoint = (endpoint: Endpoint, uriEndpoint: string): endp
   uriPath: uriPathOf(endpoint.prefix),
   vaultId: endpoint.vaultId,
   keyId: endpoint.keyId,
+  keyState: endpoint.keyState,
   state: endpoint.state,
   settings: endpoint.settings,
   createdAt: moment(endpoint.createdAt),

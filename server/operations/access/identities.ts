@@ -24,6 +24,8 @@ export interface ActingIdentity extends Identity {
   readonly grants: readonly Grant[];
   /** When it was made, or got its password, by the clock of that time. */
   readonly since: number;
+  /** Whether it can sign in: who has not accepted an invitation approves nothing, nor counts. */
+  readonly isEnrolled: boolean;
   /** The user who acts by it; its own id where no user is known. Two of one person count once. */
   readonly personId: string;
 }
@@ -133,12 +135,15 @@ export const wasThereBefore = async (
 const ofToken = (token: StoredToken, now: number): readonly Unnamed[] => {
   const { id, name, grants, ownerId, integrity, kind, revokedAt, expiresAt, createdAt } = token;
   const live = integrity === 'ok' && kind === 'api' && revokedAt === null && (expiresAt === null || expiresAt > now);
-  return live && ownerId === null ? [{ kind: 'administrator', id, name, grants, since: createdAt }] : [];
+  return live && ownerId === null
+    ? [{ kind: 'administrator', id, name, grants, since: createdAt, isEnrolled: true }]
+    : [];
 };
 const ofUser = (user: StoredUser): readonly Unnamed[] => {
-  const { id, name, grants, state, integrity, createdAt, passwordChangedAt } = user;
+  const { id, name, grants, state, integrity, createdAt, passwordChangedAt, password, subject } = user;
+  const isEnrolled = password !== null || subject !== null;
   const since = Math.max(createdAt, passwordChangedAt ?? 0);
-  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since }] : [];
+  return state === 'active' && integrity === 'ok' ? [{ kind: 'user', id, name, grants, since, isEnrolled }] : [];
 };
 
 /** Undefined when no identity with this id may act now. */
@@ -149,9 +154,14 @@ export const findIdentity = async (from: From, id: string, now: number): Promise
   return found === undefined ? undefined : named(from, found);
 };
 
-/** How many people some identities are, beside one of them. */
+/** How many people some identities are that can sign in, beside one of them. */
 export const countPeople = (identities: readonly ActingIdentity[], except: string | null): number =>
-  new Set(identities.map(({ personId }) => personId).filter((id) => id !== except)).size;
+  new Set(
+    identities
+      .filter(({ isEnrolled }) => isEnrolled)
+      .map(({ personId }) => personId)
+      .filter((id) => id !== except),
+  ).size;
 
 /** All who have a permission in a tenant: tokens, then users, by id. */
 export const listIdentities = async (

@@ -11,7 +11,7 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { createApprovalRequests, isOver, missing } from './approval-requests.ts';
-import { createDecide } from './decide-request.ts';
+import { ableToDecide, createDecide, whyNot } from './decide-request.ts';
 import {
   type Approvals,
   type GovernedOperation,
@@ -20,6 +20,7 @@ import {
   shownOf,
   type WithApproval,
 } from './governed-operation.ts';
+import type { ListedApproval } from './interface.ts';
 import { createSubmit } from './submit-request.ts';
 
 export const createApprovals = (
@@ -47,6 +48,19 @@ export const createApprovals = (
       return verdict.approval;
     };
 
+  const isOpen = ({ state, integrity, expiresAt }: Approval): boolean =>
+    state === 'pending' && integrity === 'ok' && expiresAt > clock.now();
+  /** A row that does not say who a person is decides nothing: then nothing is offered. */
+  const mayDecide = async (actor: TenantActor, approval: Approval): Promise<boolean> => {
+    if (!isOpen(approval)) return false;
+    try {
+      return (await whyNot(store.read, actor, approval, clock.now())) === null;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+      throw error;
+    }
+  };
+
   return {
     withApproval: <P extends Parameters, R, B = undefined>(
       kind: GovernedKind,
@@ -71,11 +85,21 @@ export const createApprovals = (
     },
 
     operations: {
-      list: ({ reach }, query) => pageOf(query, (window) => store.read.approvals.list(reach, query, window), byId),
-      get: async ({ reach }, id) => {
-        const approval = await store.read.approvals.get(reach, id);
+      list: async (actor, query) => {
+        const page = await pageOf(query, (window) => store.read.approvals.list(actor.reach, query, window), byId);
+        const items: ListedApproval[] = [];
+        for (const approval of page.items) items.push({ ...approval, mayDecide: await mayDecide(actor, approval) });
+        return { ...page, items };
+      },
+      get: async (actor, id) => {
+        const approval = await store.read.approvals.get(actor.reach, id);
         if (approval === undefined) throw missing();
-        return { ...approval, ...(await requests.seenNow(store.read, approval)) };
+        return {
+          ...approval,
+          ...(await requests.seenNow(store.read, approval)),
+          mayDecide: await mayDecide(actor, approval),
+          able: isOpen(approval) ? await ableToDecide(store.read, approval, clock.now()) : [],
+        };
       },
       approve: settle('approve'),
       reject: settle('reject'),

@@ -1,17 +1,88 @@
 // The decision of an approver. The last one that is required carries the operation out, in its own transaction.
 
 import { ServiceError } from '../../base/errors.ts';
+import { isAllowed } from '../../domain/access.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
-import { type Approval, type GovernedKind, missingApprovals, missingFor } from '../../domain/approval.ts';
+import {
+  type Approval,
+  type GovernedKind,
+  type Identity,
+  missingApprovals,
+  missingFor,
+} from '../../domain/approval.ts';
 import { mayApprove } from '../../domain/dual-control.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import { findIdentity, personOf, wasThereBefore } from '../access/identities.ts';
+import { findIdentity, listIdentities, personOf, wasThereBefore } from '../access/identities.ts';
 import { type ApprovalRequests, isOver } from './approval-requests.ts';
 import type { GovernedOperation, Parameters } from './governed-operation.ts';
 
 /** What a unit of work that has changed something still has to say. */
 type Verdict = { readonly approval: Approval; readonly afterCommit?: () => Promise<void>; readonly refusal?: Error };
+
+/** Why a person cannot decide a request; `isOwn`: because it is theirs, or a token's that they made. */
+interface Refusal {
+  readonly error: ServiceError;
+  readonly isOwn: boolean;
+}
+const refused = (code: 'forbidden' | 'conflict', text: string, hint: string): Refusal => ({
+  error: new ServiceError(code, text, { hint }),
+  isOwn: false,
+});
+
+const ownRequest = 'you cannot decide your own request';
+const withdrawInstead = (): ServiceError =>
+  new ServiceError('forbidden', ownRequest, { hint: 'withdraw it instead: dke approval withdraw' });
+
+/**
+ * Why an identity cannot decide a request that waits; null: it can. The decision asks this, and so
+ * does what shows who can: nothing is offered that would only be refused.
+ */
+export const whyNot = async (
+  from: Repositories,
+  { id }: { readonly id: string },
+  request: Approval,
+  now: number,
+): Promise<Refusal | null> => {
+  const person = await personOf(from, id);
+  if (person === (await personOf(from, request.requestedBy.id)))
+    return { ...refused('forbidden', ownRequest, 'another approver must approve it'), isOwn: true };
+  if (!request.rules.some((rule) => mayApprove(rule, id)))
+    return refused(
+      'forbidden',
+      'you were not an approver for this vault when the request was made',
+      'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
+    );
+  const identity = await findIdentity(from, id, now);
+  const mayNow =
+    identity?.isEnrolled === true && isAllowed(identity.grants, 'approvals:decide', request.tenantId, null);
+  if (!mayNow || !(await wasThereBefore(from, identity, request)))
+    return refused(
+      'forbidden',
+      'you became an approver, or got a new password, after the request was made',
+      'the requester can withdraw it and repeat it',
+    );
+  for (const { by } of request.decisions)
+    if (person === (await personOf(from, by.id)))
+      return refused(
+        'conflict',
+        'you have already approved this request: other approvers are required',
+        'a user and the tokens that this user created are one person',
+      );
+  return null;
+};
+
+/** Who can decide it now, by name: those that were asked, and those of them that still may. */
+export const ableToDecide = async (
+  from: Repositories,
+  request: Approval,
+  now: number,
+): Promise<readonly Identity[]> => {
+  const able: Identity[] = [];
+  for (const { id, name } of await listIdentities(from, 'approvals:decide', request.tenantId, now))
+    if ((await whyNot(from, { id }, request, now)) === null) able.push({ id, name });
+  return able;
+};
 
 export const createDecide =
   (
@@ -45,25 +116,8 @@ export const createDecide =
       const approval = await end(tx, service, before, 'expired');
       return { approval, refusal: isOver(approval) };
     }
-    const person = await personOf(tx, actor.id);
-    if (person === (await personOf(tx, before.requestedBy.id)))
-      throw new ServiceError('forbidden', 'you cannot decide your own request', {
-        hint: decision === 'reject' ? 'withdraw it instead: dke approval withdraw' : 'another approver must approve it',
-      });
-    if (!before.rules.some((rule) => mayApprove(rule, actor.id)))
-      throw new ServiceError('forbidden', 'you were not an approver for this vault when the request was made', {
-        hint: 'dke vault dual-control show lists the approvers; the requester can withdraw the request and repeat it',
-      });
-    const identity = await findIdentity(tx, actor.id, now);
-    if (identity === undefined || !(await wasThereBefore(tx, identity, before)))
-      throw new ServiceError('forbidden', 'you became an approver, or got a new password, after the request was made', {
-        hint: 'the requester can withdraw it and repeat it',
-      });
-    for (const { by } of before.decisions)
-      if (person === (await personOf(tx, by.id)))
-        throw new ServiceError('conflict', 'you have already approved this request: other approvers are required', {
-          hint: 'a user and the tokens that this user created are one person',
-        });
+    const refusal = await whyNot(tx, actor, before, now);
+    if (refusal !== null) throw decision === 'reject' && refusal.isOwn ? withdrawInstead() : refusal.error;
     const by = { id: actor.id, name: actor.name };
     const decisions = [...before.decisions, { by, decision, at: now, comment }];
     const decided: Approval = { ...before, decisions, missing: missingApprovals({ ...before, decisions }) };

@@ -44,7 +44,9 @@ export const dualControl = (
   };
   const view = async (from: Repositories, vault: Vault): Promise<VaultDualControl> => ({
     vault,
-    approvers: (await possible(from, vault, vault.dualControl)).map(({ id, name }) => ({ id, name })),
+    approvers: (await possible(from, vault, vault.dualControl))
+      .filter(({ isEnrolled }) => isEnrolled)
+      .map(({ id, name }) => ({ id, name })),
   });
 
   const check = async (

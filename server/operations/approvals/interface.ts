@@ -11,7 +11,15 @@ export interface ApprovalFilter extends PageRequest {
   readonly subjectId?: string | undefined;
 }
 
-export interface ShownApproval extends Approval {
+/** As the caller sees it. */
+export interface ListedApproval extends Approval {
+  /** Whether the caller can decide it now; false once it has ended. */
+  readonly mayDecide: boolean;
+}
+
+export interface ShownApproval extends ListedApproval {
+  /** Who can decide it now: enrolled people that are not the requester; empty once it is decided. */
+  readonly able: readonly Identity[];
   /** What would be done now, where that is not what was asked for: an approval would outdate the request. Null: it is, or has ended. */
   readonly changed: Approval['impact'] | null;
 }
@@ -19,7 +27,7 @@ export interface ShownApproval extends Approval {
 /** Requests that wait for approval by others (dual control). approvals.ts explains how an operation comes under it. */
 export interface ApprovalOperations {
   /** Newest first. */
-  list(actor: TenantActor, query: ApprovalFilter): Promise<Page<Approval>>;
+  list(actor: TenantActor, query: ApprovalFilter): Promise<Page<ListedApproval>>;
   /** With what has changed since the request was made. */
   get(actor: TenantActor, id: string): Promise<ShownApproval>;
   /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */

@@ -64,7 +64,7 @@ export const createSubmit =
     // The eligible approvers are fixed now: a role that is given later does not count for this request.
     const person = await personOf(tx, actor.id);
     const all = await listIdentities(tx, 'approvals:decide', plan.tenantId, now);
-    const able = all.filter(({ personId }) => personId !== person);
+    const able = all.filter(({ personId, isEnrolled }) => isEnrolled && personId !== person);
     const asked = {
       id: newId(now),
       tenantId: plan.tenantId,

@@ -8,7 +8,7 @@ import { findKey, findVault } from '../shared/find.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { checkEndpointSettings, withDefaults } from './endpoint-settings.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointCall } from './interface.ts';
 
 export const createEndpoint =
   ({
@@ -17,7 +17,7 @@ export const createEndpoint =
     directory,
     clock,
     identity,
-  }: Pick<Ports, 'store' | 'core' | 'directory' | 'clock' | 'identity'>): EndpointOperations['create'] =>
+  }: Pick<Ports, 'store' | 'core' | 'directory' | 'clock' | 'identity'>): EndpointCall<'create'> =>
   async (actor, input) => {
     checkName(input.name);
     const settings = withDefaults(input.settings ?? {});

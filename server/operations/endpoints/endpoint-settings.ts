@@ -9,7 +9,7 @@ import type { Ports } from '../../ports/ports.ts';
 import type { ServiceIdentity } from '../../ports/service-identity.ts';
 import { findEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointCall, EndpointOperations } from './interface.ts';
 
 const certificateShape = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 const mostAuthorities = 20;
@@ -100,11 +100,7 @@ const describe = ({ operatorProbes, rate, clientCertificate, rules }: EndpointSe
 });
 
 export const changeEndpointSettings =
-  ({
-    store,
-    directory,
-    identity,
-  }: Pick<Ports, 'store' | 'directory' | 'identity'>): EndpointOperations['changeSettings'] =>
+  ({ store, directory, identity }: Pick<Ports, 'store' | 'directory' | 'identity'>): EndpointCall<'changeSettings'> =>
   async (actor, id, settings) => {
     checkEndpointSettings(settings, identity);
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {

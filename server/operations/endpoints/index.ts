@@ -6,19 +6,22 @@ import { changeEndpoint } from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { changeEndpointSettings } from './endpoint-settings.ts';
 import type { EndpointOperations } from './interface.ts';
-import { readEndpoints } from './read-endpoints.ts';
+import { readEndpoints, shown } from './read-endpoints.ts';
 import { removeEndpointCredential } from './remove-endpoint-credential.ts';
 import { simulateRules } from './simulate-rules.ts';
 
-export const createEndpointOperations = (ports: Ports): EndpointOperations => ({
-  uriEndpoint: () => ports.identity.publicUrl(),
-  ...readEndpoints(ports),
-  create: createEndpoint(ports),
-  enable: changeEndpoint(ports, 'enabled'),
-  disable: changeEndpoint(ports, 'disabled'),
-  delete: changeEndpoint(ports, 'deleted'),
-  changeSettings: changeEndpointSettings(ports),
-  simulateRules: simulateRules(ports),
-  addCredential: addEndpointCredential(ports),
-  removeCredential: removeEndpointCredential(ports),
-});
+export const createEndpointOperations = (ports: Ports): EndpointOperations => {
+  const show = shown(ports);
+  return {
+    uriEndpoint: () => ports.identity.publicUrl(),
+    ...readEndpoints(ports),
+    create: show(createEndpoint(ports)),
+    enable: show(changeEndpoint(ports, 'enabled')),
+    disable: show(changeEndpoint(ports, 'disabled')),
+    delete: show(changeEndpoint(ports, 'deleted')),
+    changeSettings: show(changeEndpointSettings(ports)),
+    simulateRules: simulateRules(ports),
+    addCredential: addEndpointCredential(ports),
+    removeCredential: show(removeEndpointCredential(ports)),
+  };
+};

@@ -5,6 +5,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { AuthorizationRule, RequestOrigin, RuleDecision } from '../../domain/authorization-rule.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord, EndpointSettings } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
+import type { EffectiveState } from '../../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { DiagnosisRequest } from '../../ports/endpoint-diagnosis.ts';
 
@@ -18,6 +19,11 @@ export interface IssuedEndpointCredential {
 /** What the given rules decide, and what the current rules decide. */
 export interface SimulatedDecision extends RuleDecision {
   readonly current: Pick<RuleDecision, 'effect' | 'rule'>;
+}
+
+/** As people see it: with what its key can do now. */
+export interface ShownEndpoint extends Endpoint {
+  readonly keyState: EffectiveState;
 }
 
 export interface EndpointOperations {
@@ -37,12 +43,12 @@ export interface EndpointOperations {
       /** Those that are absent have their defaults. */
       readonly settings?: { readonly [S in keyof EndpointSettings]?: EndpointSettings[S] | undefined } | undefined;
     },
-  ): Promise<Endpoint>;
-  list(actor: TenantActor, query: PageRequest): Promise<Page<Endpoint>>;
-  get(actor: TenantActor, id: string): Promise<Endpoint>;
-  enable(actor: TenantActor, id: string): Promise<Endpoint>;
-  disable(actor: TenantActor, id: string): Promise<Endpoint>;
-  delete(actor: TenantActor, id: string): Promise<Endpoint>;
+  ): Promise<ShownEndpoint>;
+  list(actor: TenantActor, query: PageRequest): Promise<Page<ShownEndpoint>>;
+  get(actor: TenantActor, id: string): Promise<ShownEndpoint>;
+  enable(actor: TenantActor, id: string): Promise<ShownEndpoint>;
+  disable(actor: TenantActor, id: string): Promise<ShownEndpoint>;
+  delete(actor: TenantActor, id: string): Promise<ShownEndpoint>;
   /** What rules say to requests: these ones, or the endpoint's own when absent. Changes nothing. */
   simulateRules(
     actor: TenantActor,
@@ -50,11 +56,16 @@ export interface EndpointOperations {
     input: { readonly rules?: readonly AuthorizationRule[] | undefined; readonly requests: readonly RequestOrigin[] },
   ): Promise<readonly SimulatedDecision[]>;
   /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
-  changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<Endpoint>;
+  changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<ShownEndpoint>;
   /** At most two live: 'conflict'. */
   addCredential(actor: TenantActor, id: string): Promise<IssuedEndpointCredential>;
-  removeCredential(actor: TenantActor, id: string, credentialId: string): Promise<Endpoint>;
+  removeCredential(actor: TenantActor, id: string, credentialId: string): Promise<ShownEndpoint>;
 }
+
+/** What a call does before its answer is shown. */
+export type EndpointCall<Name extends 'create' | 'changeSettings' | 'removeCredential'> = (
+  ...given: Parameters<EndpointOperations[Name]>
+) => Promise<Endpoint>;
 
 export interface ExternalKeyStoreOperations {
   /** One of the cloud's custom key stores, once in each region: 'conflict'. */

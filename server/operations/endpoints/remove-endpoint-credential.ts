@@ -5,10 +5,10 @@ import type { Endpoint } from '../../domain/endpoint.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { showEndpoint } from '../shared/find.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import type { EndpointOperations } from './interface.ts';
+import type { EndpointCall } from './interface.ts';
 
 export const removeEndpointCredential =
-  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointOperations['removeCredential'] =>
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): EndpointCall<'removeCredential'> =>
   async (actor, id, credentialId) => {
     const endpoint = await store.write(async (tx): Promise<Endpoint> => {
       const before = await showEndpoint(tx, actor.tenantId, id);

@@ -8,8 +8,8 @@ import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { LogForwarding } from '../audit/forward-logs.ts';
 import { coveredUntil } from '../root/conclude-erasure.ts';
-import type { StatusOperations } from '../service/interface.ts';
-import { hasOldRootCopy } from '../service/setup-steps.ts';
+import type { SetupOperations, StatusOperations } from '../service/interface.ts';
+import { hasAcceptedRisks, hasOldRootCopy } from '../service/setup-steps.ts';
 import { type Failing, failingOf, readToldHealth } from '../service/told-health.ts';
 import type { NotificationSource } from './watch.ts';
 
@@ -23,6 +23,7 @@ const service = { kind: 'service', id: 'service', name: 'service' } as const;
 export interface ServiceViews {
   readonly forwarding: Pick<LogForwarding, 'state'>;
   readonly health: StatusOperations['health'];
+  readonly setup: Pick<SetupOperations, 'get'>;
   readonly logState: () => LogState;
   readonly folder: { readonly away: () => Promise<boolean>; readonly archive: { readonly directory: string } };
 }
@@ -31,7 +32,7 @@ type ServicePorts = Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'c
 
 const platform = async (
   { store: { read }, clock, root, erasure }: Pick<ServicePorts, 'store' | 'clock' | 'root' | 'erasure'>,
-  { forwarding }: Pick<ServiceViews, 'forwarding'>,
+  { forwarding, setup }: Pick<ServiceViews, 'forwarding' | 'setup'>,
 ): Promise<readonly Condition[]> => {
   const now = clock.now();
   const found: Condition[] = [];
@@ -83,6 +84,17 @@ const platform = async (
       harmAt: null,
       details: { rootEpoch: root.current.epoch },
     });
+  if (await hasAcceptedRisks(read)) {
+    const steps = (await setup.get()).steps.filter(({ state }) => state === 'confirmed').map(({ step }) => step);
+    if (steps.length > 0)
+      found.push({
+        kind: 'setup.risk-accepted',
+        tenantId: serviceTenantId,
+        subject: { ...service, name: steps.join(', ') },
+        harmAt: null,
+        details: { steps },
+      });
+  }
   const { state, blockers, failure } = await erasure.state();
   if (state === 'failed')
     found.push({
@@ -205,6 +217,7 @@ export const serviceSources = (ports: ServicePorts, views: ServiceViews): readon
       'requests.sink-lost',
       'audit.checkpoint-stale',
       'root.backup-old',
+      'setup.risk-accepted',
       'erasure.blocked',
       'erasure.failed',
       'erasure.copies-left',

@@ -19,7 +19,7 @@ export interface ServiceSettings {
 
 export interface SetupOperations {
   get(): Promise<Setup>;
-  /** Records, or withdraws, a person's statement that a step is done which the service cannot verify. */
+  /** Records that a person accepts the risk of a step that is not done, or withdraws it. */
   confirm(actor: Actor, step: ConfirmedStep, confirmed: boolean): Promise<Setup>;
 }
 

@@ -1,5 +1,6 @@
-// How far the setup of a service is. Everything is read from what is there, so that it can be left and continued by any administrator; only what the service
-// cannot check (a copy stored elsewhere) is recorded as a person's statement.
+// How far the setup of a service is. Everything is read from what is there, so that it can be left
+// and continued by any administrator. What is not there is not done: of the rest, it is only
+// recorded that a person has accepted the risk.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
@@ -34,8 +35,20 @@ export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'
   return epochs.length > 0 && Math.max(...epochs) < root.current.epoch;
 };
 
+/** The steps of which a person has accepted the risk, done or not. */
+export const hasAcceptedRisks = async (from: Repositories): Promise<boolean> => {
+  for (const step of confirmableSteps) if ((await readWord(from, step)) !== null) return true;
+  return false;
+};
+
+interface FoundAdministrator {
+  readonly name: string;
+  /** Without them, who loses the second factor needs another administrator. */
+  readonly hasCodes: boolean;
+}
+
 /** An administrator of the platform who is a person and signs in with more than a password. */
-const findAdministrator = async (read: Repositories): Promise<string | undefined> => {
+const findAdministrator = async (read: Repositories): Promise<FoundAdministrator | undefined> => {
   for (let after: string | undefined; ; ) {
     const users = await read.users.list(everyTenant, { after, limit: mostAtOnce });
     const able = users.filter(
@@ -45,23 +58,43 @@ const findAdministrator = async (read: Repositories): Promise<string | undefined
         grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null),
     );
     const factors = able.length === 0 ? [] : await read.factors.listOf(able.map(({ id }) => id));
-    const found = able.find(
-      ({ id, subject }) =>
-        subject !== null ||
-        factors.some(
-          ({ userId, kind, confirmedAt }) => userId === id && confirmedAt !== null && kind !== 'recovery-code',
-        ),
-    );
-    if (found !== undefined) return found.name;
+    const hasFactor = (id: string, isCode: boolean): boolean =>
+      factors.some(
+        ({ userId, kind, confirmedAt }) =>
+          userId === id && confirmedAt !== null && (kind === 'recovery-code') === isCode,
+      );
+    const found = able.find(({ id, subject }) => subject !== null || hasFactor(id, false));
+    // Who signs in elsewhere has no second factor here that could be lost.
+    if (found !== undefined) return { name: found.name, hasCodes: found.subject !== null || hasFactor(found.id, true) };
     after = users.at(-1)?.id;
     if (users.length < mostAtOnce) return undefined;
     await otherWork();
   }
 };
 
+/** What is so of an administrator: whether there is one, and whether they could recover. */
+const tellAdministrator = (found: FoundAdministrator | undefined) => ({
+  administrator:
+    found === undefined
+      ? 'no user is an administrator with a second factor'
+      : `${found.name} is an administrator with a second factor`,
+  codes:
+    found === undefined
+      ? 'no administrator could use them yet'
+      : found.hasCodes
+        ? `${found.name} can sign in without the second factor if it is lost`
+        : `${found.name} has none: who loses the second factor needs another administrator`,
+});
+
+const tellLasting = (count: number): string =>
+  count === 0
+    ? 'every administrator token expires'
+    : `${count} administrator ${count === 1 ? 'token never expires' : 'tokens never expire'}`;
+
 export const setupSteps = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   forwarding: Pick<LogForwarding, 'state'>,
+  schedule: string | null,
 ): SetupOperations => {
   const { read } = store;
 
@@ -77,7 +110,11 @@ export const setupSteps = (
       return { step, state: done ? 'done' : confirmed === null ? 'open' : 'confirmed', finding, confirmed };
     };
 
+    // For a file with the unwrapped root key, the time since when it has opened is unknown.
+    const isUnwrapped = root.ways.every(({ createdAt }) => createdAt === null);
     const administrator = await findAdministrator(read);
+    const told = tellAdministrator(administrator);
+    const lasting = await read.tokens.countAdministrators('lasting');
     const sinks = (await forwarding.state()).filter(({ log }) => log === 'audit');
     const failing = sinks.filter(({ failure }) => failure !== null).map(({ name }) => name);
     const keys = (await read.recoveryKeys.list()).filter(({ removedAt }) => removedAt === null);
@@ -91,28 +128,24 @@ export const setupSteps = (
       finishedAt,
       steps: [
         toStep(
-          'root-key',
-          isBackedUp,
-          // For a file with the unwrapped root key, the time since when it has opened is unknown.
-          `${
-            root.ways.every(({ createdAt }) => createdAt === null)
-              ? 'unencrypted in its file: anyone who can read the file has the key'
-              : `wrapped; opened by any of ${root.ways.map(({ name, type }) => `${name} (${type})`).join(', ')}`
-          }; ${
-            isBackedUp
-              ? `backed up ${toRfc3339(backup.at)}`
-              : isOld
-                ? `replaced since its last backup, which is now useless: dke root backup --out FILE`
-                : 'no backup: dke root backup --out FILE'
-          }`,
+          'root-protection',
+          !isUnwrapped,
+          isUnwrapped
+            ? 'unencrypted in its file: anyone who can read the file has the key'
+            : `wrapped; opened by any of ${root.ways.map(({ name, type }) => `${name} (${type})`).join(', ')}`,
         ),
         toStep(
-          'administrator',
-          administrator !== undefined,
-          administrator === undefined
-            ? 'no user is an administrator with a second factor'
-            : `${administrator} is an administrator with a second factor`,
+          'root-key',
+          isBackedUp,
+          isBackedUp
+            ? `backed up ${toRfc3339(backup.at)}`
+            : isOld
+              ? 'replaced since its last backup, which is now useless: dke root backup --out FILE'
+              : 'no backup: dke root backup --out FILE',
         ),
+        toStep('administrator', administrator !== undefined, told.administrator),
+        toStep('recovery-codes', administrator?.hasCodes === true, told.codes),
+        toStep('first-token', lasting === 0, tellLasting(lasting)),
         toStep(
           'audit-sinks',
           reached,
@@ -128,6 +161,11 @@ export const setupSteps = (
           keys.length === 0
             ? 'none is registered: no snapshots can be created'
             : `snapshots are sealed to ${keys.map(({ name }) => name).join(', ')}`,
+        ),
+        toStep(
+          'snapshot-schedule',
+          schedule !== null,
+          schedule === null ? 'none: snapshots are created on demand only' : `snapshots are created at ${schedule}`,
         ),
         toStep(
           'snapshot',

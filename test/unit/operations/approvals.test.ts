@@ -8,7 +8,7 @@ import type { Approval } from '../../../server/domain/approval.ts';
 import type { DualControlRule } from '../../../server/domain/dual-control.ts';
 import { databasesUnder, isWeaker } from '../../../server/domain/dual-control.ts';
 import { administrator, auditKindsOf, instance, masterKey, registerCaller } from '../../support/open-service.ts';
-import { bytesOf, everything, goodPassword, makeUser, originOf, waits } from '../../support/people.ts';
+import { bytesOf, everything, goodPassword, inviteUser, makeUser, originOf, waits } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
 
@@ -100,6 +100,23 @@ describe('destroying a master key under a rule of two', () => {
     const approval = await waits(db.destroy('destroyer'));
     expect((await waits(db.destroy('destroyer'))).id).toBe(approval.id);
     await expect(db.destroy('bert')).rejects.toEqual(code('conflict'));
+  });
+
+  test('a request names who can decide it now: people who can sign in, without its requester and who has decided', async () => {
+    await inviteUser(opened.operations, 'not.here.yet', 'key-approver');
+    const db = await database();
+    const approval = await waits(db.destroy('destroyer'));
+    const seenBy = (by: string) => opened.operations.approvals.get(person(by), approval.id);
+    const before = await seenBy('anna');
+    expect(before.able.map(({ id }) => id)).toEqual(expect.arrayContaining([tokenIds.anna, tokenIds.bert]));
+    expect(before.able.map(({ id }) => id)).not.toContain(tokenIds.destroyer);
+    expect(before.able.map(({ name }) => name)).not.toContain('not.here.yet');
+    expect([before.mayDecide, (await seenBy('destroyer')).mayDecide]).toEqual([true, false]);
+    await approve('anna', approval);
+    const after = await seenBy('anna');
+    expect([after.mayDecide, after.able.map(({ id }) => id).includes(tokenIds.anna ?? '')]).toEqual([false, false]);
+    const listed = await opened.operations.approvals.list(person('bert'), { subjectId: db.keyId, limit: 1 });
+    expect(listed.items.map(({ mayDecide }) => mayDecide)).toEqual([true]);
   });
 
   test('no one agrees to their own request, twice, or without the role', async () => {

@@ -21,6 +21,7 @@ import {
   severityOf,
   stageOf,
 } from '../../../server/domain/notification.ts';
+import type { Setup } from '../../../server/domain/setup.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { openCore } from '../../../server/native/core.ts';
 import { createCopyReceipts } from '../../../server/operations/copies/take-receipts.ts';
@@ -318,6 +319,7 @@ describe('what is checked', () => {
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
   let checks: Health['checks'] = [];
+  let steps: Setup['steps'] = [];
   let certificateFaults = async (): Promise<readonly string[]> => [];
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
@@ -345,6 +347,7 @@ describe('what is checked', () => {
         latency: { lastHour: async () => hours },
         health: async () => ({ healthy: checks.every(({ healthy }) => healthy), usable: true, at: time, checks }),
         logState: () => ({ lost: logFailure?.lost ?? 0, failure: logFailure }),
+        setup: { get: async () => ({ finishedAt: null, steps }) },
         folder: { away: async () => isAway, archive: { directory: '/mnt/snapshots' } },
         schedule,
         reminders,
@@ -395,6 +398,20 @@ describe('what is checked', () => {
     const [condition] = (await look('key.rotation-due')).filter(({ subject }) => subject.id === many.vaultId);
     expect(condition?.details).toMatchObject({ keys: 120, profile: 'standard' });
     expect(condition?.harmAt).toBeGreaterThan(many.createdAt);
+  });
+
+  test('accepted risks of the setup: told for as long as they are accepted and not done', async () => {
+    const confirmed = { at: time, by: 'anna' };
+    const step = (state: 'confirmed' | 'done') => ({ step: 'audit-sinks', state, finding: '', confirmed }) as const;
+    expect(await look('setup.risk-accepted')).toEqual([]);
+    await store.write((tx) => tx.settings.set('setup:audit-sinks', JSON.stringify(confirmed)));
+    steps = [step('confirmed')];
+    expect(await look('setup.risk-accepted')).toMatchObject([
+      { subject: { name: 'audit-sinks' }, details: { steps: ['audit-sinks'] } },
+    ]);
+    steps = [step('done')];
+    expect(await look('setup.risk-accepted')).toEqual([]);
+    await store.write((tx) => tx.settings.set('setup:audit-sinks', null));
   });
 
   test('tokens: a month before their end, unless they were made for less', async () => {

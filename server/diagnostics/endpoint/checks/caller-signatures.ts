@@ -20,6 +20,7 @@ export const callerSignatures: EndpointCheck = {
   id: 'caller-signatures',
   layer: 'sigv4',
   title: "the cloud's signatures are accepted",
+  fault: "the cloud's signatures are refused",
   needs: [],
   run: ({ recent, unsigned, astray, endpoint, removedAccessKeyIds, publicUrl }) => {
     const failures = unsigned.filter(({ errorName }) => errorName === 'AuthenticationFailedException');

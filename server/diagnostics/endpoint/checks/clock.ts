@@ -13,6 +13,7 @@ export const clock: EndpointCheck = {
   id: 'clock',
   layer: 'sigv4',
   title: "this node's clock is correct",
+  fault: "this node's clock is wrong",
   needs: [],
   run: ({ callerAheadMs, recent, unsigned }) => {
     const fix = 'let chrony or systemd-timesyncd set the clock';

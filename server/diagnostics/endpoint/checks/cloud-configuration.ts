@@ -8,6 +8,7 @@ export const cloudConfiguration: EndpointCheck = {
   id: 'cloud-configuration',
   layer: 'connection',
   title: 'the cloud is configured with this endpoint',
+  fault: 'the cloud is configured for another endpoint',
   needs: [],
   run: ({ cloud, cloudDetail, endpoint, publicUrl }) => {
     const path = xksProxyUriPath(endpoint.prefix);

@@ -12,6 +12,7 @@ export const cloudLatency = (cloud: CloudReader | undefined): EndpointCheck => (
   id: 'cloud-latency',
   layer: 'activity',
   title: 'answers reach the cloud in time (measured by the cloud)',
+  fault: 'answers reach the cloud too late (measured by the cloud)',
   needs: [],
   run: async ({ keyStores, endpoint }) => {
     const [keyStore] = keyStores;

@@ -8,6 +8,7 @@ export const cloudRanges: EndpointCheck = {
   id: 'cloud-ranges',
   layer: 'network',
   title: 'callers are in the networks of the cloud',
+  fault: 'callers are outside of the networks of the cloud',
   needs: [],
   run: ({ cloudRanges: ranges, recent }) => {
     if (ranges.length === 0) return notAsked('diagnostics.cloud_networks is empty');

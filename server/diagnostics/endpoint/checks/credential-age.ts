@@ -12,6 +12,7 @@ export const credentialAge: EndpointCheck = {
   id: 'credential-age',
   layer: 'sigv4',
   title: 'credentials are in use and recent',
+  fault: 'a credential is unused or old',
   needs: [],
   run: ({ endpoint, now }) => {
     const time = now();

@@ -8,6 +8,7 @@ export const credentialsSign: EndpointCheck = {
   id: 'credentials-sign',
   layer: 'sigv4',
   title: 'requests that are signed with each credential are accepted',
+  fault: 'requests that are signed with a credential are refused',
   needs: ['health-status-node'],
   run: async (context) => {
     if (wantsCertificate(context))

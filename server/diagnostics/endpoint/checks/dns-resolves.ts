@@ -10,6 +10,7 @@ export const dnsResolves: EndpointCheck = {
   id: 'dns-resolves',
   layer: 'dns',
   title: 'the public name resolves',
+  fault: 'the public name does not resolve',
   needs: [],
   run: async (context) => {
     const name = hostOf(context.publicUrl);

@@ -8,6 +8,7 @@ export const endpointEnabled: EndpointCheck = {
   id: 'endpoint-enabled',
   layer: 'connection',
   title: 'the endpoint is enabled',
+  fault: 'the endpoint is disabled',
   needs: [],
   run: ({ endpoint }) => {
     if (endpoint.integrity !== 'ok')

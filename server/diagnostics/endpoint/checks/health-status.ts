@@ -21,6 +21,10 @@ export const healthStatus = (view: View): EndpointCheck => ({
   id: `health-status-${view}`,
   layer: 'health',
   title: view === 'node' ? 'GetHealthStatus answers at this node' : 'GetHealthStatus answers through the public name',
+  fault:
+    view === 'node'
+      ? 'GetHealthStatus does not answer at this node'
+      : 'GetHealthStatus does not answer through the public name',
   needs: ['endpoint-enabled', view === 'node' ? 'node-listens' : 'public-health'],
   run: async (context) => {
     const [credential] = context.credentials;

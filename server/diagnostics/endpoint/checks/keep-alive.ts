@@ -7,6 +7,7 @@ export const keepAlive: EndpointCheck = {
   id: 'keep-alive',
   layer: 'network',
   title: 'connections are kept open',
+  fault: 'connections are not kept open',
   needs: ['public-health'],
   run: async ({ prober }) => {
     const second = await prober.get('public', '/health');

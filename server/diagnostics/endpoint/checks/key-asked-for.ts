@@ -8,6 +8,7 @@ export const keyAskedFor: EndpointCheck = {
   id: 'key-asked-for',
   layer: 'key',
   title: 'the cloud asks for the key by its exact id',
+  fault: 'the cloud asks for another key id',
   needs: ['key-enabled'],
   run: ({ endpoint: { keyId }, recent }) => {
     const asked = recent.find(({ externalKeyId }) => externalKeyId !== null)?.externalKeyId;

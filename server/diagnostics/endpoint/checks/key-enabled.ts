@@ -8,6 +8,7 @@ export const keyEnabled: EndpointCheck = {
   id: 'key-enabled',
   layer: 'key',
   title: 'the key is enabled',
+  fault: 'the key is not enabled',
   needs: ['key-found'],
   run: ({ key }) => {
     if (key === undefined) throw new Error('there is no key');

@@ -7,6 +7,7 @@ export const keyFound: EndpointCheck = {
   id: 'key-found',
   layer: 'key',
   title: 'the key exists',
+  fault: 'the key does not exist',
   needs: ['vault-enabled'],
   run: ({ key, endpoint }) => {
     if (key === undefined || key.state === 'soft-deleted' || key.state === 'destroyed')

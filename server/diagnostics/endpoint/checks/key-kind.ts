@@ -7,6 +7,7 @@ export const keyKind: EndpointCheck = {
   id: 'key-kind',
   layer: 'key',
   title: 'the key is AES-256 for encrypt and decrypt',
+  fault: 'the key is not AES-256 for encrypt and decrypt',
   needs: ['key-found'],
   run: ({ key }) => {
     if (key === undefined) throw new Error('there is no key');

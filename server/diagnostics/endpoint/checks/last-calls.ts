@@ -7,6 +7,7 @@ export const lastCalls: EndpointCheck = {
   id: 'last-calls',
   layer: 'activity',
   title: 'the cloud sends requests',
+  fault: 'the cloud sends no requests',
   needs: [],
   run: ({ recent, lastHealthAt }) => {
     const [latest] = recent;

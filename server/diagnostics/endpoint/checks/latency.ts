@@ -10,6 +10,7 @@ export const latency: EndpointCheck = {
   id: 'latency',
   layer: 'activity',
   title: 'answers are fast enough',
+  fault: 'answers are too slow',
   needs: ['round-trip-public'],
   run: ({ latencies = [] }) => {
     if (latencies.length === 0) return notAsked('there are no measurements');

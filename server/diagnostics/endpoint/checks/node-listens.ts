@@ -7,6 +7,7 @@ export const nodeListens: EndpointCheck = {
   id: 'node-listens',
   layer: 'network',
   title: "this node's listener answers",
+  fault: "this node's listener does not answer",
   needs: [],
   run: async ({ prober }) => {
     const { status } = await prober.get('node', '/health');

@@ -32,6 +32,7 @@ export const portOpen: EndpointCheck = {
   id: 'port-open',
   layer: 'network',
   title: 'every address of the public name accepts connections',
+  fault: 'an address of the public name refuses connections',
   needs: ['dns-resolves'],
   run: async ({ publicUrl, addresses = [] }) => {
     const port = portOf(publicUrl);

@@ -7,6 +7,7 @@ export const publicHealth: EndpointCheck = {
   id: 'public-health',
   layer: 'health',
   title: 'GET /health answers through the public name',
+  fault: 'GET /health does not answer through the public name',
   needs: ['tls-handshake', 'tls-expiry', 'tls-name', 'tls-chain'],
   run: async ({ prober, publicUrl }) => {
     const { status, members, durationMs } = await prober.get('public', '/health');

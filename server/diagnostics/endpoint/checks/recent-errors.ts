@@ -7,6 +7,7 @@ export const recentErrors: EndpointCheck = {
   id: 'recent-errors',
   layer: 'activity',
   title: 'no errors in the last hour',
+  fault: 'there were errors in the last hour',
   needs: [],
   run: ({ recent }) => {
     if (recent.length === 0) return notAsked('no signed requests in the last hour');

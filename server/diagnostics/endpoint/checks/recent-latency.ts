@@ -11,6 +11,7 @@ export const recentLatency: EndpointCheck = {
   id: 'recent-latency',
   layer: 'activity',
   title: 'requests of the last hour were answered in time',
+  fault: 'requests of the last hour were answered too late',
   needs: [],
   run: ({ recent }) => {
     const durations = recent.map(({ durationMs }) => durationMs).sort((a, b) => a - b);

@@ -77,6 +77,7 @@ export const roundTrip = (view: View): EndpointCheck => ({
   id: `round-trip-${view}`,
   layer: 'key',
   title: view === 'node' ? 'a round trip at this node' : 'a round trip through the public name',
+  fault: view === 'node' ? 'a round trip fails at this node' : 'a round trip fails through the public name',
   needs: ['key-kind', 'key-enabled', `health-status-${view}`],
   run: (context) => travel(context, view),
 });

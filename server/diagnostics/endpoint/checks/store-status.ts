@@ -7,6 +7,7 @@ export const storeStatus: EndpointCheck = {
   id: 'store-status',
   layer: 'connection',
   title: 'the external key store is connected',
+  fault: 'the external key store is not connected',
   needs: [],
   run: ({ keyStores }) => {
     if (keyStores.length === 0) return notAsked('none is registered (dke key-store register)');

@@ -11,6 +11,7 @@ export const tlsChain: EndpointCheck = {
   id: 'tls-chain',
   layer: 'tls',
   title: 'the chain is complete and trusted',
+  fault: 'the certificate chain is incomplete or not trusted',
   needs: ['tls-handshake'],
   run: ({ handshake }) => {
     if (handshake === undefined) throw new Error('there was no handshake');

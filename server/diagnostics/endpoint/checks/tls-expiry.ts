@@ -11,6 +11,7 @@ export const tlsExpiry: EndpointCheck = {
   id: 'tls-expiry',
   layer: 'tls',
   title: 'the certificate is not expired',
+  fault: 'the certificate is expired or not valid yet',
   needs: ['tls-handshake'],
   run: ({ handshake, now }) => {
     if (handshake === undefined) throw new Error('there was no handshake');

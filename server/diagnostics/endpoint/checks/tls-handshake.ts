@@ -61,6 +61,7 @@ export const tlsHandshake = (trust: readonly string[]): EndpointCheck => ({
   id: 'tls-handshake',
   layer: 'tls',
   title: 'the public name offers TLS as the cloud requires it',
+  fault: 'the public name does not offer TLS as the cloud requires it',
   needs: ['port-open'],
   run: async (context) => {
     try {

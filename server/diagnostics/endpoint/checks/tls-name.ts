@@ -9,6 +9,7 @@ export const tlsName: EndpointCheck = {
   id: 'tls-name',
   layer: 'tls',
   title: 'the certificate is for the public name',
+  fault: 'the certificate is for another name',
   needs: ['tls-handshake'],
   run: ({ handshake, publicUrl }) => {
     if (handshake === undefined) throw new Error('there was no handshake');

@@ -8,6 +8,7 @@ export const tlsServed: EndpointCheck = {
   id: 'tls-served',
   layer: 'tls',
   title: 'the public name serves the configured certificate',
+  fault: 'the public name serves another certificate',
   needs: ['tls-handshake'],
   run: ({ handshake, servedCertificate }) => {
     if (handshake === undefined) throw new Error('there was no handshake');

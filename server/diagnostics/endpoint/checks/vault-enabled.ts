@@ -8,6 +8,7 @@ export const vaultEnabled: EndpointCheck = {
   id: 'vault-enabled',
   layer: 'key',
   title: 'the vault is enabled',
+  fault: 'the vault is disabled or deleted',
   needs: [],
   run: ({ vault }) => {
     if (vault?.integrity === 'tampered')

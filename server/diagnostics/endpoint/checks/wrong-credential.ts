@@ -8,6 +8,7 @@ export const wrongCredential: EndpointCheck = {
   id: 'wrong-credential',
   layer: 'sigv4',
   title: 'a wrong signature is refused',
+  fault: 'a wrong signature is accepted',
   needs: ['credentials-sign'],
   run: async (context) => {
     const [credential] = context.credentials;

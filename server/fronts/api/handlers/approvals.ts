@@ -26,10 +26,15 @@ export const representApproval = (approval: Approval): ApprovalAnswer => ({
 });
 
 export const approvalsHandlers = ({ approvals }: Operations): Handlers['approvals'] => ({
-  list: async ({ actor, query }) => representPage(await approvals.list(actor, query), representApproval),
+  list: async ({ actor, query }) =>
+    representPage(await approvals.list(actor, query), (approval) => ({
+      ...representApproval(approval),
+      mayDecide: approval.mayDecide,
+    })),
   get: async ({ actor, path }) => {
     const approval = await approvals.get(actor, path.id);
-    return { ...representApproval(approval), changed: approval.changed };
+    const { changed, mayDecide, able } = approval;
+    return { ...representApproval(approval), changed, mayDecide, able };
   },
   approve: async ({ actor, path, body }) =>
     representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),

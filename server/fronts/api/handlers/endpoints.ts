@@ -1,7 +1,7 @@
 // Handlers of key store endpoints, and the proxy configuration file of their credentials.
 
 import type { RequestOrigin } from '../../../domain/authorization-rule.ts';
-import type { Endpoint } from '../../../domain/endpoint.ts';
+import type { ShownEndpoint } from '../../../operations/endpoints/interface.ts';
 import type { Operations } from '../../../operations/index.ts';
 import type { SimulatedRequest } from '../../contract/api/endpoints.ts';
 import { representEndpoint, representPage, uriPathOf } from '../represent.ts';
@@ -40,7 +40,7 @@ const originOf = ({
 });
 
 export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoints'] => {
-  const represent = (endpoint: Endpoint) => representEndpoint(endpoint, endpoints.uriEndpoint());
+  const represent = (endpoint: ShownEndpoint) => representEndpoint(endpoint, endpoints.uriEndpoint());
   return {
     create: async ({ actor, body }) => {
       const endpoint = await endpoints.create(actor, body);

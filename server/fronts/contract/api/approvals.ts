@@ -47,6 +47,13 @@ export const approvalSchema = z
       description:
         'Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed.',
     }),
+    mayDecide: z.boolean().optional().openapi({
+      description: 'Of a list, and of one request (`get`): whether the caller can approve or reject it now.',
+    }),
+    able: z.array(identity).readonly().optional().openapi({
+      description:
+        'Of one request (`get`): who can approve it now. The requester, and tokens of the requester, cannot.',
+    }),
     rules: z.array(approvalRuleSchema).readonly(),
     state: state.openapi({
       description:

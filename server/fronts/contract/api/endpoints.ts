@@ -3,6 +3,7 @@
 import { z } from '@hono/zod-openapi';
 import type { RequestOrigin, RuleSubject } from '../../../domain/authorization-rule.ts';
 import type { EndpointState } from '../../../domain/endpoint.ts';
+import { effectiveKeyState } from './keys.ts';
 import {
   countedPageOf,
   displayName,
@@ -156,6 +157,9 @@ export const endpointSchema = z
     uriPath: z.string().openapi({ description: 'XksProxyUriPath' }),
     vaultId: identifier,
     keyId: identifier.openapi({ description: 'The external key id (XksKeyId).' }),
+    keyState: effectiveKeyState.openapi({
+      description: 'What the key can do now. Unless it is active, every request for it is refused.',
+    }),
     state: z.enum(['enabled', 'disabled', 'deleted'] satisfies EndpointState[]),
     settings: endpointSettingsSchema,
     createdAt: moment,

@@ -26,6 +26,11 @@ import {
 } from './row.ts';
 
 export const keyState = z.enum(['active', 'disabled', 'soft-deleted', 'destroyed'] satisfies KeyState[]);
+export const effectiveKeyState = z.enum([
+  ...keyState.options,
+  'vault-disabled',
+  'vault-deleted',
+] satisfies EffectiveState[]);
 const kind = z.enum(['general', 'master']);
 
 export const keyShape = {
@@ -43,7 +48,7 @@ export const keyShape = {
     .array(z.enum(['encrypt', 'decrypt', 'wrap', 'unwrap', 'sign', 'verify', 'derive'] satisfies KeyUsage[]))
     .readonly(),
   state: keyState,
-  effectiveState: z.enum([...keyState.options, 'vault-disabled', 'vault-deleted'] satisfies EffectiveState[]).openapi({
+  effectiveState: effectiveKeyState.openapi({
     description:
       `The state, unless the vault stops every use of the key. vault-disabled: ${waysBack['vault-disabled'].way} ` +
       `vault-deleted: ${waysBack['vault-deleted'].way}`,

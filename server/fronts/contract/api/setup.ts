@@ -1,11 +1,11 @@
 // The first steps of a service, and how far they are.
 
 import { z } from '@hono/zod-openapi';
-import type { ConfirmedStep, SetupStep, SetupStepName } from '../../../domain/setup.ts';
+import { confirmableSteps, type SetupStep, setupSteps } from '../../../domain/setup.ts';
 import { moment, type RouteGroup } from './row.ts';
 
-/** Those that a person may confirm or skip. */
-export const confirmedStepSchema = z.enum(['root-key', 'administrator', 'audit-sinks'] satisfies ConfirmedStep[]);
+/** Those of which a person may accept the risk. */
+export const confirmedStepSchema = z.enum(confirmableSteps);
 
 export const setupSchema = z
   .strictObject({
@@ -15,15 +15,10 @@ export const setupSchema = z
     steps: z
       .array(
         z.strictObject({
-          step: z.enum([
-            'root-key',
-            'administrator',
-            'audit-sinks',
-            'recovery-key',
-            'snapshot',
-          ] satisfies SetupStepName[]),
+          step: z.enum(setupSteps),
           state: z.enum(['open', 'confirmed', 'done'] satisfies SetupStep['state'][]).openapi({
-            description: 'done: the service has verified it; confirmed: a user marked it as complete.',
+            description:
+              'done: the service has verified it; confirmed: it is not done, and a user has accepted the risk.',
           }),
           finding: z.string().openapi({ description: 'What the service knows about it.' }),
           confirmed: z.strictObject({ at: moment, by: z.string() }).nullable(),
@@ -48,9 +43,8 @@ export const setupRoutes = {
     path: '/api/setup',
     needs: 'setup:confirm',
     tenancy: 'platform',
-    summary: 'Mark a manual setup step as complete or not complete',
-    description:
-      'What the service cannot see: a copy of the root key is stored elsewhere, only tokens administer the service, the log is kept locally only.',
+    summary: 'Accept the risk of a setup step that is not done, or withdraw that',
+    description: 'The step is not done. It stays a warning, with the user and the time, and a notification names it.',
     body: z
       .strictObject({
         step: confirmedStepSchema,

@@ -246,6 +246,31 @@ const tokens = createRoute({
   path: '/tokens',
   component: lazyRouteComponent(() => import('../pages/tokens.tsx'), 'TokensPage'),
 });
+const role = createRoute({
+  getParentRoute: () => root,
+  path: '/roles/$id',
+  component: lazyRouteComponent(() => import('../pages/role.tsx'), 'RolePage'),
+});
+const token = createRoute({
+  getParentRoute: () => root,
+  path: '/tokens/$id',
+  component: lazyRouteComponent(() => import('../pages/token.tsx'), 'TokenPage'),
+});
+const node = createRoute({
+  getParentRoute: () => root,
+  path: '/nodes/$id',
+  component: lazyRouteComponent(() => import('../pages/node.tsx'), 'NodePage'),
+});
+const connectCloud = createRoute({
+  getParentRoute: () => root,
+  path: '/connect/cloud',
+  component: lazyRouteComponent(() => import('../pages/connect.tsx'), 'ConnectCloudPage'),
+});
+const connectDatabase = createRoute({
+  getParentRoute: () => root,
+  path: '/connect/database',
+  component: lazyRouteComponent(() => import('../pages/connect.tsx'), 'ConnectDatabasePage'),
+});
 
 const notificationTargets = createRoute({
   getParentRoute: () => root,
@@ -319,6 +344,11 @@ export const router = createRouter({
     snapshots,
     snapshotRestore,
     tokens,
+    role,
+    token,
+    node,
+    connectCloud,
+    connectDatabase,
     notificationTargets,
     service,
     jobs,

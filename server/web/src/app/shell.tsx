@@ -2,12 +2,12 @@
 // at the URL that was asked for.
 
 import { onlineManager, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, type LinkProps, Outlet, useRouter } from '@tanstack/react-router';
-import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
+import { Link, type LinkProps, Outlet, useLocation, useRouter } from '@tanstack/react-router';
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Permission, Session, Tenant } from '../api/types.ts';
 import { PrintedHead } from '../components/audit/printed-head.tsx';
-import { ZoneToggle } from '../components/fields/zone.tsx';
+import { ExactTimesToggle, ZoneToggle } from '../components/fields/zone.tsx';
 import { hasUnsaved } from '../components/forms/unsaved.tsx';
 import { IconButton } from '../components/page/button.tsx';
 import { CommandPalette, type Found, useSearchKey } from '../components/page/command-palette.tsx';
@@ -17,6 +17,8 @@ import { ThemeToggle } from '../components/page/theme-toggle.tsx';
 import { PendingNodes } from '../components/service/pending-nodes.tsx';
 import { needsToday, waitingQuery } from '../components/service/today.ts';
 import { InContact } from './contact.tsx';
+import { useFolded } from './folded.ts';
+import { guideOf } from './guide.ts';
 import { loadPages } from './load-pages.ts';
 import { useMay } from './may.ts';
 import { OwnResources } from './own-resources.tsx';
@@ -101,41 +103,81 @@ const useNavigation = (): typeof navigation => {
   });
 };
 
-const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => (
-  <nav aria-label="Main" className="flex-1 space-y-5 overflow-y-auto px-3 py-4">
-    {useNavigation().map((section) => (
-      <div key={section.title ?? 'top'}>
-        {section.title !== null && <p className="mb-1 px-2.5 text-xs font-medium text-muted">{section.title}</p>}
-        <ul className="space-y-0.5">
-          {section.items.map((item) => (
-            <li key={item.text}>
-              <Link
-                to={item.to}
-                activeOptions={{ exact: item.exact ?? false, includeSearch: false }}
-                {...(onNavigate === undefined ? {} : { onClick: onNavigate })}
-                className="flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-1.5 transition-colors"
-                activeProps={{ className: 'bg-accent-soft text-accent font-semibold' }}
-                inactiveProps={{ className: 'text-ink hover:bg-hover' }}
-              >
-                <Icon name={item.icon} className="size-5" />
-                {item.text}
-              </Link>
-            </li>
-          ))}
-        </ul>
-      </div>
-    ))}
-    <OwnResources onNavigate={onNavigate} />
-  </nav>
-);
+/** Whether a page, or one below it, is the current one. */
+const isAt = (path: string, to: string): boolean => path === to || (to !== '/' && path.startsWith(`${to}/`));
+
+const Section = ({
+  section: { title, items },
+  path,
+  onNavigate,
+}: {
+  section: (typeof navigation)[number];
+  path: string;
+  onNavigate: (() => void) | undefined;
+}) => {
+  const [isFolded, fold] = useFolded(title ?? '');
+  const id = useId();
+  // The current place is always seen.
+  const isOpen = !isFolded || items.some(({ to }) => isAt(path, String(to)));
+  return (
+    <div>
+      {title !== null && (
+        <button
+          type="button"
+          aria-expanded={isOpen}
+          aria-controls={id}
+          onClick={() => fold(!isFolded)}
+          className="flex min-h-6 w-full items-center gap-1 rounded px-2.5 text-left text-xs font-medium text-muted hover:text-ink"
+        >
+          <Icon name="chevron" className={`size-3 transition-transform ${isOpen ? 'rotate-90' : ''}`} />
+          {title}
+        </button>
+      )}
+      <ul id={id} hidden={!isOpen}>
+        {items.map((item) => (
+          <li key={item.text}>
+            <Link
+              to={item.to}
+              activeOptions={{ exact: item.exact ?? false, includeSearch: false }}
+              {...(onNavigate === undefined ? {} : { onClick: onNavigate })}
+              className="flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-0.5 transition-colors lg:min-h-6.5"
+              activeProps={{ className: 'bg-accent-soft text-accent font-semibold' }}
+              inactiveProps={{ className: 'text-ink hover:bg-hover' }}
+            >
+              <Icon name={item.icon} className="size-4.5" />
+              {item.text}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+};
+
+const Navigation = ({ onNavigate }: { onNavigate?: () => void }) => {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const ref = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the path says which link is the current one
+  useEffect(() => {
+    ref.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: 'nearest' });
+  }, [path]);
+  return (
+    <nav ref={ref} aria-label="Main" className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 py-1">
+      {useNavigation().map((section) => (
+        <Section key={section.title ?? 'top'} section={section} path={path} onNavigate={onNavigate} />
+      ))}
+      <OwnResources onNavigate={onNavigate} />
+    </nav>
+  );
+};
 
 const Account = ({ name }: { name: string }) => {
   const signOut = useSignOut();
   return (
-    <div className="space-y-3 border-t border-line px-4 py-3">
+    <div className="space-y-1 border-t border-line px-4 py-2">
       <div className="flex items-center justify-between gap-2">
         <div className="min-w-0">
-          <p className="text-xs text-muted">Signed in as</p>
+          <p className="sr-only">Signed in as</p>
           <p className="truncate font-medium" title={name}>
             <Link to="/profile" className="rounded hover:underline">
               {name}
@@ -145,9 +187,10 @@ const Account = ({ name }: { name: string }) => {
         <IconButton icon="signOut" label="Sign out" onClick={() => signOut.mutate()} className="-mr-2" />
       </div>
       {signOut.error !== null && <ProblemView error={signOut.error} compact />}
-      <div className="flex flex-wrap gap-2">
+      <div className="flex flex-wrap gap-1">
         <ThemeToggle />
         <ZoneToggle />
+        <ExactTimesToggle />
       </div>
     </div>
   );
@@ -250,6 +293,23 @@ const Bell = () => {
   );
 };
 
+/** The part of the guide that is about the page, in a tab of its own: nothing typed here is lost. */
+const GuideLink = () => {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  return (
+    <a
+      href={guideOf(path)}
+      target="_blank"
+      rel="noopener"
+      aria-label="Guide (opens a new tab)"
+      title="Guide"
+      className="inline-flex size-9 shrink-0 items-center justify-center rounded-md text-muted hover:bg-hover hover:text-ink"
+    >
+      <Icon name="book" className="size-5" />
+    </a>
+  );
+};
+
 const TopBar = ({ onSearch }: { onSearch: () => void }) => (
   <div className="flex min-w-0 flex-1 items-center justify-end gap-2">
     <TenantSwitcher />
@@ -262,6 +322,7 @@ const TopBar = ({ onSearch }: { onSearch: () => void }) => (
       <span className="max-sm:sr-only lg:flex-1 lg:text-left">Search</span>
       <kbd className="text-xs max-lg:hidden">Ctrl K</kbd>
     </button>
+    <GuideLink />
     <Bell />
   </div>
 );
@@ -338,7 +399,7 @@ const Frame = ({ name, isCovered, onSearch }: { name: string; isCovered: boolean
         Skip to content
       </a>
       <aside data-screen className="sticky top-0 hidden h-dvh flex-col border-r border-line bg-surface lg:flex">
-        <div className="px-5 pt-5 pb-1">
+        <div className="px-5 pt-3 pb-1">
           <Brand />
         </div>
         <Navigation />

@@ -108,6 +108,7 @@ export const ApplicationRunbooksPage = () => {
           needs="runbooks:run"
           tone="primary"
           disabled={filled.data === undefined}
+          opens
           onClick={() => setStarting(true)}
         >
           Start runbook

@@ -64,7 +64,7 @@ const onHost = (first: Instance | undefined): readonly SetupStep[] => [
     ),
   },
   {
-    title: 'Copy pkcs11.toml to this host and test the connection',
+    title: 'Copy pkcs11.toml to the database host and test the connection',
     state: first !== undefined ? 'done' : 'next',
     children: (
       <div className="space-y-2">

@@ -1,4 +1,5 @@
-// Approval requests: operations that wait until others approve them (dual control), each with its impact at the time of the request.
+// Approval requests: operations that wait until others approve them (dual
+// control). An approver sees the requester's picture, computed now, and what has changed since.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
@@ -9,12 +10,15 @@ import { sessionQuery } from '../app/session.ts';
 import { type Choice, TextField } from '../components/fields/field.tsx';
 import { FilterBar, SelectFilter } from '../components/fields/filters.tsx';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
+import { ChangedView, ImpactView, Picture } from '../components/keys/impact.tsx';
 import { Button } from '../components/page/button.tsx';
 import type { IconName } from '../components/page/icon.tsx';
+import { Notice } from '../components/page/notice.tsx';
 import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
 import { Badge, type StateTone } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
+import { Actor } from '../components/people/actor.tsx';
 import type { Column } from '../components/table/data-table.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
@@ -45,61 +49,75 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
   'tenant.purge': 'Purge the tenant',
 };
 
-const formatValue = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-/** Lists show a request as it was made: only the request itself says what has changed since. */
-const Changed = ({ id }: { id: string }) => {
-  const query = useQuery({
-    queryKey: [path, id],
-    queryFn: ({ signal }) => send<Approval>({ method: 'GET', path: `${path}/${id}` }, { signal }),
-  });
-  const changed = query.data?.changed ?? null;
-  if (changed === null) return null;
-  return (
-    <p className="text-danger">
-      This has changed since the request, so an approval ends it as outdated. Now:{' '}
-      <code className="text-xs wrap-anywhere">{formatValue(changed)}</code>
+/** Who is still needed, by name. */
+const Missing = ({ approval: { state, missing, able } }: { approval: Approval }) => {
+  if (state !== 'pending' || able === undefined) return null;
+  const names = able.map(({ name }) => name).join(', ');
+  return able.length < missing ? (
+    <Notice tone="danger" title={`${missing} more must approve, and only ${able.length} can`}>
+      {able.length > 0 && `Can approve: ${names}. `}Give the role key-approver to more people, then withdraw the request
+      and repeat it.
+    </Notice>
+  ) : (
+    <p>
+      <strong>{missing} more must approve.</strong> Can approve now: {names}.
     </p>
   );
 };
 
-const Detail = ({ approval }: { approval: Approval }) => (
-  <div className="space-y-4">
-    <Facts
-      items={[
-        ['Requested by', approval.requestedBy.name],
-        ['Requested', <Time key="at" value={approval.requestedAt} seconds />],
-        ['Expires', <Time key="until" value={approval.expiresAt} />],
-        ...Object.entries({ ...approval.parameters, ...approval.impact }).map(
-          ([name, value]) =>
-            [
-              name,
-              <code key={name} className="text-xs wrap-anywhere">
-                {formatValue(value)}
-              </code>,
-            ] as const,
-        ),
-      ]}
-    />
-    {approval.endedAt === null && <Changed id={approval.id} />}
-    {approval.rules.map((rule) => (
-      <p key={rule.vaultId} className="text-muted">
-        {rule.vaultName}: {rule.required} must approve, in addition to the requester
-        {rule.approvers !== null && `, of ${rule.approvers.length} eligible`}.
-      </p>
-    ))}
-    {approval.decisions.length > 0 && (
-      <ul className="space-y-1">
-        {approval.decisions.map((decision) => (
-          <li key={decision.by.id}>
-            {decision.by.name} {decision.decision === 'approve' ? 'approved' : 'rejected'}, <Time value={decision.at} />
-            {decision.comment !== null && `: ${decision.comment}`}
-          </li>
-        ))}
-      </ul>
-    )}
-  </div>
-);
+/** Lists show a request as it was made: the request itself says what it would do now. */
+const Detail = ({ listed }: { listed: Approval }) => {
+  const isOpen = listed.endedAt === null;
+  const now = useQuery({
+    queryKey: [path, listed.id],
+    queryFn: ({ signal }) => send<Approval>({ method: 'GET', path: `${path}/${listed.id}` }, { signal }),
+    staleTime: 0,
+    enabled: isOpen,
+  });
+  const approval = now.data ?? listed;
+  const changed = approval.changed ?? null;
+  return (
+    <div className="space-y-4">
+      <Facts
+        items={[
+          ['Requested by', <Actor key="by" id={approval.requestedBy.id} name={approval.requestedBy.name} />],
+          ['Requested', <Time key="at" value={approval.requestedAt} seconds />],
+          ['Expires', <Time key="until" value={approval.expiresAt} />],
+        ]}
+      />
+      {changed !== null && (
+        <Notice tone="danger" title="This has changed since the request: an approval ends it as outdated">
+          <ChangedView then={{ name: approval.subject.name, ...listed.impact }} now={changed} />
+        </Notice>
+      )}
+      {isOpen && now.dataUpdatedAt > 0 && (
+        <p className="text-xs text-muted">
+          Computed <Time value={new Date(now.dataUpdatedAt).toISOString()} seconds />
+        </p>
+      )}
+      <ImpactView impact={{ ...approval.parameters, ...approval.impact }} />
+      {isOpen && <Picture approval={approval} />}
+      {approval.rules.map((rule) => (
+        <p key={rule.vaultId} className="text-muted">
+          {rule.vaultName}: {rule.required} must approve, in addition to the requester
+          {rule.approvers !== null && `. ${rule.approvers.length} were eligible at the request`}.
+        </p>
+      ))}
+      <Missing approval={approval} />
+      {approval.decisions.length > 0 && (
+        <ul className="space-y-1">
+          {approval.decisions.map((decision) => (
+            <li key={decision.by.id}>
+              {decision.by.name} {decision.decision === 'approve' ? 'approved' : 'rejected'},{' '}
+              <Time value={decision.at} />
+              {decision.comment !== null && `: ${decision.comment}`}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+};
 
 type Verb = 'approve' | 'reject' | 'withdraw';
 const verbs: Readonly<Record<Verb, readonly [label: string, done: string]>> = {
@@ -119,6 +137,7 @@ const DecisionDialog = ({ approval, verb, onClose }: Decision & { readonly onClo
   const takesComment = verb !== 'withdraw';
   return (
     <ActionDialog<Approval>
+      wide
       title={`${label}: ${operations[approval.operation].toLowerCase()} “${approval.subject.name}”?`}
       call={{
         method: 'POST',
@@ -133,7 +152,7 @@ const DecisionDialog = ({ approval, verb, onClose }: Decision & { readonly onClo
     >
       <div className="space-y-4">
         {verb === 'approve' && <p>The last required approval starts the action at once. Check the impact first.</p>}
-        <Detail approval={approval} />
+        <Detail listed={approval} />
         {takesComment && (
           <TextField label="Comment" optional help="Recorded in the audit log." value={comment} onValue={setComment} />
         )}
@@ -155,15 +174,20 @@ const State = ({ approval: { state, missing } }: { approval: Approval }) => {
 const Actions = ({ approval, isOwn, decide }: { approval: Approval; isOwn: boolean; decide: (verb: Verb) => void }) => {
   const { state } = approval;
   if (isOwn && (state === 'pending' || state === 'approved'))
-    return <Button onClick={() => decide('withdraw')}>Withdraw…</Button>;
-  if (isOwn || state !== 'pending') return null;
+    return (
+      <Button opens onClick={() => decide('withdraw')}>
+        Withdraw
+      </Button>
+    );
+  // The service says who can: a button that only refuses is not there.
+  if (approval.mayDecide !== true) return null;
   return (
     <span className="inline-flex gap-2">
-      <Button needs="approvals:decide" onClick={() => decide('approve')}>
-        Approve…
+      <Button needs="approvals:decide" opens onClick={() => decide('approve')}>
+        Approve
       </Button>
-      <Button needs="approvals:decide" tone="dangerPlain" onClick={() => decide('reject')}>
-        Reject…
+      <Button needs="approvals:decide" tone="dangerPlain" opens onClick={() => decide('reject')}>
+        Reject
       </Button>
     </span>
   );
@@ -177,7 +201,7 @@ const columns = (own: string | undefined, decide: (decision: Decision) => void):
     cell: ({ operation, subject }) => `${operations[operation]} ${subject.name}`,
   },
   { key: 'state', header: 'State', cell: (approval) => <State approval={approval} /> },
-  { key: 'by', header: 'Requested by', cell: ({ requestedBy }) => requestedBy.name },
+  { key: 'by', header: 'Requested by', cell: ({ requestedBy: { id, name } }) => <Actor id={id} name={name} /> },
   {
     key: 'until',
     header: 'Expires',
@@ -235,7 +259,7 @@ export const ApprovalsPage = () => {
           filtered={filtered}
           onClearFilters={clear}
           columns={columns(own, decide)}
-          detail={(approval) => <Detail approval={approval} />}
+          detail={(approval) => <Detail listed={approval} />}
           empty={
             <EmptyState title="No pending approvals">
               Set up dual control for a vault on the page Vaults. Destruction, export and restore then wait here for

@@ -10,8 +10,8 @@ import { ListView, useList } from '../components/table/list-view.tsx';
 
 const usesOf = ({ uses, failures }: KeyMigration): string =>
   [
-    ...Object.entries(uses).map(([use, count]) => `${use} ${count.toLocaleString()}`),
-    ...(failures > 0 ? [`${failures.toLocaleString()} failed`] : []),
+    ...Object.entries(uses).map(([use, count]) => `${use} ${count.toLocaleString('en-GB')}`),
+    ...(failures > 0 ? [`${failures.toLocaleString('en-GB')} failed`] : []),
   ].join(', ') || 'none yet';
 
 export const AuditMigrationsPage = () => {

@@ -108,13 +108,13 @@ export const AuditSinksPage = () => {
                     key: 'lag',
                     header: 'Not delivered',
                     nowrap: true,
-                    cell: ({ lag }) => (lag === 0 ? 'nothing' : `${lag.toLocaleString()} records`),
+                    cell: ({ lag }) => (lag === 0 ? 'nothing' : `${lag.toLocaleString('en-GB')} records`),
                   },
                   {
                     key: 'lost',
                     header: 'Lost',
                     nowrap: true,
-                    cell: ({ lost }) => (lost === 0 ? 'none' : `${lost.toLocaleString()} records`),
+                    cell: ({ lost }) => (lost === 0 ? 'none' : `${lost.toLocaleString('en-GB')} records`),
                   },
                   {
                     key: 'delivered',

@@ -46,8 +46,8 @@ const readExport = async (verifierKey: string, onProgress: (records: number) => 
 const Verdict = ({ verdict }: { verdict: LogVerdict }) =>
   verdict.finding === null ? (
     <Notice tone="info" title="The log is valid">
-      {verdict.records.toLocaleString()} records match {verdict.checkpoints.toLocaleString()} signed checkpoints, from
-      the first to the last.
+      {verdict.records.toLocaleString('en-GB')} records match {verdict.checkpoints.toLocaleString('en-GB')} signed
+      checkpoints, from the first to the last.
     </Notice>
   ) : (
     <Notice tone="danger" title="The log does not match its signatures">
@@ -62,14 +62,14 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
     <div className="space-y-4">
       <Facts
         items={[
-          ['Records', log.size.toLocaleString()],
+          ['Records', log.size.toLocaleString('en-GB')],
           [
             'Newest checkpoint',
             log.checkpoint === null ? (
               'none yet'
             ) : (
               <span key="checkpoint">
-                {log.checkpoint.size.toLocaleString()} records, <Time value={log.checkpoint.at} distance />
+                {log.checkpoint.size.toLocaleString('en-GB')} records, <Time value={log.checkpoint.at} distance />
               </span>
             ),
           ],
@@ -100,7 +100,7 @@ const VerifyNow = ({ log }: { log: AuditLog }) => {
           Export this tenant&apos;s part
         </a>
         <span role="status" className="text-muted">
-          {verify.isPending && `${records.toLocaleString()} records read…`}
+          {verify.isPending && `${records.toLocaleString('en-GB')} records read…`}
         </span>
       </div>
       <p className="text-xs text-muted">
@@ -125,7 +125,7 @@ const Checkpoints = () => {
         caption="Checkpoints"
         rowKey={({ size }) => String(size)}
         columns={[
-          { key: 'size', header: 'Records', names: true, cell: ({ size }) => size.toLocaleString() },
+          { key: 'size', header: 'Records', names: true, cell: ({ size }) => size.toLocaleString('en-GB') },
           { key: 'at', header: 'Signed', cell: ({ at }) => <Time value={at} seconds /> },
           {
             key: 'note',

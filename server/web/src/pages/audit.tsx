@@ -9,7 +9,7 @@ import { auditTable } from '../components/audit/audit-table.tsx';
 import { AuditTabs } from '../components/audit/audit-tabs.tsx';
 import { ProofDialog } from '../components/audit/proof-dialog.tsx';
 import type { Choice } from '../components/fields/field.tsx';
-import { FilterBar, MomentFilter, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
+import { FilterBar, MomentFilter, PickFilter, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
 import { Button } from '../components/page/button.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
@@ -54,8 +54,13 @@ export const AuditPage = () => {
             onValue={(severity) => setFilter({ severity })}
             choices={severities}
           />
-          <TextFilter label="Subject id" value={filters.subjectId} onValue={(subjectId) => setFilter({ subjectId })} />
-          <TextFilter label="Actor id" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
+          <PickFilter
+            label="Subject"
+            kind="any"
+            value={filters.subjectId}
+            onValue={(subjectId) => setFilter({ subjectId })}
+          />
+          <PickFilter label="Actor" kind="any" value={filters.actorId} onValue={(actorId) => setFilter({ actorId })} />
           <TextFilter label="Request id" value={filters.requestId} onValue={(requestId) => setFilter({ requestId })} />
           <MomentFilter label="From" value={filters.from} onValue={(from) => setFilter({ from })} />
           <MomentFilter label="To" value={filters.to} onValue={(to) => setFilter({ to })} />
@@ -65,7 +70,7 @@ export const AuditPage = () => {
           detail={(record) => (
             <div className="space-y-3">
               {auditTable.detail?.(record)}
-              <Button icon="check" onClick={() => setProving(record)}>
+              <Button icon="check" opens onClick={() => setProving(record)}>
                 Prove this record
               </Button>
             </div>

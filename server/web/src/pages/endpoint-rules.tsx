@@ -196,7 +196,7 @@ const recordedColumns: readonly Column<DecidedRequest>[] = [
   {
     key: 'count',
     header: 'Requests',
-    cell: ({ count }) => <span className="tabular-nums">{count.toLocaleString()}</span>,
+    cell: ({ count }) => <span className="tabular-nums">{count.toLocaleString('en-GB')}</span>,
   },
   { key: 'decision', header: 'Decision', cell: ({ decision }) => <DecisionCell decision={decision} /> },
 ];
@@ -206,7 +206,7 @@ const DifferenceNotice = ({ rows }: { rows: readonly DecidedRequest[] }) => {
   if (changed.length === 0) return <Notice tone="info" title="No recorded request would be decided differently" />;
   const count = changed.reduce((sum, each) => sum + each.count, 0);
   return (
-    <Notice tone="warn" title={`${count.toLocaleString()} recorded requests would be decided differently`}>
+    <Notice tone="warn" title={`${count.toLocaleString('en-GB')} recorded requests would be decided differently`}>
       They are marked in the list.
     </Notice>
   );
@@ -353,8 +353,8 @@ const RulesPanel = ({
       description="Rules are checked in order. The first match decides. Without a match, the request is allowed."
       actions={
         draft === null ? (
-          <Button needs="endpoints:manage" busy={begin.isPending} onClick={() => begin.mutate()}>
-            Edit a draft…
+          <Button needs="endpoints:manage" busy={begin.isPending} onClick={() => begin.mutate()} opens>
+            Edit a draft
           </Button>
         ) : (
           <>
@@ -363,8 +363,9 @@ const RulesPanel = ({
               tone="primary"
               disabled={edited === undefined || endpoint.state === 'deleted'}
               onClick={() => setApplying(true)}
+              opens
             >
-              Apply rules…
+              Apply rules
             </Button>
           </>
         )

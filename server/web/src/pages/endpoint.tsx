@@ -77,14 +77,14 @@ export const EndpointPage = () => {
   });
   const actions: MenuAction[] = [];
   if (endpoint?.state === 'enabled') {
-    actions.push({ text: 'Disable…', needs: 'endpoints:manage', icon: 'pause', onSelect: () => setAction('disable') });
+    actions.push({ text: 'Disable', needs: 'endpoints:manage', icon: 'pause', onSelect: () => setAction('disable') });
   }
   if (endpoint?.state === 'disabled') {
-    actions.push({ text: 'Enable…', needs: 'endpoints:manage', icon: 'active', onSelect: () => setAction('enable') });
+    actions.push({ text: 'Enable', needs: 'endpoints:manage', icon: 'active', onSelect: () => setAction('enable') });
   }
   if (endpoint !== undefined && endpoint.state !== 'deleted') {
     actions.push({
-      text: 'Delete…',
+      text: 'Delete',
       needs: 'endpoints:manage',
       icon: 'trash',
       danger: true,
@@ -95,11 +95,7 @@ export const EndpointPage = () => {
     <Page
       title={endpoint?.name ?? 'Key store endpoint'}
       crumbs={[{ text: 'Key store endpoints', to: '/endpoints' }]}
-      badge={
-        endpoint !== undefined && (
-          <StateBadge state={stateOf(endpoint, key.data?.effectiveState)} integrity={endpoint.integrity} />
-        )
-      }
+      badge={endpoint !== undefined && <StateBadge state={stateOf(endpoint)} integrity={endpoint.integrity} />}
       actions={<ActionMenu label="Actions on this endpoint" actions={actions} />}
     >
       <EndpointTabs id={id} />

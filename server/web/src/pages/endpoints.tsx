@@ -134,7 +134,7 @@ export const EndpointsPage = () => {
   const vaults = useVaults();
   const [creating, setCreating] = useState(false);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" opens onClick={() => setCreating(true)}>
       Create endpoint
     </Button>
   );

@@ -109,8 +109,8 @@ const StoreMenu = ({ store, onProbe, onRemove }: StoreMenuProps) => (
   <ActionMenu
     label={`Actions on external key store ${store.name}`}
     actions={[
-      { text: 'Check now…', needs: 'diagnostics:run', icon: 'refresh', onSelect: () => onProbe(store) },
-      { text: 'Remove…', needs: 'endpoints:manage', icon: 'trash', danger: true, onSelect: () => onRemove(store) },
+      { text: 'Check now', needs: 'diagnostics:run', icon: 'refresh', onSelect: () => onProbe(store) },
+      { text: 'Remove', needs: 'endpoints:manage', icon: 'trash', danger: true, onSelect: () => onRemove(store) },
     ]}
   />
 );
@@ -122,7 +122,7 @@ export const ExternalKeyStoresPage = () => {
   const [probing, setProbing] = useState<ExternalKeyStore | null>(null);
   const [removing, setRemoving] = useState<ExternalKeyStore | null>(null);
   const register = (
-    <Button tone="primary" icon="plus" creates needs="endpoints:manage" onClick={() => setRegistering(true)}>
+    <Button tone="primary" icon="plus" creates needs="endpoints:manage" opens onClick={() => setRegistering(true)}>
       Register key store
     </Button>
   );

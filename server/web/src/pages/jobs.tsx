@@ -72,7 +72,9 @@ export const JobsPage = () => {
                   cell: ({ startedAt, durationMs }) => (
                     <span className="flex flex-col">
                       <Time value={startedAt} distance absent="not yet" />
-                      {durationMs !== null && <span className="text-muted">{durationMs.toLocaleString()} ms</span>}
+                      {durationMs !== null && (
+                        <span className="text-muted">{durationMs.toLocaleString('en-GB')} ms</span>
+                      )}
                     </span>
                   ),
                 },

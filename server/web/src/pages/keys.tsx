@@ -103,7 +103,7 @@ export const KeysPage = () => {
     void navigate({ search: (previous) => ({ ...previous, ...change }), hash: true, replace: true });
   const clear = () => void navigate({ search: {}, replace: true });
   const create = (
-    <Button tone="primary" icon="plus" creates needs="keys:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
       Create key
     </Button>
   );

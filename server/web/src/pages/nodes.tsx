@@ -2,6 +2,7 @@
 // do the work that one node does for all.
 
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Node, Status } from '../api/types.ts';
@@ -14,19 +15,10 @@ import { Notice } from '../components/page/notice.tsx';
 import { Facts, Page, Panel } from '../components/page/page.tsx';
 import { Badge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
-import { HeardOf, NodeState, nodesPath } from '../components/service/node-state.tsx';
+import { dutyNames, HeardOf, NodeState, nodesPath } from '../components/service/node-state.tsx';
 import { DataTable } from '../components/table/data-table.tsx';
 
 const own = ({ id }: Node): string => `${nodesPath}/${encodeURIComponent(id)}`;
-
-const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
-  erasure: 'Erasure runs',
-  audit: 'Audit checkpoints',
-  forwarding: 'Sinks and notifications',
-  'key-stores': 'Checks of key stores',
-  pruning: 'Removal of old changes',
-  schedules: 'Schedules',
-};
 
 const runs = ({ state }: Node): boolean => state === 'active' || state === 'draining';
 const Dash = () => <span className="text-muted">–</span>;
@@ -117,9 +109,9 @@ const Fleet = ({ nodes, asOf, onAct }: FleetProps) => {
       onSelect: () => onAct(node, verb),
     });
     return [
-      ...(node.state === 'active' || node.state === 'offline' ? [act('Drain…', 'pause', 'drain')] : []),
-      ...(node.state === 'draining' ? [act('Resume…', 'refresh', 'resume')] : []),
-      ...(node.state !== 'removed' && !node.self ? [act('Remove…', 'trash', 'remove', true)] : []),
+      ...(node.state === 'active' || node.state === 'offline' ? [act('Drain', 'pause', 'drain')] : []),
+      ...(node.state === 'draining' ? [act('Resume', 'refresh', 'resume')] : []),
+      ...(node.state !== 'removed' && !node.self ? [act('Remove', 'trash', 'remove', true)] : []),
     ];
   };
   return (
@@ -162,9 +154,11 @@ const Fleet = ({ nodes, asOf, onAct }: FleetProps) => {
               key: 'name',
               header: 'Name',
               names: true,
-              cell: ({ name, self }) => (
+              cell: ({ id, name, self }) => (
                 <>
-                  {name}
+                  <Link to="/nodes/$id" params={{ id }} className="link">
+                    {name}
+                  </Link>
                   {self && <span className="font-normal text-muted"> (serves this page)</span>}
                 </>
               ),

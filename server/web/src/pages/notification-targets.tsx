@@ -121,7 +121,7 @@ export const NotificationTargetsPage = () => {
                         </span>
                       ),
                   },
-                  { key: 'waiting', header: 'Waiting', cell: ({ waiting }) => waiting.toLocaleString() },
+                  { key: 'waiting', header: 'Waiting', cell: ({ waiting }) => waiting.toLocaleString('en-GB') },
                   {
                     key: 'delivered',
                     header: 'Last delivery',

@@ -21,6 +21,7 @@ import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { HeardOf, NodeState, nodesPath } from '../components/service/node-state.tsx';
 import { TodayPanel } from '../components/service/notifications.tsx';
+import { ConnectLinks } from '../components/setup/connect-links.tsx';
 import { SetupPanel } from '../components/setup/setup-panel.tsx';
 import { DataTable, TableSkeleton } from '../components/table/data-table.tsx';
 import type { ListPage } from '../components/table/list-view.tsx';
@@ -258,6 +259,7 @@ export const OverviewPage = () => {
       badge={status.data !== undefined && <StateBadge state={status.data.health.healthy ? 'ok' : 'fail'} />}
     >
       {may('status:read') && <SetupPanel />}
+      <ConnectLinks />
       {may('notifications:read') && <TodayPanel />}
       {may('endpoints:read') && <LatencyPanel />}
       <ul className="grid grid-cols-[repeat(auto-fit,minmax(11rem,1fr))] gap-3">

@@ -7,7 +7,7 @@ import { hasPasskeys, makePasskey } from '../api/passkeys.ts';
 import type { Factor, Session, User } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
 import { TextField } from '../components/fields/field.tsx';
-import { SecretOnceDialog, SecretValue } from '../components/fields/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../components/fields/secret-once.tsx';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { Dialog } from '../components/forms/dialog.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
@@ -126,7 +126,7 @@ const RecoveryCodesDialog = ({ onClose }: { onClose: () => void }) => {
       taken="I have stored them away from my phone"
       onClose={onClose}
     >
-      <SecretValue label="Recovery codes" value={codes.join(' ')} />
+      <SecretValue label="Recovery codes" value={codes.join(' ')} file={secretFile('recovery-codes', 'own')} />
     </SecretOnceDialog>
   );
 };
@@ -170,8 +170,8 @@ const factorColumns = (remove: (factor: Factor) => void): readonly Column<Factor
     end: true,
     actions: true,
     cell: (factor) => (
-      <Button aria-label={`Remove… ${factor.name}`} onClick={() => remove(factor)}>
-        Remove…
+      <Button aria-label={`Remove… ${factor.name}`} onClick={() => remove(factor)} opens>
+        Remove
       </Button>
     ),
   },
@@ -225,7 +225,14 @@ const Person = () => {
   });
   return (
     <>
-      <Panel title="Account" actions={<Button onClick={() => setChanging(true)}>Change password</Button>}>
+      <Panel
+        title="Account"
+        actions={
+          <Button opens onClick={() => setChanging(true)}>
+            Change password
+          </Button>
+        }
+      >
         <Async query={query}>
           {(user) => (
             <Facts

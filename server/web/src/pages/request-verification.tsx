@@ -23,8 +23,8 @@ const Verdict = ({ found }: { found: RequestLogVerification }) => (
   <div className="space-y-4">
     {found.valid ? (
       <Notice tone="info" title="The request log matches its hashes">
-        {found.requests.toLocaleString()} records of {found.minutes.toLocaleString()} minutes are as they were hashed
-        into the audit log.
+        {found.requests.toLocaleString('en-GB')} records of {found.minutes.toLocaleString('en-GB')} minutes are as they
+        were hashed into the audit log.
       </Notice>
     ) : (
       <Notice tone="danger" title="The request log does not match its hashes">
@@ -39,13 +39,13 @@ const Verdict = ({ found }: { found: RequestLogVerification }) => (
     )}
     <Facts
       items={[
-        ['Records checked', found.requests.toLocaleString()],
-        ['Minutes', found.minutes.toLocaleString()],
-        ['Not yet hashed', found.open.toLocaleString()],
-        ['Arrived after their minute', found.late.toLocaleString()],
-        ['Removed by retention', found.pruned.toLocaleString()],
-        ['Signed requests not recorded', found.dropped.toLocaleString()],
-        ['Other requests not recorded', found.droppedUnsigned.toLocaleString()],
+        ['Records checked', found.requests.toLocaleString('en-GB')],
+        ['Minutes', found.minutes.toLocaleString('en-GB')],
+        ['Not yet hashed', found.open.toLocaleString('en-GB')],
+        ['Arrived after their minute', found.late.toLocaleString('en-GB')],
+        ['Removed by retention', found.pruned.toLocaleString('en-GB')],
+        ['Signed requests not recorded', found.dropped.toLocaleString('en-GB')],
+        ['Other requests not recorded', found.droppedUnsigned.toLocaleString('en-GB')],
       ]}
     />
   </div>

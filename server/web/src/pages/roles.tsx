@@ -1,6 +1,7 @@
 // The roles and their permissions, side by side; the caller's own are marked.
 
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { send } from '../api/client.ts';
 import type { RoleDescription } from '../api/types.ts';
 import { sessionQuery } from '../app/session.ts';
@@ -87,7 +88,9 @@ export const RolesPage = () => {
               {items.map(({ role, description, scoped }) => (
                 <div key={role}>
                   <dt className="flex flex-wrap items-center gap-2 font-medium">
-                    {titled(role)}
+                    <Link to="/roles/$id" params={{ id: role }} className="link">
+                      {titled(role)}
+                    </Link>
                     {scoped && (
                       <Badge tone="quiet" icon="key">
                         For one resource

@@ -144,7 +144,7 @@ export const RunbookRunPage = () => {
       actions={
         run?.outcome === null && (
           <>
-            <Button needs="runbooks:run" onClick={() => setEnding('abandoned')}>
+            <Button needs="runbooks:run" opens onClick={() => setEnding('abandoned')}>
               Abandon
             </Button>
             <Button
@@ -153,6 +153,7 @@ export const RunbookRunPage = () => {
               icon="check"
               disabled={open > 0}
               title={open > 0 ? `${open} steps are not complete` : undefined}
+              opens
               onClick={() => setEnding('done')}
             >
               Finish

@@ -69,7 +69,7 @@ const ClockPanel = () => {
       asOf={query.dataUpdatedAt}
       actions={
         jumped && (
-          <Button needs="clock:confirm" tone="danger" onClick={() => setConfirming(true)}>
+          <Button needs="clock:confirm" tone="danger" opens onClick={() => setConfirming(true)}>
             Confirm time
           </Button>
         )
@@ -166,7 +166,7 @@ const QuarantinePanel = () => {
       asOf={query.dataUpdatedAt}
       actions={
         query.data?.quarantined === true && (
-          <Button needs="quarantine:confirm" tone="danger" onClick={() => setConfirming(true)}>
+          <Button needs="quarantine:confirm" tone="danger" opens onClick={() => setConfirming(true)}>
             Accept database
           </Button>
         )
@@ -194,13 +194,15 @@ const QuarantinePanel = () => {
                 ],
                 ...(state.finding === null ? [] : [['Finding', findings[state.finding]] as const]),
                 ...(state.since === null ? [] : [['Since', <Time key="since" value={state.since} seconds />] as const]),
-                ...(state.size === null ? [] : [['Records in the audit log', state.size.toLocaleString()] as const]),
+                ...(state.size === null
+                  ? []
+                  : [['Records in the audit log', state.size.toLocaleString('en-GB')] as const]),
                 ...(state.expected === null
                   ? []
-                  : [['Records at the checkpoint', state.expected.toLocaleString()] as const]),
+                  : [['Records at the checkpoint', state.expected.toLocaleString('en-GB')] as const]),
                 ...(state.missing === null
                   ? []
-                  : [['Records that only sinks have', state.missing.count.toLocaleString()] as const]),
+                  : [['Records that only sinks have', state.missing.count.toLocaleString('en-GB')] as const]),
               ]}
             />
             {state.differences.length > 0 && (

@@ -1,5 +1,6 @@
-// The first steps of a service: root key, administrator, audit sinks, recovery key, first verified snapshot. Their state is read from the
-// service, so that the setup can be interrupted at any time. For settings of the configuration file, it shows the lines and waits for them.
+// The first steps of a service, from the root key to the first verified snapshot, and then to the
+// first cloud or database. Their state is read from the service, so that the setup can be
+// interrupted at any time. For settings of the configuration file, it shows the lines and waits.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -10,20 +11,29 @@ import { Icon } from '../components/page/icon.tsx';
 import { Notice } from '../components/page/notice.tsx';
 import { Page } from '../components/page/page.tsx';
 import { Time } from '../components/page/time.tsx';
-import { Administrator } from '../components/setup/administrator.tsx';
+import { Administrator, LastingTokens, RecoveryCodes } from '../components/setup/administrator.tsx';
 import { Sinks } from '../components/setup/audit-sinks.tsx';
-import { FirstSnapshot, Recovery } from '../components/setup/recovery.tsx';
-import { RootKey } from '../components/setup/root-key.tsx';
+import { ConnectLinks } from '../components/setup/connect-links.tsx';
+import { FirstSnapshot, Recovery, Schedule } from '../components/setup/recovery.tsx';
+import { RootBackup, RootProtection } from '../components/setup/root-key.tsx';
 import { setupQuery, stepTitles } from '../components/setup/setup.ts';
 import { lookEvery, type Step } from '../components/setup/shared.tsx';
 import { type SetupStep, SetupSteps, type StepState } from '../components/setup/steps.tsx';
 
 const Content = ({ step, steps }: { step: Step; steps: readonly Step[] }): ReactNode => {
   switch (step.step) {
+    case 'root-protection':
+      return <RootProtection step={step} />;
     case 'root-key':
-      return <RootKey step={step} />;
+      return <RootBackup step={step} />;
     case 'administrator':
       return <Administrator step={step} />;
+    case 'recovery-codes':
+      return <RecoveryCodes step={step} />;
+    case 'first-token':
+      return <LastingTokens step={step} />;
+    case 'snapshot-schedule':
+      return <Schedule step={step} />;
     case 'audit-sinks':
       return <Sinks step={step} />;
     case 'recovery-key':
@@ -55,7 +65,7 @@ const Folded = ({ finding, children }: { finding: string; children: ReactNode })
 const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
   const open = steps.filter(({ state }) => state === 'open');
   const next = open[0]?.step;
-  if (finishedAt !== null && next === undefined)
+  if (finishedAt !== null && steps.every(({ state }) => state === 'done'))
     return (
       <Notice tone="info" title="This service is set up">
         A snapshot was first opened with a recovery key <Time value={finishedAt} distance />. Test a restore soon.{' '}
@@ -64,9 +74,10 @@ const Steps = ({ setup: { steps, finishedAt } }: { setup: Setup }) => {
         </Link>
       </Notice>
     );
-  // After the setup, only the open steps are shown.
-  const shown = finishedAt === null ? steps : open;
-  const stateOf = (step: Step): StepState => (step.state !== 'open' ? 'done' : step.step === next ? 'next' : 'later');
+  // After the setup, only what is not done is shown.
+  const shown = finishedAt === null ? steps : steps.filter(({ state }) => state !== 'done');
+  const stateOf = ({ step, state }: Step): StepState =>
+    state === 'done' ? 'done' : state === 'confirmed' ? 'accepted' : step === next ? 'next' : 'later';
   return (
     <SetupSteps
       steps={shown.map(
@@ -97,6 +108,7 @@ export const SetupPage = () => {
       <Async query={query} lines={8}>
         {(setup) => <Steps setup={setup} />}
       </Async>
+      <ConnectLinks />
     </Page>
   );
 };

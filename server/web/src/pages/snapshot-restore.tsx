@@ -48,7 +48,7 @@ const SnapshotFactsPanel = ({ snapshot, keys }: { snapshot: Snapshot; keys: read
       ['Time', <Time key="at" value={snapshot.at} seconds />],
       ['Id', <code key="id">{snapshot.id}</code>],
       ['Verified', <Verified key="verified" snapshot={snapshot} />],
-      ['Keys', snapshot.keys.toLocaleString()],
+      ['Keys', snapshot.keys.toLocaleString('en-GB')],
       ['Size', formatSize(snapshot.size)],
       [
         'Opened by',
@@ -365,8 +365,8 @@ const RestoreForm = ({ snapshot, tenants }: { snapshot: Snapshot; tenants: reado
             <RestoreImpact found={dryRun.data} />
           </Panel>
           <RestoreApproval snapshotId={snapshot.id} found={dryRun.data} />
-          <Button tone="danger" onClick={() => setConfirming(true)}>
-            Restore…
+          <Button tone="danger" onClick={() => setConfirming(true)} opens>
+            Restore
           </Button>
         </ResultSection>
       )}

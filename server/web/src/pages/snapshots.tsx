@@ -104,21 +104,21 @@ const actionsOf = (
     danger,
     onSelect: () => act({ kind, snapshot }),
   });
-  if (snapshot.state === 'deleted') return [item('Undelete…', 'refresh', 'undelete')];
+  if (snapshot.state === 'deleted') return [item('Undelete', 'refresh', 'undelete')];
   if (snapshot.state !== 'available') return [];
   return [
-    item('Verify now…', 'check', 'verify'),
+    item('Verify now', 'check', 'verify'),
     ...(restore === undefined
       ? []
       : [
           {
-            text: 'Restore…',
+            text: 'Restore',
             needs: 'snapshots:restore',
             icon: 'refresh',
             onSelect: () => restore(snapshot.id),
           } as const,
         ]),
-    item('Delete…', 'trash', 'delete', true),
+    item('Delete', 'trash', 'delete', true),
   ];
 };
 
@@ -135,7 +135,7 @@ const columns = (menu: (snapshot: Snapshot) => readonly MenuAction[]): readonly 
   { key: 'at', header: 'Time', names: true, cell: ({ at }) => <Time value={at} seconds /> },
   { key: 'state', header: 'State', cell: ({ state }) => <State state={state} /> },
   { key: 'verified', header: 'Verified', cell: (snapshot) => <Verified snapshot={snapshot} /> },
-  { key: 'keys', header: 'Keys', cell: ({ keys }) => keys.toLocaleString() },
+  { key: 'keys', header: 'Keys', cell: ({ keys }) => keys.toLocaleString('en-GB') },
   { key: 'size', header: 'Size', nowrap: true, cell: ({ size }) => formatSize(size) },
   {
     key: 'actions',
@@ -155,7 +155,7 @@ const Detail = ({ snapshot }: { snapshot: Snapshot }) => (
       ['Omitted damaged rows', String(snapshot.omitted)],
       ['Removed destroyed keys', String(snapshot.erased)],
       ...(snapshot.failure === null ? [] : [['Failure', snapshot.failure] as const]),
-      ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString()] as const),
+      ...Object.entries(snapshot.rows).map(([table, count]) => [table, count.toLocaleString('en-GB')] as const),
     ]}
   />
 );
@@ -225,8 +225,8 @@ export const SnapshotsPage = () => {
       actions={
         <>
           {ofPlatform === true && (
-            <Button needs="snapshots:restore" icon="refresh" onClick={() => setImporting(true)}>
-              Restore from a file…
+            <Button needs="snapshots:restore" icon="refresh" onClick={() => setImporting(true)} opens>
+              Restore from a file
             </Button>
           )}
           {create}

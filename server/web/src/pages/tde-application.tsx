@@ -47,6 +47,7 @@ const Credentials = ({ application }: { application: Application }) => {
         <Button
           needs="applications:credentials"
           icon="refresh"
+          opens
           onClick={() => setRotating(true)}
           disabled={live.length !== 1}
         >
@@ -89,7 +90,7 @@ const Credentials = ({ application }: { application: Application }) => {
                       record.removedAt === null && live.length > 1
                         ? [
                             {
-                              text: 'Remove…',
+                              text: 'Remove',
                               needs: 'applications:credentials',
                               icon: 'trash',
                               danger: true,
@@ -167,10 +168,15 @@ export const TdeApplicationPage = () => {
       actions={
         application !== undefined && (
           <>
-            <Button needs="applications:manage" onClick={() => setMoving(true)}>
+            <Button needs="applications:manage" opens onClick={() => setMoving(true)}>
               Move to another group
             </Button>
-            <Button needs="applications:manage" icon={disable ? 'pause' : 'active'} onClick={() => setSwitching(true)}>
+            <Button
+              needs="applications:manage"
+              icon={disable ? 'pause' : 'active'}
+              opens
+              onClick={() => setSwitching(true)}
+            >
               {disable ? 'Disable' : 'Enable'}
             </Button>
           </>

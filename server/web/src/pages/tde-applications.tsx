@@ -96,7 +96,7 @@ export const TdeApplicationsPage = () => {
   const [registered, setRegistered] = useState<RegisteredApplication | null>(null);
   const clear = () => void navigate({ search: {}, replace: true });
   const register = (
-    <Button tone="primary" icon="plus" creates needs="applications:manage" onClick={() => setRegistering(true)}>
+    <Button tone="primary" icon="plus" creates needs="applications:manage" opens onClick={() => setRegistering(true)}>
       Register application
     </Button>
   );

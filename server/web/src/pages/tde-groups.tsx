@@ -16,7 +16,7 @@ export const TdeGroupsPage = () => {
   const list = useList<TdeGroup>(groupsPath);
   const [creating, setCreating] = useState(false);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="applications:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="applications:manage" opens onClick={() => setCreating(true)}>
       Create group
     </Button>
   );

@@ -34,7 +34,7 @@ const ImpactView = ({ impact }: { impact: TenantImpact }) => {
     <dl className="grid grid-cols-3 gap-3 rounded-lg border border-line p-3 sm:grid-cols-6">
       {parts.map(([count, name]) => (
         <div key={name}>
-          <dd className="text-lg font-semibold tabular-nums">{count.toLocaleString()}</dd>
+          <dd className="text-lg font-semibold tabular-nums">{count.toLocaleString('en-GB')}</dd>
           <dt className="text-xs text-muted">{name}</dt>
         </div>
       ))}
@@ -152,11 +152,11 @@ const actionsOf = (tenant: Tenant, ask: (asked: Asked) => void): readonly MenuAc
   });
   switch (tenant.state) {
     case 'active':
-      return [stop('Suspend…', 'pause', 'suspend'), stop('Delete…', 'trash', 'delete')];
+      return [stop('Suspend', 'pause', 'suspend'), stop('Delete', 'trash', 'delete')];
     case 'suspended':
-      return [reactivate('Resume…', 'active', 'resume'), stop('Delete…', 'trash', 'delete')];
+      return [reactivate('Resume', 'active', 'resume'), stop('Delete', 'trash', 'delete')];
     case 'deleted':
-      return [reactivate('Restore…', 'refresh', 'restore'), stop('Purge…', 'destroyed', 'purge')];
+      return [reactivate('Restore', 'refresh', 'restore'), stop('Purge', 'destroyed', 'purge')];
     default:
       return [];
   }

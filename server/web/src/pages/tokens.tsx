@@ -1,6 +1,7 @@
 // API tokens, with roles or for metrics: list, create (shown once), revoke.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Application, Endpoint, IssuedToken, RoleDescription, Token } from '../api/types.ts';
@@ -9,7 +10,7 @@ import { applicationsPath } from '../components/applications/applications.ts';
 import { endpointsPath } from '../components/endpoints/endpoints.ts';
 import { type Choice, NameField, SelectField } from '../components/fields/field.tsx';
 import { PickField } from '../components/fields/pick-field.tsx';
-import { SecretOnceDialog, SecretValue } from '../components/fields/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../components/fields/secret-once.tsx';
 import { ConfirmDialog } from '../components/forms/confirm-dialog.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
 import { Button } from '../components/page/button.tsx';
@@ -166,7 +167,7 @@ export const TokensPage = () => {
   const [issued, setIssued] = useState<IssuedToken | null>(null);
   const [revoking, setRevoking] = useState<Token | null>(null);
   const create = (
-    <Button tone="primary" icon="plus" creates needs="tokens:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="tokens:manage" opens onClick={() => setCreating(true)}>
       Create token
     </Button>
   );
@@ -184,7 +185,17 @@ export const TokensPage = () => {
           rowKey={(token) => token.id}
           nameOf={nameOf}
           columns={[
-            { key: 'name', header: 'Name', names: true, cell: nameOf, sort: nameOf },
+            {
+              key: 'name',
+              header: 'Name',
+              names: true,
+              cell: (token) => (
+                <Link to="/tokens/$id" params={{ id: token.id }} className="link">
+                  {token.name}
+                </Link>
+              ),
+              sort: nameOf,
+            },
             { key: 'roles', header: 'Roles', cell: mayOf },
             { key: 'state', header: 'State', cell: (token) => <StateBadge state={stateOfToken(token)} /> },
             { key: 'used', header: 'Last used', cell: (token) => <Time value={token.lastUsedAt} distance /> },
@@ -202,7 +213,7 @@ export const TokensPage = () => {
                     stateOfToken(token) === 'active'
                       ? [
                           {
-                            text: 'Revoke…',
+                            text: 'Revoke',
                             needs: 'tokens:manage',
                             icon: 'blocked',
                             danger: true,
@@ -238,7 +249,7 @@ export const TokensPage = () => {
           taken="I have stored the token"
           onClose={() => setIssued(null)}
         >
-          <SecretValue label="Token" value={issued.token} />
+          <SecretValue label="Token" value={issued.token} file={secretFile('token', issued.record.name)} />
         </SecretOnceDialog>
       )}
       {revoking !== null && (

@@ -101,7 +101,7 @@ export const UsersPage = () => {
   const [creating, setCreating] = useState(false);
   const { actionsOf, onInvited, dialog } = useUserActions();
   const create = (
-    <Button tone="primary" icon="plus" creates needs="users:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="users:manage" opens onClick={() => setCreating(true)}>
       Invite a user
     </Button>
   );

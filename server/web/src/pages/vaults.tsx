@@ -22,7 +22,7 @@ export const VaultsPage = () => {
   const [creating, setCreating] = useState(false);
   const { actionsOf, dialog } = useVaultActions();
   const create = (
-    <Button tone="primary" icon="plus" creates needs="vaults:manage" onClick={() => setCreating(true)}>
+    <Button tone="primary" icon="plus" creates needs="vaults:manage" opens onClick={() => setCreating(true)}>
       Create vault
     </Button>
   );
@@ -60,9 +60,9 @@ export const VaultsPage = () => {
             },
             {
               key: 'kind',
-              header: 'Keys',
+              header: 'Purpose',
               nowrap: true,
-              cell: (vault) => (vault.kind === 'tde' ? 'TDE master keys' : 'General-purpose keys'),
+              cell: (vault) => (vault.kind === 'tde' ? 'Database encryption' : 'General purpose'),
             },
             {
               key: 'dual',

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react';
 import { authorityPath, withAuthority } from '../../../../bundle/files.ts';
 import { toHex } from '../../api/hex.ts';
 import type { IssuedAccessGuid } from '../../api/types.ts';
-import { SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, saveFile, secretFile } from '../fields/secret-once.tsx';
 import { Button } from '../page/button.tsx';
 import { BundleDownload } from './bundle-download.tsx';
 
@@ -73,7 +73,7 @@ export const AccessGuidDialog = ({
     taken="I have stored the access_guid, the bundle or the configuration file"
     onClose={onClose}
   >
-    <SecretValue label="access_guid" value={issued.accessGuid} />
+    <SecretValue label="access_guid" value={issued.accessGuid} file={secretFile('access-guid', applicationName)} />
     <SecretValue label="server_url (contains the access_guid)" value={issued.config.server_url} />
     <BundleDownload applicationName={applicationName} issued={issued} />
     <ConfigurationFile issued={issued} />

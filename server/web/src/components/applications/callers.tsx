@@ -86,7 +86,7 @@ export const Callers = ({ application }: { application: Application }) => {
       title="Allowed callers"
       description="Networks and client certificates that may use the credentials of this application."
       actions={
-        <Button needs="applications:manage" onClick={() => setChanging(true)}>
+        <Button needs="applications:manage" opens onClick={() => setChanging(true)}>
           Change callers
         </Button>
       }

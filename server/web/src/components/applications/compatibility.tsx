@@ -62,7 +62,7 @@ export const Compatibility = ({ application }: { application: Application }) => 
       title="Compatibility"
       description="Weaker cryptography that programs of this application may use."
       actions={
-        <Button needs="applications:manage" onClick={() => setChanging(true)}>
+        <Button needs="applications:manage" opens onClick={() => setChanging(true)}>
           Change switches
         </Button>
       }

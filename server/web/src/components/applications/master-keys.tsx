@@ -81,6 +81,17 @@ const BlastRadiusView = ({ radius }: { radius: BlastRadius }) => {
   );
 };
 
+/** What the destruction of a master key means now: for the requester and for approvers. */
+export const MasterKeyPicture = ({ applicationId, keyId }: { applicationId: string; keyId: string }) => {
+  const query = useBlastRadius(applicationId, keyId);
+  return (
+    <>
+      <LastUse query={useKeyUse(keyId)} />
+      <Async query={query}>{(radius) => <BlastRadiusView radius={radius} />}</Async>
+    </>
+  );
+};
+
 const BlastRadiusDialog = ({ masterKey, onClose }: { masterKey: MasterKey; onClose: () => void }) => {
   const query = useBlastRadius(masterKey.applicationId, masterKey.id);
   return (
@@ -228,12 +239,12 @@ export const MasterKeys = ({ id }: { id: string }) => {
               <ActionMenu
                 label={`Actions on master key ${key.name}`}
                 actions={[
-                  { text: 'Blast radius…', needs: 'master-keys:read', icon: 'info', onSelect: () => setRadiusOf(key) },
+                  { text: 'Blast radius', needs: 'master-keys:read', icon: 'info', onSelect: () => setRadiusOf(key) },
                   ...(key.state === 'destroyed'
                     ? []
                     : [
                         {
-                          text: 'Destroy…',
+                          text: 'Destroy',
                           needs: 'master-keys:destroy',
                           icon: 'destroyed',
                           danger: true,

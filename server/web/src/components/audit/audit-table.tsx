@@ -6,14 +6,19 @@ import type { AuditRecord } from '../../api/types.ts';
 import { Copyable } from '../page/copy.tsx';
 import { Facts } from '../page/page.tsx';
 import { Time } from '../page/time.tsx';
+import { Actor } from '../people/actor.tsx';
 import type { Column, DataTableProps } from '../table/data-table.tsx';
 import { auditKindNames } from './audit-kinds.ts';
 
+/** The pages of things, by their kind. */
 const subjectPages = {
   key: '/keys/$id',
   application: '/tde/applications/$id',
   endpoint: '/endpoints/$id',
+  token: '/tokens/$id',
+  node: '/nodes/$id',
 } as const;
+const hasPage = (kind: string): kind is keyof typeof subjectPages => Object.hasOwn(subjectPages, kind);
 
 /** The thing a record is about: a link to its page where there is one. */
 const Subject = ({ record }: { record: AuditRecord }) => {
@@ -24,7 +29,7 @@ const Subject = ({ record }: { record: AuditRecord }) => {
   return (
     <span className="wrap-anywhere">
       <span className="text-muted">{kind} </span>
-      {kind === 'key' || kind === 'application' || kind === 'endpoint' ? (
+      {hasPage(kind) ? (
         <Link to={subjectPages[kind]} params={{ id }} className="link">
           {text}
         </Link>
@@ -71,7 +76,11 @@ const columns: readonly Column<AuditRecord>[] = [
   {
     key: 'actor',
     header: 'Actor',
-    cell: (record) => <span className="inline-block max-w-44 min-w-36 wrap-anywhere">{record.actorName}</span>,
+    cell: ({ actorId, actorName, actorKind }) => (
+      <span className="inline-block max-w-44 min-w-36 wrap-anywhere">
+        <Actor id={actorId} name={actorName} kind={actorKind} />
+      </span>
+    ),
   },
 ];
 

@@ -39,7 +39,7 @@ export const ProofDialog = ({ record, onClose }: { record: AuditRecord; onClose:
             ) : (
               <Notice tone="info" title="The record is in the log, unchanged">
                 Checked in this browser: {proof.hashes.length} hashes lead from the record to the root of the checkpoint
-                over {verdict.size.toLocaleString()} records. The checkpoint is signed with the key of the log.
+                over {verdict.size.toLocaleString('en-GB')} records. The checkpoint is signed with the key of the log.
               </Notice>
             )}
             <div>

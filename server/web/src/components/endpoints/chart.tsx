@@ -86,7 +86,7 @@ export const Chart = ({
         scales: { y: { range: (_, __, max) => [0, Math.max(max ?? 0, 1) * 1.1] } },
         axes: [axis, { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => `${tick} ${unit}`.trim()) }],
         series: [
-          { value: (_, seconds) => (seconds === null ? '' : new Date(seconds * 1000).toLocaleTimeString()) },
+          { value: (_, seconds) => (seconds === null ? '' : new Date(seconds * 1000).toLocaleTimeString('en-GB')) },
           ...lines.map(
             ({ name, colour: of, fill, values }): uPlot.Series => ({
               label: name,

@@ -89,10 +89,7 @@ const Start = ({ result }: { result: CheckResult }) => {
       <p className={`flex items-center gap-2 text-xs font-medium ${failed ? 'text-danger' : 'text-warn'}`}>
         <Icon name="warning" /> Start here: {nameLayer(result.layer)}
       </p>
-      <p className="mt-1 text-base font-semibold">
-        {failed ? 'Failed: ' : ''}
-        {failed ? result.title : capital(result.title)}
-      </p>
+      <p className="mt-1 text-base font-semibold">{capital(result.title)}</p>
       <p className="mt-0.5 wrap-anywhere">{capital(result.evidence)}</p>
       <dl className="mt-3 grid gap-x-6 gap-y-2 sm:grid-cols-[auto_1fr]">
         {result.predicts !== undefined && (

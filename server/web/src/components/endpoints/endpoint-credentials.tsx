@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { send } from '../../api/client.ts';
 import type { Endpoint, EndpointCredential, EndpointRequest, ProxyConfiguration } from '../../api/types.ts';
-import { SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
+import { FileMode, SecretOnceDialog, SecretValue, saveFile } from '../fields/secret-once.tsx';
 import { ConfirmDialog } from '../forms/confirm-dialog.tsx';
 import { FormDialog } from '../forms/form.tsx';
 import { Button } from '../page/button.tsx';
@@ -18,7 +18,7 @@ import { DataTable } from '../table/data-table.tsx';
 import type { ListPage } from '../table/list-view.tsx';
 import { endpointPath, endpointsPath } from './endpoints.ts';
 
-const CredentialDialog = ({
+export const CredentialDialog = ({
   endpoint,
   issued,
   onClose,
@@ -33,7 +33,10 @@ const CredentialDialog = ({
     taken="I have stored the credential or the file"
     onClose={onClose}
   >
-    <SecretValue label="Access key id" value={issued.XksProxyAuthenticationCredential.AccessKeyId} />
+    <div>
+      <p className="font-medium">Access key id</p>
+      <Copyable value={issued.XksProxyAuthenticationCredential.AccessKeyId} label="access key id" />
+    </div>
     <SecretValue label="Secret access key" value={issued.XksProxyAuthenticationCredential.RawSecretAccessKey} />
     <div className="space-y-2">
       <p className="font-medium">Proxy configuration file</p>
@@ -49,6 +52,7 @@ const CredentialDialog = ({
       >
         Download JSON
       </Button>
+      <FileMode name={`xks-proxy-${endpoint.prefix}.json`} mode="600" />
     </div>
   </SecretOnceDialog>
 );
@@ -68,6 +72,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
         <Button
           needs="endpoints:credentials"
           icon="plus"
+          opens
           onClick={() => setAdding(true)}
           disabled={full}
           title={full ? 'Two are live. Remove one first.' : undefined}
@@ -106,7 +111,7 @@ export const EndpointCredentials = ({ endpoint }: { endpoint: Endpoint }) => {
                   label={`Actions on credential ${credential.accessKeyId}`}
                   actions={[
                     {
-                      text: 'Remove…',
+                      text: 'Remove',
                       needs: 'endpoints:credentials',
                       icon: 'trash',
                       danger: true,

@@ -137,8 +137,8 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
       description="In addition to SigV4, which every request needs."
       actions={
         endpoint.state !== 'deleted' && (
-          <Button needs="endpoints:manage" onClick={() => setOpen(true)}>
-            Change settings…
+          <Button needs="endpoints:manage" onClick={() => setOpen(true)} opens>
+            Change settings
           </Button>
         )
       }
@@ -149,7 +149,7 @@ export const EndpointSettingsPanel = ({ endpoint }: { endpoint: Endpoint }) => {
             'Rate',
             rate === null
               ? 'No limit'
-              : `${rate.perSecond.toLocaleString()} requests per second, ${rate.burst.toLocaleString()} at once`,
+              : `${rate.perSecond.toLocaleString('en-GB')} requests per second, ${rate.burst.toLocaleString('en-GB')} at once`,
           ],
           [
             'Client certificate',

@@ -1,18 +1,15 @@
 // The key store endpoints: their addresses, and a choice of them.
 
-import type { Endpoint, Key } from '../../api/types.ts';
+import type { Endpoint } from '../../api/types.ts';
 import { useEvery } from '../../app/every.ts';
 
 export const endpointsPath = '/api/endpoints';
 export const endpointPath = (id: string): string => `${endpointsPath}/${encodeURIComponent(id)}`;
 
-/**
- * What an endpoint does for its cloud now: enabled alone says little. `key` is the state of its
- * key, where it is known.
- */
-export const stateOf = ({ state, credentials }: Endpoint, key?: Key['effectiveState']): string => {
+/** What an endpoint does for its cloud now: enabled alone says little. */
+export const stateOf = ({ state, keyState, credentials }: Endpoint): string => {
   if (state !== 'enabled') return state;
-  if (key !== undefined && key !== 'active') return 'key-unusable';
+  if (keyState !== 'active') return 'key-unusable';
   if (credentials.length === 0) return 'no-credential';
   return credentials.every(({ lastUsedAt }) => lastUsedAt === null) ? 'never-called' : state;
 };

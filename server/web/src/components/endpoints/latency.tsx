@@ -161,7 +161,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
       ) : (
         <div className="space-y-5">
           <dl className="grid grid-cols-2 gap-x-6 gap-y-3 sm:grid-cols-3 lg:grid-cols-6">
-            <Figure name="Requests" value={requests.toLocaleString()} />
+            <Figure name="Requests" value={requests.toLocaleString('en-GB')} />
             <Figure name="Median (approx.)" value={formatMs(medianMs)} />
             <Figure name="Worst p99" value={formatMs(worstP99Ms)} bad={(worstP99Ms ?? 0) > 100}>
               {worstP99Ms === null && <p className="text-xs text-muted">too few requests</p>}

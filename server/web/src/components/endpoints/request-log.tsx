@@ -339,7 +339,7 @@ export const RequestLog = ({
       description="Requests of the cloud key service, newest first."
       actions={
         <>
-          <Button icon="filter" onClick={() => setFinding(true)}>
+          <Button icon="filter" opens onClick={() => setFinding(true)}>
             Paste a CloudTrail event
           </Button>
           <ExportLink path={path} query={query} format="csv" />

@@ -18,12 +18,16 @@ export const Frame = ({
   help,
   fault,
   optional,
+  compact = false,
   children,
-}: FieldFrame & { id: string; children: ReactNode }) => (
-  <div className="space-y-1">
-    <label htmlFor={id} className="flex items-baseline justify-between gap-2 font-medium">
+}: FieldFrame & { id: string; compact?: boolean; children: ReactNode }) => (
+  <div className={compact ? 'min-w-0' : 'space-y-1'}>
+    <label
+      htmlFor={id}
+      className={compact ? 'mb-0.5 block text-xs text-muted' : 'flex items-baseline justify-between gap-2 font-medium'}
+    >
       {label}
-      {optional === true && <span className="text-xs font-normal text-muted">optional</span>}
+      {optional === true && !compact && <span className="text-xs font-normal text-muted">optional</span>}
     </label>
     {children}
     {fault !== undefined && (

@@ -13,14 +13,20 @@ import { useSettled } from './settled.ts';
 /** More are found by more of the name. */
 const mostShown = 100;
 
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 const wordsOf = (text: string): readonly string[] => text.trim().toLowerCase().split(/\s+/);
 const fits = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.toLowerCase().includes(word));
 
 /** What the service finds by name beside the choices that are known. */
-const useFound = (kind: SearchKind | undefined, text: string): readonly Choice[] => {
+const useFound = (kind: SearchKind | 'any' | undefined, text: string): readonly Choice[] => {
   const asked = useSettled(text.trim()).slice(0, 200);
-  const call: ApiCall = { method: 'GET', path: '/api/search', query: { kind, q: asked, limit: mostShown } };
+  const call: ApiCall = {
+    method: 'GET',
+    path: '/api/search',
+    query: { ...(kind === 'any' ? {} : { kind }), q: asked, limit: mostShown },
+  };
   const { data } = useQuery({
     queryKey: ['/api/search', kind, asked],
     queryFn: ({ signal }) => send<SearchResult>(call, { signal }),
@@ -38,8 +44,12 @@ export interface PickFieldProps extends FieldFrame {
   readonly onValue: (value: string) => void;
   /** All, or with `kind` the first ones. */
   readonly choices: readonly Choice[];
-  /** Also what the service finds of this kind. */
-  readonly kind?: SearchKind;
+  /** Also what the service finds of this kind; `any`: of every kind. */
+  readonly kind?: SearchKind | 'any';
+  /** Any id may be entered, also one that is not found: of what was deleted. */
+  readonly anyId?: boolean;
+  /** As a filter above a list. */
+  readonly compact?: boolean;
   readonly placeholder?: string;
   readonly disabled?: boolean;
 }
@@ -55,6 +65,8 @@ export const PickField = ({
   kind,
   placeholder,
   disabled = false,
+  anyId = false,
+  compact = false,
 }: PickFieldProps) => {
   const id = useId();
   const input = useRef<HTMLInputElement>(null);
@@ -94,6 +106,7 @@ export const PickField = ({
     const exact = shown.find(({ text }) => text === typed?.trim());
     if (typed === '' && optional) onValue('');
     else if (exact !== undefined) choose(exact);
+    else if (anyId && typed !== null && uuid.test(typed.trim())) onValue(typed.trim());
     close();
   };
   const press = (event: KeyboardEvent): void => {
@@ -106,7 +119,8 @@ export const PickField = ({
     if (!isOpen) return;
     if (event.key === 'Enter') {
       event.preventDefault();
-      choose(shown[here]);
+      if (shown[here] === undefined) leave();
+      else choose(shown[here]);
     }
     if (event.key === 'Escape') {
       // The list closes, and not the dialog around it.
@@ -116,7 +130,7 @@ export const PickField = ({
     }
   };
   return (
-    <Frame id={id} {...frame}>
+    <Frame id={id} {...frame} compact={compact}>
       <div className="relative">
         <input
           ref={input}

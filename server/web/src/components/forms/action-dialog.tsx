@@ -11,6 +11,7 @@ export const ActionDialog = <Result,>({
   ...form
 }: Pick<CallFormProps<Result>, 'call' | 'creates' | 'submitLabel' | 'renews' | 'done'> & {
   title: string;
+  wide?: boolean;
   danger?: boolean;
   onClose: () => void;
   children: ReactNode;

@@ -26,7 +26,8 @@ const plain = {
 } as const;
 type Plain = keyof typeof plain;
 
-const count = (keys: readonly Key[]): string => (keys.length === 1 ? '1 key' : `${keys.length.toLocaleString()} keys`);
+const count = (keys: readonly Key[]): string =>
+  keys.length === 1 ? '1 key' : `${keys.length.toLocaleString('en-GB')} keys`;
 
 const addTags = async ({ id }: Key, tags: readonly string[]): Promise<void> => {
   const { data, etag } = await readTagged<Key>(keyPath(id));
@@ -67,12 +68,12 @@ export const BulkKeys = ({ keys, onDone }: { keys: readonly Key[]; onDone: () =>
       {keys.length > 0 && (
         <>
           {(['disable', 'enable', 'rotate'] as const).map((what) => (
-            <Button key={what} needs="keys:manage" onClick={() => setChosen({ what, rows: keys })}>
-              {`${plain[what].verb}…`}
+            <Button key={what} needs="keys:manage" opens onClick={() => setChosen({ what, rows: keys })}>
+              {`${plain[what].verb}`}
             </Button>
           ))}
-          <Button needs="keys:manage" onClick={() => setChosen({ what: 'tag', rows: keys })}>
-            Add tags…
+          <Button needs="keys:manage" opens onClick={() => setChosen({ what: 'tag', rows: keys })}>
+            Add tags
           </Button>
           <Button icon="download" onClick={() => saveFile('dke-keys-chosen.csv', formatRows(keys, 'csv'), 'csv')}>
             CSV

@@ -141,7 +141,7 @@ export const DualControlButton = ({ vault }: { vault: Vault }) => {
   if (!useMay()('dual-control:manage')) return text;
   return (
     <>
-      <Button tone="quiet" aria-label={`${text}: dual control of ${vault.name}`} onClick={() => setOpen(true)}>
+      <Button tone="quiet" aria-label={`${text}: dual control of ${vault.name}`} opens onClick={() => setOpen(true)}>
         {text}
       </Button>
       {open && <DualControlDialog vault={vault} onClose={() => setOpen(false)} />}

@@ -22,17 +22,17 @@ export const useKeyActions = (key: Key | undefined): { actions: readonly MenuAct
   if (key === undefined) return { actions: [], dialog: null };
   const actions: MenuAction[] = [];
   if (key.state !== 'destroyed')
-    actions.push({ text: 'Edit…', needs: 'keys:manage', icon: 'gear', onSelect: () => setAction('edit') });
+    actions.push({ text: 'Edit', needs: 'keys:manage', icon: 'gear', onSelect: () => setAction('edit') });
   if (key.state === 'active' && key.kind === 'general') {
-    actions.push({ text: 'Rotate…', needs: 'keys:manage', icon: 'refresh', onSelect: () => setAction('rotate') });
+    actions.push({ text: 'Rotate', needs: 'keys:manage', icon: 'refresh', onSelect: () => setAction('rotate') });
   }
   if (key.state === 'active')
-    actions.push({ text: 'Disable…', needs: 'keys:manage', icon: 'pause', onSelect: () => setAction('disable') });
+    actions.push({ text: 'Disable', needs: 'keys:manage', icon: 'pause', onSelect: () => setAction('disable') });
   if (key.state === 'disabled')
-    actions.push({ text: 'Enable…', needs: 'keys:manage', icon: 'active', onSelect: () => setAction('enable') });
+    actions.push({ text: 'Enable', needs: 'keys:manage', icon: 'active', onSelect: () => setAction('enable') });
   if (key.state === 'active' || key.state === 'disabled') {
     actions.push({
-      text: 'Delete…',
+      text: 'Delete',
       needs: 'keys:delete',
       icon: 'trash',
       danger: true,

@@ -80,6 +80,9 @@ export const LastUse = ({
   </Async>
 );
 
+/** What the deletion of a key means now: for the requester and for approvers. */
+export const KeyPicture = ({ keyId }: { keyId: string }) => <LastUse query={useKeyUse(keyId)} />;
+
 /** The panel of the key's page. */
 export const WhoUses = ({ target: key }: { target: Pick<Key, 'id' | 'kind'> }) => {
   const query = useKeyUse(key.id);

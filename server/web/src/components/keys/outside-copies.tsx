@@ -49,7 +49,7 @@ const columns = (confirm: (copy: Copy) => void): readonly Column<Copy>[] => [
             ? []
             : [
                 {
-                  text: 'Confirm destruction…',
+                  text: 'Confirm destruction',
                   needs: 'snapshots:manage',
                   icon: 'destroyed',
                   danger: true,

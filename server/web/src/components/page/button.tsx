@@ -31,6 +31,8 @@ export interface ButtonProps extends Omit<ComponentProps<'button'>, 'children'> 
    * The permission is needed for what does not exist yet: one for a single resource is not enough.
    */
   readonly creates?: boolean;
+  /** A dialog follows, which can be left without an effect: the text ends with “…”. */
+  readonly opens?: boolean;
   readonly children: ReactNode;
 }
 
@@ -43,6 +45,7 @@ const PlainButton = ({
   tone = 'plain',
   icon,
   busy = false,
+  opens = false,
   children,
   className = '',
   onClick,
@@ -51,6 +54,7 @@ const PlainButton = ({
   <button
     type="button"
     data-tone={tone}
+    aria-haspopup={opens ? 'dialog' : undefined}
     {...rest}
     aria-busy={busy || undefined}
     aria-disabled={busy || undefined}
@@ -62,6 +66,7 @@ const PlainButton = ({
   >
     {busy ? <Spinner /> : icon !== undefined && <Icon name={icon} />}
     {children}
+    {opens && '…'}
   </button>
 );
 

@@ -1,4 +1,4 @@
-// Actions on one row or page that do not deserve a button each. Not modal, so that nothing is injected into the page's style. What is chosen
+// Actions on one row or page that do not deserve a button each. Each opens a dialog, so each ends with “…”. Not modal, so that nothing is injected into the page's style. What is chosen
 // is done when the menu has closed and the focus is back at its button: a dialog that it opens then gives the focus back to there.
 
 import { DropdownMenu } from 'radix-ui';
@@ -62,7 +62,7 @@ export const ActionMenu = ({ label, actions: all }: ActionMenuProps): ReactNode 
               className={`flex min-h-9 items-center gap-2.5 rounded-md px-2.5 py-1.5 outline-none data-[highlighted]:bg-hover ${action.danger === true ? 'text-danger data-[highlighted]:bg-danger-soft' : ''}`}
             >
               <Icon name={action.icon} />
-              {action.text}
+              {action.text}…
             </DropdownMenu.Item>
           ))}
         </DropdownMenu.Content>

@@ -11,8 +11,8 @@ export interface Tab {
 }
 
 export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) => (
-  <nav aria-label={label} className="-mt-2 overflow-x-auto border-b border-line">
-    <ul className="flex gap-1">
+  <nav aria-label={label} className="-mt-2 border-b border-line">
+    <ul className="flex flex-wrap gap-x-1">
       {tabs.map((tab) => (
         <li key={tab.text}>
           <Link

@@ -2,16 +2,28 @@
 
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { usePrintedAt } from '../audit/printing.ts';
-import { useZone } from '../fields/zone.tsx';
+import { useExactTimes, useZone } from '../fields/zone.tsx';
 
 /** The language of the console: dates of another one beside its words are hard to read. */
-const language = 'en-GB';
-const formatOf = (timeStyle: 'short' | 'medium') => ({
-  local: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle }),
-  utc: new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle, timeZone: 'UTC' }),
-});
-const absolute = formatOf('short');
-const absoluteSeconds = formatOf('medium');
+export const language = 'en-GB';
+/** With its zone: a time without one is read as another moment elsewhere. */
+const formatOf = (seconds: boolean) => {
+  const shape = {
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(seconds ? { second: '2-digit' as const } : {}),
+    timeZoneName: 'short',
+  } as const;
+  return {
+    local: new Intl.DateTimeFormat(language, shape),
+    utc: new Intl.DateTimeFormat(language, { ...shape, timeZone: 'UTC' }),
+  };
+};
+const absolute = formatOf(false);
+const absoluteSeconds = formatOf(true);
 const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
 
 const tickMs = 30_000;
@@ -68,13 +80,14 @@ export const Time = ({
   absent?: string;
 }) => {
   const zone = useZone();
-  // A distance says nothing on paper.
-  const isDistance = usePrintedAt() === null && distance;
+  // A distance says nothing on paper, and not enough to who has asked for exact times.
+  const isExact = useExactTimes();
+  const isDistance = usePrintedAt() === null && distance && !isExact;
   useTicks();
   if (value === null || value === undefined) return <span className="text-muted">{absent}</span>;
   const moment = new Date(value);
   if (Number.isNaN(moment.getTime())) return <span>{value}</span>;
-  const local = `${(seconds ? absoluteSeconds : absolute)[zone].format(moment)}${zone === 'utc' ? ' UTC' : ''}`;
+  const local = (seconds ? absoluteSeconds : absolute)[zone].format(moment);
   return (
     <time
       dateTime={value}

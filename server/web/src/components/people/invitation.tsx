@@ -2,7 +2,7 @@
 
 import type { InvitedUser } from '../../api/types.ts';
 import { NameField, TextField } from '../fields/field.tsx';
-import { SecretOnceDialog, SecretValue } from '../fields/secret-once.tsx';
+import { SecretOnceDialog, SecretValue, secretFile } from '../fields/secret-once.tsx';
 import { Time } from '../page/time.tsx';
 
 export const PersonFields = ({
@@ -46,7 +46,11 @@ export const InvitationDialog = ({ invited, onClose }: { invited: InvitedUser; o
   >
     {invited.invitation !== null && (
       <>
-        <SecretValue label="Single-use link" value={invited.invitation.url} />
+        <SecretValue
+          label="Single-use link"
+          value={invited.invitation.url}
+          file={secretFile('invitation', invited.user.name)}
+        />
         <p className="text-muted">
           It expires at <Time value={invited.invitation.expiresAt} />.
         </p>

@@ -77,9 +77,10 @@ export const SessionList = ({
               <Button
                 {...(own ? {} : { needs: 'users:manage' as const })}
                 aria-label={`End… the session of ${session.holder.name}`}
+                opens
                 onClick={() => setEnding(session)}
               >
-                End…
+                End
               </Button>
             ),
           },

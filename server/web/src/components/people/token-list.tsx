@@ -59,6 +59,7 @@ export const TokenList = ({
                 <Button
                   {...(own ? {} : { needs: 'tokens:manage' as const })}
                   aria-label={`Revoke the token ${token.name}`}
+                  opens
                   onClick={() => setRevoking(token)}
                 >
                   Revoke

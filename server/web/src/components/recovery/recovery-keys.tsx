@@ -56,7 +56,7 @@ const columns = (remove: (key: RecoveryKey) => void): readonly Column<RecoveryKe
           key.removedAt === null
             ? [
                 {
-                  text: 'Remove…',
+                  text: 'Remove',
                   needs: 'recovery-keys:manage',
                   icon: 'trash',
                   danger: true,
@@ -116,7 +116,7 @@ export const RecoveryKeys = () => {
       title="Recovery keys"
       description="Snapshots are sealed to each of them. The service has only the public halves. Keep the files elsewhere."
       actions={
-        <Button needs="recovery-keys:manage" icon="plus" onClick={() => setAdding(true)}>
+        <Button needs="recovery-keys:manage" icon="plus" opens onClick={() => setAdding(true)}>
           Register recovery key
         </Button>
       }

@@ -26,7 +26,9 @@ const tables: Readonly<Record<string, string>> = {
 };
 
 const count = (value: number) => (
-  <span className={`tabular-nums ${value === 0 ? 'text-muted' : 'font-semibold'}`}>{value.toLocaleString()}</span>
+  <span className={`tabular-nums ${value === 0 ? 'text-muted' : 'font-semibold'}`}>
+    {value.toLocaleString('en-GB')}
+  </span>
 );
 
 export const RestoreImpact = ({ found }: { found: SnapshotRestore }) => {

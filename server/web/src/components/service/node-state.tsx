@@ -27,3 +27,13 @@ export const NodeState = ({ state }: Pick<Node, 'state'>) => {
 /** Shows seconds: "just now" would hide that a node has been silent for seconds. */
 export const HeardOf = ({ heartbeatAt, state }: Pick<Node, 'heartbeatAt' | 'state'>) =>
   state === 'offline' ? <Time value={heartbeatAt} seconds /> : <Time value={heartbeatAt} distance />;
+
+/** What one node does for all. */
+export const dutyNames: Readonly<Record<Node['duties'][number], string>> = {
+  erasure: 'Erasure runs',
+  audit: 'Audit checkpoints',
+  forwarding: 'Sinks and notifications',
+  'key-stores': 'Checks of key stores',
+  pruning: 'Removal of old changes',
+  schedules: 'Schedules',
+};

@@ -41,6 +41,7 @@ export const notificationKindNames = {
   'snapshot.folder-missing': 'Snapshot folder missing',
   'backup.old': 'Service backup missing or old',
   'root.backup-old': 'Root key backup outdated',
+  'setup.risk-accepted': 'Accepted risk of the setup',
   'erasure.blocked': 'Erasure blocked',
   'erasure.failed': 'Erasure failed',
   'erasure.copies-left': 'Destroyed keys in copies',

@@ -1,4 +1,5 @@
-// First setup: the first administrator is a user.
+// First setup: the first administrator is a user, who can recover a lost second factor; tokens
+// that never expire are revoked.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -8,7 +9,8 @@ import { FormDialog } from '../forms/form.tsx';
 import { Button, buttonClass } from '../page/button.tsx';
 import { InvitationDialog, PersonFields } from '../people/invitation.tsx';
 import type { ListPage } from '../table/list-view.tsx';
-import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
+import { setupPath } from './setup.ts';
+import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const InviteAdministrator = ({
   onInvited,
@@ -61,16 +63,12 @@ const isAdministrator = ({ grants }: Pick<User, 'grants'>): boolean =>
 export const Administrator = ({ step }: { step: Step }) => {
   const [inviting, setInviting] = useState(false);
   const [invited, setInvited] = useState<InvitedUser | null>(null);
-  const [revoking, setRevoking] = useState<Token | null>(null);
   const users = useWatched<ListPage<User>>('/api/users', { limit: 100 }).data?.items.filter(isAdministrator) ?? [];
-  const first = useWatched<ListPage<Token>>('/api/tokens', { limit: 1000 }).data?.items.find(
-    ({ name, revokedAt }) => name === 'first administrator' && revokedAt === null,
-  );
   return (
     <>
       <p className="max-w-prose text-muted">
-        The first token is for setup only. Revoke it after you have invited an administrator. Users sign in with their
-        own name, a password, and a passkey or one-time code.
+        Users sign in with their own name, a password, and a passkey or one-time code. The audit log then names the
+        person.
       </p>
       <Finding>{step.finding}</Finding>
       {step.state !== 'done' && users.length > 0 && (
@@ -85,23 +83,17 @@ export const Administrator = ({ step }: { step: Step }) => {
             needs="users:manage"
             tone={users.length === 0 ? 'primary' : 'plain'}
             icon="plus"
+            opens
             onClick={() => setInviting(true)}
           >
             Invite administrator
-          </Button>
-        )}
-        {step.state === 'done' && first !== undefined && (
-          <Button needs="tokens:manage" icon="blocked" onClick={() => setRevoking(first)}>
-            Revoke first token…
           </Button>
         )}
         <Link to="/users" className={buttonClass()}>
           Users
         </Link>
       </div>
-      <ConfirmedBy step={step} />
-      {step.state === 'open' && <ConfirmStep step="administrator" confirmed text="Skip: use tokens only" />}
-      {step.state === 'confirmed' && <ConfirmStep step="administrator" confirmed={false} text="Mark as not done" />}
+      <AcceptRisk step={step} text="Accept the risk: use tokens only" />
       {inviting && (
         <InviteAdministrator
           onClose={() => setInviting(false)}
@@ -112,13 +104,42 @@ export const Administrator = ({ step }: { step: Step }) => {
         />
       )}
       {invited !== null && <InvitationDialog invited={invited} onClose={() => setInvited(null)} />}
+    </>
+  );
+};
+
+/** Administrator tokens of the platform that never expire. */
+const isLasting = ({ grants, revokedAt, expiresAt }: Token): boolean =>
+  revokedAt === null && expiresAt === null && isAdministrator({ grants });
+
+export const LastingTokens = ({ step }: { step: Step }) => {
+  const [revoking, setRevoking] = useState<Token | null>(null);
+  const lasting = useWatched<ListPage<Token>>('/api/tokens', { limit: 1000 }).data?.items.filter(isLasting) ?? [];
+  return (
+    <>
+      <p className="max-w-prose text-muted">
+        The first token is for setup only. Sign in as an administrator, then revoke it. A token that is lost and never
+        expires gives everything to its finder.
+      </p>
+      <Finding>{step.finding}</Finding>
+      <div className="flex flex-wrap gap-2">
+        {lasting.map((token) => (
+          <Button key={token.id} needs="tokens:manage" icon="blocked" opens onClick={() => setRevoking(token)}>
+            {`Revoke ${token.name}`}
+          </Button>
+        ))}
+        <Link to="/tokens" className={buttonClass()}>
+          API tokens
+        </Link>
+      </div>
+      <AcceptRisk step={step} text="Accept the risk: keep a token that never expires" />
       {revoking !== null && (
         <ActionDialog
-          title="Revoke the first token?"
+          title={`Revoke “${revoking.name}”?`}
           call={{ method: 'DELETE', path: `/api/tokens/${encodeURIComponent(revoking.id)}` }}
           submitLabel="Revoke token"
           danger
-          renews={['/api/tokens']}
+          renews={['/api/tokens', setupPath]}
           done="Token revoked"
           onClose={() => setRevoking(null)}
         >
@@ -128,3 +149,16 @@ export const Administrator = ({ step }: { step: Step }) => {
     </>
   );
 };
+
+export const RecoveryCodes = ({ step }: { step: Step }) => (
+  <>
+    <p className="max-w-prose text-muted">
+      Ten codes, each used once in place of the second factor. Create them in your profile and store them on paper.
+    </p>
+    <Finding>{step.finding}</Finding>
+    <Link to="/profile" className={buttonClass()}>
+      Open your profile
+    </Link>
+    <AcceptRisk step={step} text="Accept the risk: no recovery codes" />
+  </>
+);

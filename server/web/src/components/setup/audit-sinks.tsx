@@ -5,7 +5,7 @@ import type { AuditSink } from '../../api/types.ts';
 import { ConfigLines, Lines, tomlTable } from '../applications/config-lines.tsx';
 import { SelectField, TextField } from '../fields/field.tsx';
 import { Async } from '../page/async.tsx';
-import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
+import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const sinkTypes = [
   { value: 'syslog', text: 'Syslog (RFC 5424) over TLS' },
@@ -74,9 +74,7 @@ export const Sinks = ({ step }: { step: Step }) => {
           )
         }
       </Async>
-      <ConfirmedBy step={step} />
-      {step.state === 'open' && <ConfirmStep step="audit-sinks" confirmed text="Keep locally only" />}
-      {step.state === 'confirmed' && <ConfirmStep step="audit-sinks" confirmed={false} text="Mark as not done" />}
+      <AcceptRisk step={step} text="Accept the risk: keep the audit log locally only" />
     </>
   );
 };

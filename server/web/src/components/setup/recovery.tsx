@@ -1,4 +1,4 @@
-// First setup: a recovery key, and the first snapshot that was opened with it.
+// First setup: a recovery key, a schedule of snapshots, and the first one that was opened.
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -13,11 +13,10 @@ import { Time } from '../page/time.tsx';
 import { NewRecoveryKeyDialog } from '../recovery/new-recovery-key.tsx';
 import type { ListPage } from '../table/list-view.tsx';
 import { setupPath } from './setup.ts';
-import { Finding, type Step, useWatched } from './shared.tsx';
+import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 export const Recovery = ({ step }: { step: Step }) => {
   const [making, setMaking] = useState(false);
-  const schedule = useWatched<SnapshotSchedule>('/api/snapshot-schedule');
   const keys = useWatched<{ readonly items: readonly RecoveryKey[] }>('/api/recovery-keys');
   return (
     <>
@@ -25,43 +24,6 @@ export const Recovery = ({ step }: { step: Step }) => {
         Snapshots are sealed to recovery keys that the service does not have. An attacker who controls the host cannot
         open them. With a recovery key, you can restore everything on another host.
       </p>
-      <Async query={schedule} lines={2}>
-        {({ directory, schedule: cron, next }) => (
-          <>
-            <Facts
-              items={[
-                ...(directory === null
-                  ? []
-                  : [
-                      [
-                        'Folder',
-                        <code key="directory" className="wrap-anywhere">
-                          {directory}
-                        </code>,
-                      ] as const,
-                    ]),
-                ['Schedule', cron ?? 'on demand only'],
-                ['Next', <Time key="next" value={next} absent="–" />],
-              ]}
-            />
-            {cron === null && (
-              <details className="rounded-lg border border-line">
-                <summary className="min-h-9 px-3 py-2 font-medium">On another disk, every night</summary>
-                <div className="space-y-3 border-t border-line p-3">
-                  <ConfigLines
-                    value={tomlTable('[snapshots]', {
-                      directory: '/var/lib/dke-snapshots',
-                      schedule: '0 3 * * *',
-                      keep_count: 14,
-                    })}
-                  />
-                  <Lines label="commands" value="systemctl restart dke-server" />
-                </div>
-              </details>
-            )}
-          </>
-        )}
-      </Async>
       <Async query={keys} lines={1}>
         {({ items }) => (
           <>
@@ -80,6 +42,7 @@ export const Recovery = ({ step }: { step: Step }) => {
               needs="recovery-keys:manage"
               icon="key"
               tone={step.state === 'open' ? 'primary' : 'plain'}
+              opens
               onClick={() => setMaking(true)}
             >
               {step.state === 'open' ? 'Create a recovery key' : 'Create another key'}
@@ -129,6 +92,7 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
           icon="snapshot"
           tone={step.state === 'done' ? 'plain' : 'primary'}
           disabled={!ready}
+          opens
           onClick={() => setMaking(true)}
         >
           Create snapshot
@@ -160,6 +124,53 @@ export const FirstSnapshot = ({ step, ready }: { step: Step; ready: boolean }) =
           <p>DKE seals it to every recovery key, writes it and verifies it.</p>
         </ActionDialog>
       )}
+    </>
+  );
+};
+
+export const Schedule = ({ step }: { step: Step }) => {
+  const schedule = useWatched<SnapshotSchedule>('/api/snapshot-schedule');
+  return (
+    <>
+      <Finding>{step.finding}</Finding>
+      <Async query={schedule} lines={2}>
+        {({ directory, schedule: cron, next }) => (
+          <>
+            <Facts
+              items={[
+                ...(directory === null
+                  ? []
+                  : [
+                      [
+                        'Folder',
+                        <code key="directory" className="wrap-anywhere">
+                          {directory}
+                        </code>,
+                      ] as const,
+                    ]),
+                ['Schedule', cron ?? 'on demand only'],
+                ['Next', <Time key="next" value={next} absent="–" />],
+              ]}
+            />
+            {cron === null && (
+              <details open className="rounded-lg border border-line">
+                <summary className="min-h-9 px-3 py-2 font-medium">On another disk, every night</summary>
+                <div className="space-y-3 border-t border-line p-3">
+                  <ConfigLines
+                    value={tomlTable('[snapshots]', {
+                      directory: '/var/lib/dke-snapshots',
+                      schedule: '0 3 * * *',
+                      keep_count: 14,
+                    })}
+                  />
+                  <Lines label="commands" value="systemctl restart dke-server" />
+                </div>
+              </details>
+            )}
+          </>
+        )}
+      </Async>
+      <AcceptRisk step={step} text="Accept the risk: no schedule for snapshots" />
     </>
   );
 };

@@ -1,4 +1,4 @@
-// First setup: the root key is kept in a safe place.
+// First setup: the root key is encrypted, and a backup of it is stored elsewhere.
 import { useState } from 'react';
 import { command } from '../../../../base/command-line.ts';
 import type { Root } from '../../api/types.ts';
@@ -6,7 +6,7 @@ import { ConfigLines, Lines, tomlTable, useSettings } from '../applications/conf
 import { SelectField } from '../fields/field.tsx';
 import { Async } from '../page/async.tsx';
 import { Facts } from '../page/page.tsx';
-import { ConfirmedBy, ConfirmStep, Finding, type Step, useWatched } from './shared.tsx';
+import { AcceptRisk, Finding, type Step, useWatched } from './shared.tsx';
 
 const providerTypes = [
   { value: 'pkcs11', text: 'A hardware security module (PKCS#11)' },
@@ -29,7 +29,7 @@ const providerLines: Readonly<Record<ProviderType, string>> = {
 };
 const providerNames: Readonly<Record<ProviderType, string>> = { pkcs11: 'hsm', passphrase: 'people', file: 'stick' };
 
-export const RootKey = ({ step }: { step: Step }) => {
+export const RootProtection = ({ step }: { step: Step }) => {
   const [type, setType] = useState<ProviderType>('pkcs11');
   const root = useWatched<Root>('/api/root');
   const path = useSettings()?.items.find(({ name }) => name === 'root.path')?.value;
@@ -95,17 +95,20 @@ export const RootKey = ({ step }: { step: Step }) => {
           </>
         )}
       </Async>
-      <p className="max-w-prose">
-        Create a backup on the host of the service and store it separately, never with a backup of the database. Each
-        rotation and each erasure run replaces the root key. The backup is then useless, and this step must be repeated.
-      </p>
-      <Lines label="commands" value={command`sudo -u dke dke root backup --out /var/lib/dke/root-backup.key`} />
-      <ConfirmedBy step={step} />
-      {step.state === 'open' ? (
-        <ConfirmStep step="root-key" confirmed text="I stored a copy separately" />
-      ) : (
-        <ConfirmStep step="root-key" confirmed={false} text="Mark as not done" />
-      )}
+      <AcceptRisk step={step} text="Accept the risk: keep the root key unencrypted" />
     </>
   );
 };
+
+export const RootBackup = ({ step }: { step: Step }) => (
+  <>
+    <Finding>{step.finding}</Finding>
+    <p className="max-w-prose">
+      Create a backup on the host of the service and store it separately, never with a backup of the database. DKE
+      records it, and this step is then done. Each rotation and each erasure run replaces the root key. The backup is
+      then useless, and this step must be repeated.
+    </p>
+    <Lines label="commands" value={command`sudo -u dke dke root backup --out /var/lib/dke/root-backup.key`} />
+    <AcceptRisk step={step} text="Accept the risk: DKE knows of no backup of its root key" />
+  </>
+);

@@ -11,9 +11,13 @@ export const setupQuery = queryOptions({
 });
 
 export const stepTitles = {
-  'root-key': 'Protect the root key',
+  'root-protection': 'Encrypt the root key',
+  'root-key': 'Back up the root key',
   administrator: 'Create an administrator',
+  'recovery-codes': 'Create recovery codes',
+  'first-token': 'Revoke lasting tokens',
   'audit-sinks': 'Forward the audit log',
   'recovery-key': 'Create a recovery key',
+  'snapshot-schedule': 'Schedule snapshots',
   snapshot: 'Create and open the first snapshot',
 } as const satisfies Record<Setup['steps'][number]['step'], string>;

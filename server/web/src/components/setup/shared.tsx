@@ -5,12 +5,12 @@ import type { Setup } from '../../api/types.ts';
 import { ApiCallView } from '../forms/api-call.tsx';
 import { useAnnounce } from '../page/announce.tsx';
 import { Button } from '../page/button.tsx';
+import { Icon } from '../page/icon.tsx';
 import { ProblemView } from '../page/problem-view.tsx';
 import { Time } from '../page/time.tsx';
 import { setupPath } from './setup.ts';
 
 export type Step = Setup['steps'][number];
-export type ConfirmedStep = 'root-key' | 'administrator' | 'audit-sinks';
 
 export const lookEvery = 5_000;
 
@@ -22,42 +22,47 @@ export const useWatched = <T,>(path: string, query?: { readonly limit: number })
     refetchInterval: lookEvery,
   });
 
-/** A person's statement about what the service cannot check. */
-export const ConfirmStep = ({ step, text, confirmed }: { step: ConfirmedStep; text: string; confirmed: boolean }) => {
+/**
+ * Leaves a step as it is: a person accepts the risk, and can withdraw that. What the service has
+ * found done has none.
+ */
+export const AcceptRisk = ({ step: { step, state, confirmed }, text }: { step: Step; text: string }) => {
   const client = useQueryClient();
   const announce = useAnnounce();
-  const call: ApiCall = { method: 'PUT', path: setupPath, body: { step, confirmed } };
+  const accepts = state === 'open';
+  const call: ApiCall = { method: 'PUT', path: setupPath, body: { step, confirmed: accepts } };
   const change = useMutation({
     mutationFn: () => send<Setup>(call),
     onSuccess: async () => {
       await client.invalidateQueries({ queryKey: [setupPath] });
-      announce(confirmed ? 'Marked as done' : 'Marked as not done');
+      announce(accepts ? 'Risk accepted' : 'Risk no longer accepted');
     },
   });
+  if (state === 'done') return null;
   return (
     <div className="space-y-2">
+      {confirmed !== null && (
+        <p className="flex items-center gap-2 font-medium text-warn">
+          <Icon name="warning" />
+          <span>
+            Risk accepted by {confirmed.by} on <Time value={confirmed.at} />.
+          </span>
+        </p>
+      )}
       <Button
         needs="setup:confirm"
-        tone={confirmed ? 'plain' : 'quiet'}
         className="text-left whitespace-normal!"
-        icon={confirmed ? 'check' : 'refresh'}
+        icon={accepts ? 'warning' : 'refresh'}
         busy={change.isPending}
         onClick={() => change.mutate()}
       >
-        {text}
+        {accepts ? text : 'Withdraw acceptance'}
       </Button>
       {change.error !== null && <ProblemView error={change.error} compact />}
       <ApiCallView call={call} />
     </div>
   );
 };
-
-export const ConfirmedBy = ({ step }: { step: Step }) =>
-  step.confirmed === null ? null : (
-    <p className="text-muted">
-      Marked as done by {step.confirmed.by}, <Time value={step.confirmed.at} distance />.
-    </p>
-  );
 
 export const Finding = ({ children }: { children: string }) => (
   <p role="status" className="font-medium wrap-anywhere">

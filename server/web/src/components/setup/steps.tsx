@@ -1,10 +1,10 @@
-// The steps of a setup: done, next, waiting. The state of each step is read from the service, so that a setup can be
+// The steps of a setup: done, accepted as a risk, next, waiting. The state of each step is read from the service, so that a setup can be
 // interrupted and continued.
 
 import type { ReactNode } from 'react';
 import { Icon } from '../page/icon.tsx';
 
-export type StepState = 'done' | 'next' | 'waiting' | 'later';
+export type StepState = 'done' | 'accepted' | 'next' | 'waiting' | 'later';
 
 export interface SetupStep {
   readonly title: string;
@@ -14,6 +14,7 @@ export interface SetupStep {
 
 const words: Readonly<Record<StepState, string>> = {
   done: 'done',
+  accepted: 'risk accepted, not done',
   next: 'next',
   waiting: 'waiting',
   later: 'later',
@@ -24,6 +25,12 @@ const Mark = ({ state, number }: { state: StepState; number: number }) => {
     return (
       <span className="flex size-7 items-center justify-center rounded-full bg-ok-soft text-ok">
         <Icon name="check" />
+      </span>
+    );
+  if (state === 'accepted')
+    return (
+      <span className="flex size-7 items-center justify-center rounded-full bg-warn-soft text-warn">
+        <Icon name="warning" />
       </span>
     );
   if (state === 'waiting')

@@ -99,7 +99,7 @@ export const BulkDialog = <Row,>({
           {children}
           <p className="wrap-anywhere">
             {rows.slice(0, mostNamed).map(nameOf).join(', ')}
-            {rows.length > mostNamed && ` and ${(rows.length - mostNamed).toLocaleString()} more`}
+            {rows.length > mostNamed && ` and ${(rows.length - mostNamed).toLocaleString('en-GB')} more`}
           </p>
         </div>
       ) : (

@@ -140,7 +140,7 @@ export const ExportMenu = ({ path, filters }: { path: string; filters: Query }) 
     try {
       const rows = await readRows(path, filters, setRead);
       saveFile(fileName(path, format), formatRows(rows, format), format);
-      announce(`${rows.length.toLocaleString()} rows saved as ${format.toUpperCase()}`);
+      announce(`${rows.length.toLocaleString('en-GB')} rows saved as ${format.toUpperCase()}`);
     } catch (error) {
       setFailure(error);
     } finally {
@@ -159,7 +159,7 @@ export const ExportMenu = ({ path, filters }: { path: string; filters: Query }) 
         </ToolMenu>
       ) : (
         <span role="status" className="px-2 text-xs text-muted">
-          Reading for the file: {read.toLocaleString()}
+          Reading for the file: {read.toLocaleString('en-GB')}
         </span>
       )}
       {failure !== null && (

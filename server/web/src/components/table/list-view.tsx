@@ -157,10 +157,10 @@ const useRest = (list: ReturnType<typeof useList<never>>, endless: boolean, isAr
 };
 
 const countText = (count: number, total: number | undefined, more: boolean): string => {
-  if (!more) return `${count.toLocaleString()} shown`;
+  if (!more) return `${count.toLocaleString('en-GB')} shown`;
   return total === undefined
-    ? `${count.toLocaleString()} shown, more available`
-    : `1–${count.toLocaleString()} of ${total.toLocaleString()} shown, more available`;
+    ? `${count.toLocaleString('en-GB')} shown, more available`
+    : `1–${count.toLocaleString('en-GB')} of ${total.toLocaleString('en-GB')} shown, more available`;
 };
 
 const ordinary: View = { order: undefined, hidden: new Set(), compact: false, name: '', state: '' };
@@ -207,7 +207,7 @@ const Rows = <Row,>({
           )}
           {bulk !== undefined && (
             <div className="mr-auto flex flex-wrap items-center gap-2 px-2">
-              {picked.length > 0 && <span role="status">{picked.length.toLocaleString()} chosen</span>}
+              {picked.length > 0 && <span role="status">{picked.length.toLocaleString('en-GB')} chosen</span>}
               {bulk(picked, () => setChosen(new Set()))}
             </div>
           )}
@@ -227,7 +227,9 @@ const Rows = <Row,>({
       <div className="flex flex-wrap items-center justify-between gap-3 border-t border-line px-4 py-2.5 text-xs text-muted">
         <p role="status">
           {countText(rows.length, total, hasNextPage)}
-          {isNarrowed && isWhole && ` of ${pages.reduce((sum, { items }) => sum + items.length, 0).toLocaleString()}`}
+          {isNarrowed &&
+            isWhole &&
+            ` of ${pages.reduce((sum, { items }) => sum + items.length, 0).toLocaleString('en-GB')}`}
           {isReadingAll && '. The rest is being read.'}
         </p>
         {hasNextPage && (
