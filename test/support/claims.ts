@@ -340,6 +340,22 @@ export const claims: Claims = {
     ],
   },
   'Tenant user': {
+    'Have invitations sent by mail': [
+      change(
+        'server/operations/people/mail-invitation.ts',
+        "const shown = how === 'mail' ? null : invitation;",
+        'const shown = invitation;',
+        'unit/operations/mailed-invitations',
+      ),
+    ],
+    'Start `dke login`': [
+      change(
+        'server/operations/people/device-sign-in.ts',
+        "if (taken?.state !== 'approved' || taken.id !== id) throw noSuchCode();",
+        '',
+        'unit/operations/device-sign-in',
+      ),
+    ],
     'Send requests concurrently': [
       change(
         'server/operations/people/sign-in.ts',
