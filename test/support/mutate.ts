@@ -49,7 +49,9 @@ interface Outcome {
 }
 const run = (cwd: string, command: readonly [string, ...string[]], env: NodeJS.ProcessEnv = process.env): Outcome => {
   const [program, ...words] = command;
-  const { status, stdout, stderr } = spawnSync(program, words, { cwd, env, encoding: 'utf8', maxBuffer: 1 << 28 });
+  // A change may make its test wait forever: what did not pass in this time has failed.
+  const limits = { timeout: 20 * 60_000, maxBuffer: 1 << 28 };
+  const { status, stdout, stderr } = spawnSync(program, words, { cwd, env, encoding: 'utf8', ...limits });
   const text = stripVTControlCharacters(`${stdout}${stderr}`);
   const [first = ''] = /^.*(?:FAIL |\*\*\*Failed|error:).*$/m.exec(text) ?? [text.slice(-200)];
   return { passed: status === 0, first: first.trim() };

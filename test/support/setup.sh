@@ -166,7 +166,7 @@ if [ "$builds" = yes ]; then
   fi
   # The API and the command work without the pages.
   if [ -e server/web/vite.config.ts ] &&
-    { [ ! -e dist/web/index.html ] || ! done_since "$state/web" server/web server/bundle server/fronts/contract package-lock.json; }; then
+    { [ ! -e dist/web/index.html ] || ! done_since "$state/web" README.md docs server/base server/web server/bundle server/fronts/contract package-lock.json; }; then
     build "$state/web" 'building the pages of the console (about 5 s)' vite build --config server/web/vite.config.ts --logLevel warn &
     rest="$rest $!"
   fi
