@@ -19,7 +19,7 @@ export interface Largest {
   readonly query?: string;
   readonly body?: () => object | Promise<object>;
   /** It is refused: what it names does not exist, or it needs a session. */
-  readonly refused?: true;
+  readonly refused?: true | 'perhaps';
 }
 const plain: Largest = {};
 /** Needs a session, or is not possible now. */
@@ -276,9 +276,10 @@ export const rows: Table = {
     end: plain,
   },
   deviceSignIn: {
-    start: { body: () => ({ host: long(64), roles: many(20, () => 'auditor'), hours: 24 }) },
+    // From one address, others before it may have used up the attempts.
+    start: { refused: 'perhaps', body: () => ({ host: long(64), roles: many(20, () => 'auditor'), hours: 24 }) },
     poll: { body: () => ({ deviceCode: long(43) }) },
-    end: { body: () => ({ token: long(512) }) },
+    end: { refused: 'perhaps', body: () => ({ token: long(512) }) },
     find: { refused: true, body: () => ({ userCode: long(32) }) },
     approve: { refused: true, body: () => ({ userCode: long(32), hours: 24, grants }) },
     refuse: { refused: true, body: () => ({ userCode: long(32) }) },

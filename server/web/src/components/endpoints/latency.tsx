@@ -164,7 +164,7 @@ export const LatencyPanel = ({ endpointId }: { endpointId?: string }) => {
             <Figure name="Requests" value={requests.toLocaleString('en-GB')} />
             <Figure name="Median (approx.)" value={formatMs(medianMs)} />
             <Figure name="Worst p99" value={formatMs(worstP99Ms)} bad={(worstP99Ms ?? 0) > 100}>
-              {worstP99Ms === null && <p className="text-xs text-muted">too few requests</p>}
+              {worstP99Ms === null && <dd className="text-xs text-muted">too few requests</dd>}
             </Figure>
             <Figure name="Over 100 ms" value={percent(over100Ms, requests)} bad={over100Ms / requests > 0.01} />
             <Figure name="Over 250 ms" value={percent(over250Ms, requests)} bad={over250Ms > 0} />
