@@ -84,7 +84,8 @@ for each in "$new"/debs/*.deb; do
   dpkg-deb --field "$each" | sed '/^Package:/a Status: install ok installed'
   echo
 done >"$new/var/lib/dpkg/status"
-# The signed lists of a stable release have no end: a mirror could offer older ones, or those of an older release.
+# The signed lists of a stable release have no end: a mirror could offer older ones, or those of an
+# older release.
 version_in() { sed -n '/^Package: libssl-dev$/,/^$/s/^Version: //p' "$1/var/lib/dpkg/status"; }
 version=$(version_in "$new")
 dpkg --compare-versions "$version" ge 3.5 ||

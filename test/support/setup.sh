@@ -149,7 +149,8 @@ if [ -e build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$ro
   rm -rf build
 fi
 case $(uname -m) in aarch64) architecture=arm64 ;; *) architecture=amd64 ;; esac
-# What was fetched once is what the core is linked with, also where the system has got a newer one: it is renewed.
+# What was fetched once is what the core is linked with, also where the system has got a newer one:
+# it is renewed.
 if [ "$builds" != no ] && [ -z "${OPENSSL_ROOT_DIR-}" ] &&
   { ! has_libcrypto || [ -e ".libcrypto/$architecture/complete" ]; }; then
   case $job in
