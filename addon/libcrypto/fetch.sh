@@ -35,8 +35,10 @@ done
 
 echo "dke: fetching OpenSSL 3.5 from Debian 13 for $architecture (about 10 s)"
 new=$folder.new
-rm -rf "$new"
-mkdir -p "$new/apt/lists/partial" "$new/apt/cache/archives/partial" "$new/debs" "$new/var/lib/dpkg/info" "$new/var/lib/dpkg/updates"
+# Who may not write here still uses what another user has fetched.
+{ rm -rf "$new" && mkdir -p "$new/apt/lists/partial" "$new/apt/cache/archives/partial" "$new/debs" \
+  "$new/var/lib/dpkg/info" "$new/var/lib/dpkg/updates"; } 2>/dev/null ||
+  fail "$new cannot be written" 'Run the same command as the user to whom the checkout belongs.'
 trap 'rm -rf "$new"' EXIT
 : >"$new/apt/status"
 # The archive that this system is installed from, where that is Debian's.
@@ -62,6 +64,8 @@ APT::Sandbox::User "";
 APT::Get::AllowUnauthenticated "false";
 Acquire::AllowInsecureRepositories "false";
 Acquire::Languages "none";
+Acquire::http::Timeout "30";
+Acquire::https::Timeout "30";
 END
 log=$new/log
 download() {
@@ -80,6 +84,15 @@ for each in "$new"/debs/*.deb; do
   dpkg-deb --field "$each" | sed '/^Package:/a Status: install ok installed'
   echo
 done >"$new/var/lib/dpkg/status"
+# The signed lists of a stable release have no end: a mirror could offer older ones, or those of an
+# older release.
+version_in() { sed -n '/^Package: libssl-dev$/,/^$/s/^Version: //p' "$1/var/lib/dpkg/status"; }
+version=$(version_in "$new")
+dpkg --compare-versions "$version" ge 3.5 ||
+  fail "The archive offers OpenSSL $version as that of Debian 13, and the core needs 3.5" \
+    'Name another mirror in /etc/apt, then run the same command again.' "$other"
+[ ! -e "$folder/complete" ] || dpkg --compare-versions "$version" ge "$(version_in "$folder")" ||
+  fail "The archive offers OpenSSL $version, which is older"
 rm -rf "$new/apt" "$log"
 : >"$new/complete"
 rm -rf "$folder.old"

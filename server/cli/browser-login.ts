@@ -4,6 +4,7 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
+import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { Operation } from '../client/operation.ts';
 import { type Address, callOnce } from './client.ts';
@@ -39,8 +40,8 @@ export const signInByBrowser = async (
   const asked = { host: hostName(), ...(role && { roles: role }), ...(hours && { hours }) };
   const { deviceCode, userCode, url, completeUrl, intervalSeconds } = await ask(address, routes.start, asked);
   process.stderr.write(
-    `Open ${url} in a browser, sign in, and enter the code ${userCode}\n` +
-      `  or open ${completeUrl}\n` +
+    `Open ${printable(url)} in a browser, sign in, and enter the code ${printable(userCode)}\n` +
+      `  or open ${printable(completeUrl)}\n` +
       'Compare the code there. It is valid for ten minutes. Do not give it to another person.\n',
   );
   for (let seconds = intervalSeconds; ; ) {

@@ -351,7 +351,7 @@ export const claims: Claims = {
     'Start `dke login`': [
       change(
         'server/operations/people/device-sign-in.ts',
-        "if (taken?.state !== 'approved' || taken.id !== id) throw noSuchCode();",
+        'if ((await tx.tokens.get(everyTenant, id)) !== undefined) throw noSuchCode();',
         '',
         'unit/operations/device-sign-in',
       ),

@@ -36,6 +36,7 @@ const copyTree = (isBuilt: boolean): string => {
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true, verbatimSymlinks: true });
+  if (existsSync(join(root, '.libcrypto'))) symlinkSync(join(root, '.libcrypto'), join(copy, '.libcrypto'));
   if (isBuilt) return copy;
   mkdirSync(join(copy, 'build'));
   for (const entry of readdirSync(join(root, 'build')))

@@ -148,8 +148,11 @@ if [ -e build/CMakeCache.txt ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$ro
   say 'the build folder is of another checkout: building anew'
   rm -rf build
 fi
-if [ "$builds" != no ] && ! has_libcrypto; then
-  case $(uname -m) in aarch64) architecture=arm64 ;; *) architecture=amd64 ;; esac
+case $(uname -m) in aarch64) architecture=arm64 ;; *) architecture=amd64 ;; esac
+# What was fetched once is what the core is linked with, also where the system has got a newer one:
+# it is renewed.
+if [ "$builds" != no ] && [ -z "${OPENSSL_ROOT_DIR-}" ] &&
+  { ! has_libcrypto || [ -e ".libcrypto/$architecture/complete" ]; }; then
   case $job in
   # What is given to others has the newest corrections.
   package*) sh addon/libcrypto/fetch.sh "$architecture" 1 ;;

@@ -254,7 +254,10 @@ void* CryptoReallocate(void* pointer, size_t size, const char*, int) {
 }  // namespace
 
 bool AdoptCryptoAllocations() {
-  return CRYPTO_set_mem_functions(CryptoAllocate, CryptoReallocate, CryptoFree) == 1;
+  // Without openssl.cnf of the host or OPENSSL_CONF: that could put other code, another source of
+  // random numbers or fewer algorithms in the place of what is linked in.
+  return CRYPTO_set_mem_functions(CryptoAllocate, CryptoReallocate, CryptoFree) == 1 &&
+         OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) == 1;
 }
 
 Result<MemoryStatus> InitializeMemory(size_t arena_bytes, size_t least_bytes, bool allow_unlocked) {

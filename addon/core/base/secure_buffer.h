@@ -27,7 +27,8 @@ inline Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlo
 }
 MemoryStatus KeyArenaStatus();
 
-// Points libcrypto's allocator at the crypto heap. Must run before libcrypto allocates for the first time.
+// Points libcrypto's allocator at the crypto heap, and keeps libcrypto from reading openssl.cnf.
+// Must run before libcrypto allocates for the first time.
 bool AdoptCryptoAllocations();
 
 // Overwrites memory in a way the compiler cannot drop.

@@ -65,11 +65,15 @@ const latestExpiry = async (
   return Math.min(maker?.expiresAt ?? Number.POSITIVE_INFINITY, now + longestBreakGlassMs);
 };
 
-/** `check` runs first in the unit of work that creates the token; when it throws, nothing is created. */
+/**
+ * `check` runs first in the unit of work that creates the token; when it throws, nothing is created.
+ * `id`: of what it is made for, once.
+ */
 export const createToken =
   (
     { store, core, ring, clock }: Pick<Ports, 'store' | 'core' | 'ring' | 'clock'>,
     check: (tx: Repositories) => Promise<void> = () => Promise.resolve(),
+    id?: string,
   ): TokenOperations['create'] =>
   async (actor, own, { name, expiresAt, kind = 'api', grants: given = [], ownerId = null }) => {
     checkName(name);
@@ -111,7 +115,7 @@ export const createToken =
     const purpose = purposeOf[kind];
     const token = makeBearer(core, purpose);
     const record: ApiToken = {
-      id: newId(now),
+      id: id ?? newId(now),
       tenantId,
       kind,
       name,

@@ -6,7 +6,7 @@
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';
-import { type Approval, ApprovalNeeded, type GovernedKind } from '../../domain/approval.ts';
+import { type Approval, ApprovalNeeded, type GovernedKind, type Identity } from '../../domain/approval.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { byId, pageOf } from '../shared/paging.ts';
@@ -51,15 +51,17 @@ export const createApprovals = (
   const isOpen = ({ state, integrity, expiresAt }: Approval): boolean =>
     state === 'pending' && integrity === 'ok' && expiresAt > clock.now();
   /** A row that does not say who a person is decides nothing: then nothing is offered. */
-  const mayDecide = async (actor: TenantActor, approval: Approval): Promise<boolean> => {
-    if (!isOpen(approval)) return false;
+  const offered = async <T>(approval: Approval, nothing: T, ask: (now: number) => Promise<T>): Promise<T> => {
+    if (!isOpen(approval)) return nothing;
     try {
-      return (await whyNot(store.read, actor, approval, clock.now())) === null;
+      return await ask(clock.now());
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'key-tampered') return false;
+      if (error instanceof ServiceError && error.code === 'key-tampered') return nothing;
       throw error;
     }
   };
+  const mayDecide = (actor: TenantActor, approval: Approval): Promise<boolean> =>
+    offered(approval, false, async (now) => (await whyNot(store.read, actor, approval, now)) === null);
 
   return {
     withApproval: <P extends Parameters, R, B = undefined>(
@@ -98,7 +100,7 @@ export const createApprovals = (
           ...approval,
           ...(await requests.seenNow(store.read, approval)),
           mayDecide: await mayDecide(actor, approval),
-          able: isOpen(approval) ? await ableToDecide(store.read, approval, clock.now()) : [],
+          able: await offered<readonly Identity[]>(approval, [], (now) => ableToDecide(store.read, approval, now)),
         };
       },
       approve: settle('approve'),

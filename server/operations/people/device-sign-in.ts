@@ -233,6 +233,8 @@ const createIssue =
     const check = async (tx: Repositories): Promise<void> => {
       const taken = decisionOf(await attempts.takeHash(tx, hash));
       if (taken?.state !== 'approved' || taken.id !== id) throw noSuchCode();
+      // The token has the id of the request: a row that was put back gives no second one.
+      if ((await tx.tokens.get(everyTenant, id)) !== undefined) throw noSuchCode();
       const live = await tx.sessions.get(everyTenant, sessionId);
       const now = await tx.users.get(everyTenant, user.id);
       const holds =
@@ -253,7 +255,7 @@ const createIssue =
     };
     // The name tells the person's commands apart, also two of one host.
     const name = `dke login on ${host} ${id.slice(-12)}`;
-    const { record, token } = await createToken(ports, check)(actorOf(user, { actor }), user.grants, {
+    const { record, token } = await createToken(ports, check, id)(actorOf(user, { actor }), user.grants, {
       name,
       expiresAt,
       grants,

@@ -6,6 +6,7 @@
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
+import { ItemRefused } from '../../base/outside.ts';
 import type { InvitationDelivery } from '../../domain/user.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { DeliveredInvitation } from './interface.ts';
@@ -56,6 +57,12 @@ const invitationText = (
     '',
   ].join('\n');
 
+/** A server that refuses the text of a mail may repeat it in its answer, and the link with it. */
+const withoutText = (error: unknown): unknown =>
+  error instanceof ItemRefused || (error as { readonly command?: unknown }).command === 'DATA'
+    ? 'the mail server refused the text of the mail'
+    : error;
+
 /** What the administrator gets: the link only if it was asked for. */
 export const deliver = async (
   { mailer, identity, log, clock }: Pick<Ports, 'mailer' | 'identity' | 'log' | 'clock'>,
@@ -77,7 +84,7 @@ export const deliver = async (
     });
     return { invitation: shown, mailed: { to: email, failure: null } };
   } catch (error) {
-    log.warn('an invitation could not be sent by mail', { error });
+    log.warn('an invitation could not be sent by mail', { error: withoutText(error) });
     return { invitation: shown, mailed: { to: email, failure: 'the mail server did not accept the mail' } };
   } finally {
     underWay -= 1;

@@ -1,7 +1,9 @@
 // The built dke_core.node as Node loads it: its imports from Node, its exports, its libraries. It must load into every Node
 // from the floor on without being built again, next to Node's own libcrypto.
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -94,4 +96,22 @@ test('a Node addon that loads beside Node’s own libcrypto keeps its own', () =
     console.log('same');
   `;
   expect(run(process.execPath, '-e', script)).toBe('same\n');
+});
+
+test('is steered by no configuration of OpenSSL of the host or the environment', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'dke-openssl-'));
+  try {
+    const file = join(folder, 'openssl.cnf');
+    // Of the providers only one that can do nothing. Node reads another section of the file.
+    writeFileSync(file, 'openssl_conf = a\n[a]\nproviders = b\n[b]\nnull = c\n[c]\nactivate = 1\n');
+    const program = `const out = Buffer.alloc(32); require(${JSON.stringify(binary)}).digest('sha256', Buffer.alloc(0), out);
+      process.stdout.write(out.toString('hex'))`;
+    const said = execFileSync(process.execPath, ['-e', program], {
+      encoding: 'utf8',
+      env: { ...process.env, OPENSSL_CONF: file },
+    });
+    expect(said).toMatch(/^e3b0c44298fc1c14/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

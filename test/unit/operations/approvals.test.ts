@@ -355,6 +355,20 @@ describe('ways around', () => {
     expect(await db.state()).toBe('active');
   });
 
+  test('a request is shown where the row of its requester was changed outside the service', async () => {
+    const db = await database();
+    await enrol('changed', 'key-destroyer');
+    const approval = await waits(db.destroy('changed'));
+    await queryStored(
+      opened.folder,
+      'update api_tokens set name = name || ? where id = ?',
+      '!',
+      tokenIds.changed ?? '',
+    );
+    const seen = await opened.operations.approvals.get(person('anna'), approval.id);
+    expect([seen.id, seen.mayDecide, seen.able]).toEqual([approval.id, false, []]);
+  });
+
   test('an approval that someone wrote outside the service stops the request', async () => {
     const db = await database();
     const approval = await waits(db.destroy('destroyer'));

@@ -197,6 +197,18 @@ test('a token ends by its value, once; a token of a program and a foreign text s
   await opened.operations.authenticateAdmin(ofProgram, 'r', null);
 });
 
+test('a row that was put back after its token was revoked gives no second token', async () => {
+  const { deviceCode, userCode } = await start();
+  await approve(userCode);
+  await queryStored(opened.folder, 'create table kept as select * from sign_in_attempts');
+  const { issued } = await poll(deviceCode);
+  await device().end(issued?.token ?? '', originOf());
+  await queryStored(opened.folder, 'insert or ignore into sign_in_attempts select * from kept');
+  await queryStored(opened.folder, 'drop table kept');
+  const again = await poll(deviceCode);
+  expect([again.state, again.issued]).toEqual(['expired', null]);
+});
+
 test('only so many requests wait at a time', async () => {
   await queryStored(opened.folder, `delete from sign_in_attempts`);
   const insert = `insert into sign_in_attempts (hash, kind, data, expires_at) values `;

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { parseConfig } from '../../../server/config/config.ts';
@@ -15,6 +16,9 @@ let opened: OpenedService;
 let server: SMTPServer;
 let mails: { readonly text: string; readonly to: readonly string[]; readonly secure: boolean }[] = [];
 let refuses = false;
+/** Answers refusals with the text of the mail. */
+let echoes = false;
+let echoed = 550;
 const target = (port: number, caFile: string): string =>
   [
     '[[notifications.targets]]\nname = "mail"\ntype = "email"\nhost = "localhost"',
@@ -35,6 +39,10 @@ beforeAll(async () => {
         text += part.toString('utf8');
       });
       stream.on('end', () => {
+        if (echoes) {
+          mails.push({ text, to: [], secure: session.secure });
+          return done(Object.assign(new Error(`refused: ${linkOf(readable(text))}`), { responseCode: echoed }));
+        }
         if (refuses) return done(new Error('not now'));
         mails.push({ text, to: session.envelope.rcptTo.map(({ address }) => address), secure: session.secure });
         done();
@@ -61,6 +69,7 @@ afterAll(async () => {
 beforeEach(() => {
   mails = [];
   refuses = false;
+  echoes = false;
 });
 
 const create = (name: string, more: object = {}) =>
@@ -126,6 +135,21 @@ test('a mail that the server refuses is told, and the user can be invited again'
   });
   expect([again.mailed?.failure, mails.length]).toEqual([null, 1]);
 });
+
+test.each([550, 451])(
+  'the link is not in the log where the server refuses the mail with its text: %i',
+  async (status) => {
+    [echoes, echoed] = [true, status];
+    const before = opened.complaints.length;
+    const made = await create(`fritz-${status}`, { deliver: 'mail' });
+    expect(made.mailed?.failure).toBe('the mail server did not accept the mail');
+    const token = linkOf(readable(mails[0]?.text));
+    expect(token).toMatch(/^dkei_/);
+    const said = opened.complaints.slice(before).map(({ message, fields }) => `${message} ${inspect(fields)}`);
+    expect(said).toHaveLength(1);
+    expect(said.join()).not.toContain(token);
+  },
+);
 
 test.each(['ada@example.com,eve@example.net', 'eve@example.net;a', 'Eve<eve@example.net>', '"a"@example.com'])(
   'an address that a mailer could read as another one is refused, and no user is made: %s',
