@@ -203,7 +203,7 @@ test('a row that was put back after its token was revoked gives no second token'
   await queryStored(opened.folder, 'create table kept as select * from sign_in_attempts');
   const { issued } = await poll(deviceCode);
   await device().end(issued?.token ?? '', originOf());
-  await queryStored(opened.folder, 'insert or ignore into sign_in_attempts select * from kept');
+  await queryStored(opened.folder, 'insert into sign_in_attempts select * from kept where true on conflict do nothing');
   await queryStored(opened.folder, 'drop table kept');
   const again = await poll(deviceCode);
   expect([again.state, again.issued]).toEqual(['expired', null]);
