@@ -65,7 +65,7 @@ const cellClass = <Row,>(column: Column<Row>, compact: boolean, fits: boolean): 
     `px-4 align-middle ${compact ? 'py-1' : 'py-2.5'} max-md:flex max-md:min-h-7 max-md:items-baseline max-md:gap-3 max-md:px-0 max-md:py-0.5`,
     column.end === true ? 'md:text-right' : '',
     // Some width of its own: a word that may break anywhere would else be squeezed into the least that the other columns leave.
-    column.names === true ? 'font-medium wrap-anywhere md:min-w-64' : '',
+    column.names === true ? 'font-medium wrap-anywhere md:min-w-72' : '',
     column.nowrap === true ? 'md:whitespace-nowrap' : '',
     column.actions === true && !fits ? 'md:sticky md:right-0 md:bg-surface' : '',
   ].join(' ');
