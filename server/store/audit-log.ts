@@ -97,8 +97,10 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
       .orderBy('sequence', newest ? 'desc' : 'asc')
       .execute();
   };
-  return async (tenant, filter, { after, limit }) => {
+  return async (tenant, { severity, ...asked }, { after, limit }) => {
     const found: AuditEvent[] = [];
+    // Every kind is of the lowest severity or above it.
+    const filter: AuditFilter = severity === undefined || severity === 'info' ? asked : { ...asked, severity };
     const { from, to, order } = filter;
     // An actor may have most of the records: for each kind alone, they would be read again.
     const isInSteps = filter.severity !== undefined && isNarrow(filter);

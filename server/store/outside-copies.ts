@@ -12,6 +12,7 @@ import { snapshotsTables } from './tables/snapshots.ts';
 const members = membersOf<OutsideCopy>()(snapshotsTables.outside_copies);
 /** Of a state whose time is not known. */
 const ever = Number.MAX_SAFE_INTEGER;
+const mostAtOnce = 200;
 
 export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows): OutsideCopyRepository => {
   const load = (row: Selectable<Schema['outside_copies']>): OutsideCopy => ({
@@ -25,22 +26,29 @@ export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows):
   const insert: OutsideCopyRepository['insert'] = async (copy) => {
     await policyRows.insert('outside_copies', members.toRow(copy));
   };
+  const list: OutsideCopyRepository['list'] = async ({ tenantId, kind, snapshotId, left }, { after, limit }) => {
+    let query = db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').limit(limit);
+    if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (snapshotId !== undefined) query = query.where('snapshot_id', '=', snapshotId);
+    if (left === true) query = query.where('destroyed_at', 'is', null);
+    if (after !== undefined) query = query.where('id', '<', after);
+    return (await query.execute()).map(load);
+  };
+  /** Their codes are checked a few at a time: other requests are answered in between. */
+  const readAll = async (): Promise<readonly OutsideCopy[]> => {
+    const all: OutsideCopy[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await list({}, { after, limit: mostAtOnce });
+      all.push(...page);
+      if (page.length < mostAtOnce) return all;
+      after = page.at(-1)?.id;
+    }
+  };
   return {
     get,
-    list: async ({ tenantId, kind, snapshotId, left }, { after, limit }) => {
-      let query = db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').limit(limit);
-      if (tenantId !== undefined) query = query.where('tenant_id', '=', tenantId);
-      if (kind !== undefined) query = query.where('kind', '=', kind);
-      if (snapshotId !== undefined) query = query.where('snapshot_id', '=', snapshotId);
-      if (left === true) query = query.where('destroyed_at', 'is', null);
-      if (after !== undefined) query = query.where('id', '<', after);
-      return (await query.execute()).map(load);
-    },
+    list,
     left: async () => {
-      // Without a condition: what the database leaves out would be taken as destroyed. Rows of this
-      // table are never removed.
-      const all = (await db.selectFrom('outside_copies').selectAll().orderBy('id', 'desc').execute()).map(load);
-      const there = new Set(all.map(({ id }) => id));
       const unknown = {
         kind: 'exported-snapshot',
         at: 0,
@@ -48,12 +56,14 @@ export const createOutsideCopies = (db: Kysely<Schema>, policyRows: PolicyRows):
         stateUntil: ever,
         integrity: 'tampered',
       } as const;
-      return [
-        ...all.filter(({ destroyedAt, integrity }) => destroyedAt === null || integrity !== 'ok'),
-        ...policyRows
-          .known('outside_copies')
-          .flatMap((id) => (there.has(id) ? [] : [newOutsideCopy({ id, ...unknown })])),
-      ];
+      // Without a condition: what the database leaves out would be taken as destroyed. Rows of this
+      // table are never removed.
+      const all = await readAll();
+      const there = new Set(all.map(({ id }) => id));
+      const missing = policyRows.known('outside_copies').filter((id) => !there.has(id));
+      // One that came while the others were read is not missing.
+      const later = await Promise.all(missing.map(async (id) => (await get(id)) ?? newOutsideCopy({ id, ...unknown })));
+      return [...all, ...later].filter(({ destroyedAt, integrity }) => destroyedAt === null || integrity !== 'ok');
     },
     insert,
     update: async (copy) => {
