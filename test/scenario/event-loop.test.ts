@@ -26,7 +26,7 @@ import { masterKey, toLabel } from '../support/open-service.ts';
 import { signXksRequest } from '../support/sign.ts';
 import { sizeOf } from '../support/tiers.ts';
 
-/** The longest block: 20 ms on a quiet machine. */
+/** The longest block: 30 ms on a quiet machine; opening a large snapshot takes up to 20. */
 const mostUnits = 30;
 const repetitions = 12;
 /** Of a request to the API. */
