@@ -1,13 +1,14 @@
 // A person at the command: signs in with a password and a one-time code, works with a session of their own, and signs out.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commandPath, runCommand } from '../support/command.ts';
 import { goodPassword } from '../support/people.ts';
+import { openScriptedService } from '../support/scripted-service.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { codeOf } from '../support/totp.ts';
 
@@ -141,12 +142,12 @@ test('asks on the terminal, and shows nothing of what is typed there', async () 
 
 test('is given up on the terminal with Ctrl-C, half-way too, and nothing is kept', async () => {
   const atOnce = await atTerminal('otto', [['Password: ', '\x03']]);
-  expect([atOnce.code === 0, atOnce.seen]).toEqual([false, expect.stringContaining('the input is empty')]);
+  expect([atOnce.code === 0, atOnce.seen]).toEqual([false, expect.stringContaining('nothing was changed')]);
   const later = await atTerminal('otto', [
     ['Password: ', `${goodPassword}\r`],
     ['One-time code, or a recovery code: ', '4711-0815\x03'],
   ]);
-  expect([later.code === 0, later.seen]).toEqual([false, expect.stringContaining('the input is empty')]);
+  expect([later.code === 0, later.seen]).toEqual([false, expect.stringContaining('nothing was changed')]);
   expect(later.seen).not.toMatch(new RegExp(`${goodPassword.slice(0, 4)}|4711`));
   expect(existsSync(file)).toBe(false);
 });
@@ -191,6 +192,35 @@ test('signs in through a browser: shows address and code, keeps the token once i
     input: `${kept?.token}\n`,
   });
   expect([after.code === 0, after.stderr]).toEqual([false, expect.stringContaining('revoked')]);
+});
+
+test('a command that waits for a browser goes on waiting when the service is away for a while', async () => {
+  const scripted = await openScriptedService();
+  const started = { deviceCode: 'd'.repeat(43), userCode: 'BCDF-GHJK', url: `${scripted.url}/device` };
+  const pending = { state: 'pending', intervalSeconds: 0, issued: null };
+  const issued = { record: { id: 'token', expiresAt: null }, token: 'dket_token' };
+  try {
+    scripted.script(
+      { body: { ...started, completeUrl: started.url, expiresAt: '2027-01-31T00:00:00Z', intervalSeconds: 0 } },
+      ...['lost' as const, 'cut' as const],
+      { status: 502, headers: { 'content-type': 'text/html' }, body: '<html>' },
+      { status: 503, body: { code: 'unavailable', detail: 'starts', requestId: 'r' } },
+      ...[{ body: pending }, 'lost' as const, { body: { state: 'issued', intervalSeconds: 0, user: 'maria', issued } }],
+    );
+    writeFileSync(join(site.folder, 'scripted.pem'), scripted.ca);
+    const { code, stdout, stderr } = await runCommand(['login', '-o', 'json'], {
+      environment: {
+        DKE_SERVER: scripted.url,
+        DKE_CA_FILE: join(site.folder, 'scripted.pem'),
+        XDG_CONFIG_HOME: join(site.folder, 'scripted'),
+      },
+    });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('BCDF-GHJK')]);
+    expect(JSON.parse(stdout)).toMatchObject({ user: 'maria' });
+    expect(scripted.requests).toHaveLength(8);
+  } finally {
+    await scripted.close();
+  }
 });
 
 test('a command that a person refuses in the browser ends, and keeps nothing', async () => {
