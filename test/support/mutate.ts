@@ -57,7 +57,7 @@ interface Outcome {
 /** Without a change, a test may take this long; with one, eight times what it took, and no less than a minute. */
 const longestRunMs = 20 * 60_000;
 const limitOf = (tookMs: number): number => Math.min(longestRunMs, Math.max(60_000, 8 * tookMs));
-const isLimit = (message: string): boolean => /timed out|Timed out|did not succeed in time/.test(message);
+const isLimit = (text: string): boolean => /timed out|Timed out|did not succeed in time/.test(text);
 const firstLine = (text: string): string =>
   stripVTControlCharacters(text).trim().split('\n', 1)[0]?.slice(0, 200) ?? '';
 
@@ -85,11 +85,15 @@ const judge = (modules: readonly TestModule[], unhandled: readonly unknown[]): O
   const failed = modules.flatMap((module) =>
     [...module.children.allTests('failed')].flatMap((test) => [...(test.result().errors ?? [])]),
   );
-  const messages = [...failed, ...suites].map(({ name = '', message }) => `${name}: ${message}`);
-  const said = messages.find((message) => !isLimit(message));
-  if (said !== undefined) return { verdict: 'failed', first: firstLine(said) };
-  const [limit] = messages;
-  if (limit !== undefined) return { verdict: 'too slow', first: firstLine(limit) };
+  const errors = [...failed, ...suites].map(({ name = '', message, cause }) => ({
+    text: firstLine(`${name}: ${message}`),
+    // What was polled for never came: vitest says so in the cause.
+    isLate: isLimit(message) || isLimit(String((cause as Error | undefined)?.message)),
+  }));
+  const said = errors.find(({ isLate }) => !isLate);
+  if (said !== undefined) return { verdict: 'failed', first: said.text };
+  const [late] = errors;
+  if (late !== undefined) return { verdict: 'too slow', first: late.text };
   const [broken = unhandled[0]] = loading;
   if (broken !== undefined) return { verdict: 'does not load', first: firstLine((broken as Error).message) };
   const count = modules.flatMap((module) => [...module.children.allTests('passed')]).length;
@@ -100,6 +104,7 @@ const judge = (modules: readonly TestModule[], unhandled: readonly unknown[]): O
 class Runner {
   readonly #copy: string;
   #vitest: Vitest | undefined;
+  #changed = '';
 
   constructor(copy: string) {
     this.#copy = copy;
@@ -109,7 +114,9 @@ class Runner {
     this.#vitest ??= await this.#start();
     const vitest = this.#vitest;
     const file = join(this.#copy, testOf(mutant));
-    vitest.invalidateFile(join(this.#copy, mutant.file));
+    // The change before was of another file, which is as it was.
+    for (const each of new Set([this.#changed, mutant.file])) vitest.invalidateFile(join(this.#copy, each));
+    this.#changed = mutant.file;
     // Tests within one process start no programs: they need no new bundle.
     const isWithin = !isChanged || /^(unit|contract|house)\//.test(mutant.test);
     const specifications = vitest.getModuleSpecifications(file).filter(({ project }) => project.name === 'sqlite');

@@ -96,11 +96,13 @@ describe('places of connections', () => {
   });
 
   test('strangers of any number of addresses leave a quarter to callers who have authenticated', async () => {
-    const { open, openTls } = await serve(64);
+    const { open, openTls, refused } = await serve(64);
     const known = await openTls('127.0.0.1');
     known.own?.prove('one', null);
     const strangers: Socket[] = [];
     for (let at = 2; at < 12; at++) strangers.push(...(await many(8, () => open(`127.0.0.${at}`))));
+    // Of these 80, 48 have a place.
+    expect(refused).toHaveLength(32);
     await until(() => strangers.filter(({ closed }) => !closed).length === 48);
     // A new caller gets in, and so does the next: only strangers give way.
     for (const name of ['two', 'three']) (await openTls('127.0.0.99')).own?.prove(name, null);
