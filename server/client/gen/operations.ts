@@ -145,9 +145,15 @@ export const operations = {
       readonly createdAfter?: string | undefined;
       /** Exclusive. */
       readonly createdBefore?: string | undefined;
+      /** Keys last used at this time or later. */
+      readonly usedAfter?: string | undefined;
+      /** Keys last used before this time. Keys that were never used are not included. */
+      readonly usedBefore?: string | undefined;
+      /** true: keys that were never used. */
+      readonly neverUsed?: boolean | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/keys/export', query: { vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/keys/export', query: { vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, usedAfter: null, usedBefore: null, neverUsed: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
     /** Get a key */
     get: operation<{ path: { id: string }; query?: InTenant }, t.Key>({
