@@ -337,12 +337,6 @@ export const claims: Claims = {
         "owner: Buffer.from(applicationId === '' ? '' : objectId) ?? Buffer.from(`",
         'unit/operations/message-states',
       ),
-      change(
-        'server/native/message-states.ts',
-        'owner: Buffer.from(`',
-        "owner: Buffer.from(objectId === '' ? '' : applicationId) ?? Buffer.from(`",
-        'unit/operations/message-states',
-      ),
     ],
   },
   'Tenant user': {
@@ -447,7 +441,7 @@ export const claims: Claims = {
         'server/domain/access.ts',
         'granted === null || (asked !== null && granted.kind === asked.kind && granted.id === asked.id);',
         'granted === null || (asked !== null && granted.kind === asked.kind);',
-        'unit/api/access',
+        'contract/insider-matrix',
       ),
     ],
     'Register any `customKeyStoreId`': [

@@ -100,7 +100,7 @@ const judge = (modules: readonly TestModule[], unhandled: readonly unknown[]): O
   return count === 0 ? { verdict: 'does not load', first: 'no test has run' } : { verdict: 'passed', first: '' };
 };
 
-/** Tests of one copy, in one vitest, which begins anew after a test that did not end. */
+/** Tests of one copy, in one vitest; in another one after a test that did not end. */
 class Runner {
   readonly #copy: string;
   #vitest: Vitest | undefined;
