@@ -32,8 +32,8 @@ const asCommandError = (error: unknown, place?: string): CommandError => {
   const isOurs = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
   if (told.class === 'internal' && isOurs && url !== undefined) {
     const why = redact(process.env.DKE_DEBUG === '1' ? told.message : (error.message.split('\n')[0] ?? ''));
-    return new CommandError('unreachable', `the answer of ${url} is not what this version of dke expects`, {
-      hint: `check that nothing in between changes answers, and that dke --version is the version in dke status (${why}; DKE_DEBUG=1 shows where)`,
+    return new CommandError('unreachable', `the answer of ${url} is not the one that this version expects`, {
+      hint: `check that nothing in between changes answers, and compare the versions (dke --version, dke status) (${why}; DKE_DEBUG=1 shows where)`,
     });
   }
   return new CommandError(told.class, redact(told.message));
