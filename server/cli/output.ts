@@ -162,7 +162,7 @@ export const secretExists =
   'what it opens exists, and its secret is lost: revoke or replace it, then repeat with --out FILE, which needs room before anything is created';
 
 /** Ctrl-C at a question is an answer, and so is the end of the input. */
-export const stopAtQuestion = (): never => {
+const stopAtQuestion = (): never => {
   throw new CommandError('refused', 'stopped at the question: nothing was changed');
 };
 
