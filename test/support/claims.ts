@@ -501,8 +501,8 @@ export const claims: Claims = {
     'Create users in their tenant': [
       change(
         'server/operations/people/create-user.ts',
-        "throw new ServiceError('conflict', 'a user with this name already exists', {",
-        "throw new ServiceError('conflict', actor.reach === everyTenant ? 'a user with this name already exists' : 'another tenant has a user with this name', {",
+        "hint: 'names are compared without regard to case',",
+        'hint: (await tx.users.findByName(foldUserName(name)))?.tenantId ?? name,',
         'unit/operations/people',
       ),
     ],
@@ -663,9 +663,9 @@ export const claims: Claims = {
     ],
     'Put ids, owners, versions': [
       change(
-        'server/operations/data-path/directory.ts',
-        'if (found.key.vaultId !== configured.vaultId || found.key.tenantId !== configured.tenantId) return undefined;',
-        '',
+        'server/store/row-codes.ts',
+        'authenticationCode(authenticate, table, row, layout) === row.row_mac,',
+        'row.row_mac.length > 0,',
         'unit/operations/swapped-rows',
       ),
     ],
