@@ -1173,6 +1173,12 @@ export const claims: Claims = {
     ],
     'A raw path decides': [
       change(
+        'server/packages/directory.ts',
+        'const file = await lstat(join(folder, name)).catch(() => undefined);',
+        'const file = await stat(join(folder, name)).catch(() => undefined);',
+        'unit/packages/directory',
+      ),
+      change(
         'server/fronts/shared/dispatch.ts',
         'if (!front.owns(incoming.url)) return next();',
         '',
@@ -1196,6 +1202,12 @@ export const claims: Claims = {
       ),
     ],
     'Control without authentication': [
+      change(
+        'server/fronts/api/authenticate.ts',
+        'if (value === undefined) throw missing();',
+        "if (value === 'none') throw missing();",
+        'unit/api/front',
+      ),
       change(
         'server/operations/root/unseal.ts',
         'if (found === undefined) {',
