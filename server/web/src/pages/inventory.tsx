@@ -29,7 +29,7 @@ interface Counted extends ListPage<Key> {
 
 const formats: readonly Choice[] = [
   { value: 'csv', text: 'CSV, for a spreadsheet' },
-  { value: 'ndjson', text: 'NDJSON, one JSON object on each line' },
+  { value: 'ndjson', text: 'NDJSON, one object a line' },
 ];
 
 /** How many keys the file will contain. */

@@ -81,6 +81,13 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
   );
 };
 
+const inventory = (
+  <Link key="inventory" to="/keys/export" className={buttonClass()}>
+    <Icon name="download" />
+    Export inventory
+  </Link>
+);
+
 export const KeysPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
@@ -92,7 +99,7 @@ export const KeysPage = () => {
     void navigate({ search: (previous) => ({ ...previous, ...change }), hash: true, replace: true });
   const clear = () => void navigate({ search: {}, replace: true });
   const create = (
-    <Button tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
+    <Button key="create" tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
       Create key
     </Button>
   );
@@ -100,15 +107,7 @@ export const KeysPage = () => {
     <Page
       title="Keys"
       description="General-purpose keys for cloud key stores, and the master keys that databases created through the provider."
-      actions={
-        <>
-          <Link to="/keys/export" className={buttonClass()}>
-            <Icon name="download" />
-            Export inventory
-          </Link>
-          {create}
-        </>
-      }
+      actions={[inventory, create]}
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>

@@ -199,7 +199,7 @@ export const ReferencePage = () => {
   return (
     <Page
       title="API reference"
-      description="Every operation of this service. Programs sign in with an API token; the file authorization.txt of the examples contains one line: authorization: Bearer and the token."
+      description="Every operation of this service. Programs sign in with an API token. The examples read it from the file authorization.txt, as “authorization: Bearer” and the token."
       actions={
         <a href="/api/openapi.json" download="dke-openapi.json" className="link">
           OpenAPI document

@@ -165,9 +165,20 @@ const nameOf = ({ name }: Token): string => name;
 
 const revoke: RowsAction<Token> = {
   ...{ verb: 'Revoke', needs: 'tokens:manage', danger: true },
-  text: 'Scripts and sessions that use them will be refused. This cannot be undone.',
+  text: 'Scripts and sessions that use them will be refused. A revoked token stays revoked.',
   callOf: ({ id }) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(id)}` }),
 };
+
+const BulkTokens = ({ tokens, onDone }: { tokens: readonly Token[]; onDone: () => void }) => (
+  <BulkActions
+    rows={tokens}
+    actions={[revoke]}
+    nouns={['token', 'tokens']}
+    nameOf={nameOf}
+    renews={[path]}
+    onDone={onDone}
+  />
+);
 
 export const TokensPage = () => {
   const list = useList<Token>(path);
@@ -193,16 +204,7 @@ export const TokensPage = () => {
           caption="API tokens"
           rowKey={(token) => token.id}
           nameOf={nameOf}
-          bulk={(rows, onDone) => (
-            <BulkActions
-              rows={rows}
-              actions={[revoke]}
-              nouns={['token', 'tokens']}
-              nameOf={nameOf}
-              renews={[path]}
-              onDone={onDone}
-            />
-          )}
+          bulk={(rows, onDone) => <BulkTokens tokens={rows} onDone={onDone} />}
           columns={[
             {
               key: 'name',
