@@ -680,7 +680,7 @@ export const claims: Claims = {
         'server/store/tables/vaults.ts',
         '    beside: {},\n',
         "    beside: { dual_control: 'mutant' },\n",
-        'contract/database-writer',
+        'unit/operations/unverified-rows',
       ),
     ],
     'Give a row the id or the tenant': [
