@@ -66,6 +66,8 @@ export type AnyHandler = (call: Call) => Promise<unknown>;
 export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
+  /** Who calls, read again while an answer is sent: that extends no session. */
+  readonly callerAgain: (context: ApiContext) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
   /** For exports and for what takes long. */
   readonly shares: Shares;
@@ -266,8 +268,8 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
     given.onlyWhile(async () => {
-      const { grants } = await authenticator.authenticate(context, context.get('requestId'), false);
-      admit(served, context, { actor: call.actor, grants, session: call.session }, call.path);
+      const now = admit(served, context, await served.callerAgain(context), call.path);
+      served.operations.access.requireAsMuch(now, call.actor);
     });
     // Also where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
