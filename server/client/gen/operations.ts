@@ -392,6 +392,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -400,7 +403,7 @@ export const operations = {
       /** Exclusive. */
       readonly to?: string | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.EndpointRequest[]; readonly next: string | null }>({
-      method: 'get', path: '/api/requests', query: { after: null, limit: null, endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
+      method: 'get', path: '/api/requests', query: { after: null, limit: null, endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
     }),
     /** Export the request log of all endpoints */
     export: operation<{ query?: {
@@ -418,6 +421,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -427,7 +433,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/requests/export', query: { endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/requests/export', query: { endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
     /** Find the requests for a CloudTrail event */
     correlate: operation<{ query?: InTenant; body: t.CloudTrailText }, t.CorrelatedRequestsAfterChange>({
@@ -456,6 +462,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -464,7 +473,7 @@ export const operations = {
       /** Exclusive. */
       readonly to?: string | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.EndpointRequest[]; readonly next: string | null }>({
-      method: 'get', path: '/api/endpoints/{id}/requests', query: { after: null, limit: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
+      method: 'get', path: '/api/endpoints/{id}/requests', query: { after: null, limit: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
     }),
     /** Export the request log of an endpoint */
     exportOne: operation<{ path: { id: string }; query?: {
@@ -480,6 +489,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -489,7 +501,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/endpoints/{id}/requests/export', query: { operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/endpoints/{id}/requests/export', query: { operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
   },
   runbooks: {
