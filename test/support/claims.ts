@@ -680,7 +680,7 @@ export const claims: Claims = {
         'server/store/tables/vaults.ts',
         '    beside: {},\n',
         "    beside: { dual_control: 'mutant' },\n",
-        'contract/database-writer',
+        'unit/operations/unverified-rows',
       ),
     ],
     'Give a row the id or the tenant': [
@@ -1230,12 +1230,7 @@ export const claims: Claims = {
       ),
     ],
     'An expired secret works': [
-      change(
-        'server/operations/people/find-session.ts',
-        'now >= session.expiresAt ||',
-        '',
-        'unit/operations/happened-to-others',
-      ),
+      change('server/operations/people/find-session.ts', 'now >= session.expiresAt ||', '', 'unit/operations/people'),
       change(
         'server/operations/access/manage-tokens.ts',
         'found.expiresAt !== null && found.expiresAt <= now',
