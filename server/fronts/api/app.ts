@@ -59,7 +59,14 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   const authenticator = createAuthenticator(operations, options.peerOf);
   const idempotency = createIdempotency(clock, operations.idempotency);
   const shares = createShares(placesOfLongWork);
-  const shared: Shared = { operations, authenticator, idempotency, shares, afterSent };
+  const actIn = (context: Context, caller: Caller): TenantCaller => {
+    const named = new URL(context.req.url).searchParams.get(tenantParameter) ?? undefined;
+    requireNoNul(named ?? '');
+    return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
+  };
+  const lookAgain: Shared['lookAgain'] = async (context) =>
+    actIn(context, await authenticator.authenticate(context, context.get('requestId'), false));
+  const shared: Shared = { operations, authenticator, clock, lookAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
     Record<string, Readonly<Record<string, AnyHandler>>>
   >;
@@ -91,11 +98,6 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     );
   });
 
-  const actIn = (context: Context, caller: Caller): TenantCaller => {
-    const named = new URL(context.req.url).searchParams.get(tenantParameter) ?? undefined;
-    requireNoNul(named ?? '');
-    return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
-  };
   const bindAll = (wanted: (row: RouteRow) => boolean): void => {
     for (const [group, rows] of Object.entries<RouteGroup>(apiRoutes))
       for (const [name, row] of Object.entries(rows).filter(([, each]) => wanted(each))) {

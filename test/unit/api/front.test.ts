@@ -602,6 +602,7 @@ describe('exports and long requests', () => {
       const response = await front.request('/api/requests/export', credential);
       expect(response.status).toBe(200);
       front.revoke();
+      front.advance(1_000);
       await expect(readTo(response)).rejects.toMatchObject({ code: 'unauthenticated' });
       // Its place is free for another one.
       expect((await front.request('/api/requests/export', withToken({}, otherToken))).status).toBe(200);

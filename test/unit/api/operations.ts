@@ -96,13 +96,15 @@ const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean
 const incomingOf = ({ headers, body }: Request): Readable => {
   const stream = body === null ? Readable.from([]) : Readable.fromWeb(body as WebStream<Uint8Array>);
   Object.defineProperty(stream, 'complete', { get: () => stream.readableEnded });
-  return Object.assign(stream, { headers: Object.fromEntries(headers), httpVersionMajor: 2 });
+  return Object.assign(stream, { headers: Object.fromEntries(headers), httpVersionMajor: 2, socket: { bytesRead: 0 } });
 };
 
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
   members: object = {},
   grants: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
+  /** Called when the unit of work of a change has had to wait, and begins. */
+  { beforeUnit = () => undefined }: { readonly beforeUnit?: () => void } = {},
 ): FrontUnderTest => {
   const calls = new Map<string, number>();
   const refusals: string[] = [];
@@ -155,6 +157,7 @@ export const openFront = (
       },
       preconditions: {
         under: async (check: () => Promise<void>, work: () => Promise<unknown>) => {
+          beforeUnit();
           await check();
           return work();
         },
