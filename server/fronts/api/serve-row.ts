@@ -69,7 +69,7 @@ export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** The caller as they are now; it is no use of their session. */
+  /** The caller as they are now: a session lasts no longer for it. */
   readonly lookAgain: (context: ApiContext) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
   /** For exports and for what takes long. */

@@ -176,6 +176,7 @@ const putBindings = async ({ tx, target, newIds }: RunningRestore, here: readonl
   if (target.tenantId === target.fromTenantId && !newIds) return;
   const bound = here.filter(({ from }) => from.kind === 'general');
   await tx.tenantRows.put(
+    target.tenantId,
     'key_bindings',
     bound.map(({ from, row }) => ({
       row: {
@@ -297,6 +298,6 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     counter.changed += 1;
     putRow(wanted, 'ok', existing);
   }
-  await tenantRows.put(table, put);
+  await tenantRows.put(restore.target.tenantId, table, put);
   if (table === 'keys') await putBindings(restore, here);
 };

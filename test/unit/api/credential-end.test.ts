@@ -107,7 +107,7 @@ const endIt = (front: FrontUnderTest): void => {
   front.advance(1_000);
 };
 const targetOf = (row: RouteRow): string => row.path.replace(/\{\w+\}/g, 'some-id');
-/** What has no end of its own would otherwise be read for ever. */
+/** What has no end of its own would otherwise be read forever. */
 const mostPieces = 100;
 const readOn = async (response: Response): Promise<string> => {
   const reader = response.body?.getReader();
