@@ -1,4 +1,5 @@
-# OpenSSL::Crypto, static, of a series with long-term support: what fetch.sh has put into the build folder, or the system's own.
+# OpenSSL::Crypto, static, of a series with long-term support: what fetch.sh has put into
+# .libcrypto, or the system's own.
 set(DKE_LIBCRYPTO_SERIES 3.5)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
   set(fetched ${CMAKE_CURRENT_SOURCE_DIR}/.libcrypto/arm64)

@@ -14,12 +14,11 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  realpathSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { codeOf, InstallError } from './error.ts';
 import type { Owner } from './owner.ts';
 
@@ -118,24 +117,41 @@ export const removeLeftovers = (folder: string): void => {
 
 export const isRoot = (): boolean => process.geteuid?.() === 0;
 
+/** As the kernel: more of them are a circle. */
+const mostLinks = 40;
+
 /**
  * Where a path leads while root acts on it. The owner of a folder on the way could put a link there,
- * which would let root change another folder of that name: only links of root are followed.
+ * which would let root change another folder of that name: only links of root are followed, step by
+ * step, so that a link of root leads through no link of others either.
  */
 export const wayOf = (path: string): string => {
+  const namesOf = (text: string): string[] => text.split('/').filter((each) => each !== '' && each !== '.');
+  const left = namesOf(resolve(path));
   let real = '/';
-  for (const name of resolve(path)
-    .split('/')
-    .filter((each) => each !== '')) {
+  let links = 0;
+  for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    if (name === '..') {
+      real = dirname(real);
+      continue;
+    }
     const next = join(real, name);
     const state = lstatSync(next, { throwIfNoEntry: false });
-    if (state?.isSymbolicLink() === true && isRoot() && state.uid !== 0)
+    if (state?.isSymbolicLink() !== true) {
+      real = next;
+      continue;
+    }
+    if (isRoot() && state.uid !== 0)
       throw new InstallError(
         'refused',
         `${next} is a symbolic link that does not belong to root`,
         'name the folder that it leads to, or let root make the link',
       );
-    real = state?.isSymbolicLink() === true ? realpathSync(next) : next;
+    links += 1;
+    if (links > mostLinks) throw new InstallError('refused', `${path} leads through too many links`, 'remove some');
+    const to = readlinkSync(next);
+    if (isAbsolute(to)) real = '/';
+    left.unshift(...namesOf(to));
   }
   return real;
 };

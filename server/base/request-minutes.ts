@@ -13,6 +13,8 @@ export const minuteOf = (at: number): number => Math.floor(at / minuteMs);
 /** A record as the API gives it: the members of a line of an export. */
 export interface RequestEntry {
   readonly at: string;
+  readonly awsSourceVpc?: string | null;
+  readonly awsSourceVpce?: string | null;
   readonly credentialId: string | null;
   readonly durationMs: number;
   readonly endpointId: string | null;
@@ -21,6 +23,7 @@ export interface RequestEntry {
   readonly kmsKeyArn: string | null;
   readonly kmsOperation: string | null;
   readonly kmsRequestId: string | null;
+  readonly kmsViaService?: string | null;
   readonly operation: string;
   readonly peer: string | null;
   readonly phases: { readonly authMs: number; readonly cryptoMs: number; readonly readMs: number };
@@ -31,10 +34,16 @@ export interface RequestEntry {
   readonly status: number;
 }
 
-/** The record's line: JSON in the canonical form of RFC 8785. The members stand here in that order, so nothing is sorted. */
+/**
+ * The record's line: JSON in the canonical form of RFC 8785. The members stand here in that order,
+ * so nothing is sorted. What came later than the first release is left out where a record has none:
+ * the lines of older records, and their hashes, stay what they were.
+ */
 export const entryLine = (entry: RequestEntry): string =>
   JSON.stringify({
     at: entry.at,
+    awsSourceVpc: entry.awsSourceVpc ?? undefined,
+    awsSourceVpce: entry.awsSourceVpce ?? undefined,
     credentialId: entry.credentialId,
     durationMs: entry.durationMs,
     endpointId: entry.endpointId,
@@ -43,6 +52,7 @@ export const entryLine = (entry: RequestEntry): string =>
     kmsKeyArn: entry.kmsKeyArn,
     kmsOperation: entry.kmsOperation,
     kmsRequestId: entry.kmsRequestId,
+    kmsViaService: entry.kmsViaService ?? undefined,
     operation: entry.operation,
     peer: entry.peer,
     phases: {

@@ -177,6 +177,11 @@ export const addEndpoint = (program: Command): void => {
     columns: { ID: 'id', NAME: 'name', STATE: 'state', 'URI PATH': 'uriPath', KEY: 'keyId', 'KEY STATE': 'keyState' },
   });
   noun.row(routes.get, 'show <endpoint>', 'Shows an endpoint, by id or name.');
+  noun.row(
+    routes.rename,
+    'rename <endpoint> <name>',
+    'Renames an endpoint. Its prefix and credentials stay: the cloud notices nothing.',
+  );
   noun.row(routes.enable, 'enable <endpoint>', 'Re-enables an endpoint.');
   noun.row(routes.disable, 'disable <endpoint>', 'Every request is refused until it is enabled again.');
   noun.row(routes.delete, 'delete <endpoint>', 'Deletes an endpoint. Its prefix is never used again; the key stays.', {

@@ -16,6 +16,9 @@ const filters = {
   '--tag <tag>': 'only keys with this tag',
   '--created-after <time>': 'RFC 3339, inclusive',
   '--created-before <time>': 'RFC 3339, exclusive',
+  '--used-after <time>': 'last used at this time or later',
+  '--used-before <time>': 'last used before this time',
+  '--never-used': 'only keys that were never used',
 } as const;
 
 export const addKey = (program: Command): void => {
@@ -46,12 +49,7 @@ export const addKey = (program: Command): void => {
     'list',
     'Lists keys, including destroyed ones: newest first, or with --used-after or --used-before, longest unused first.',
     {
-      options: {
-        ...filters,
-        '--used-after <time>': 'last used at this time or later',
-        '--used-before <time>': 'last used before this time',
-        '--never-used': 'only keys that were never used',
-      },
+      options: filters,
       columns: {
         ID: 'id',
         NAME: 'name',

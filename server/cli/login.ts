@@ -11,7 +11,7 @@ import { addressOf, outputOf } from './caller.ts';
 import { type Address, callOnce } from './client.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
-import { cookieName, readKept, sessionFile, writeKept } from './session-file.ts';
+import { cookieName, type Kept, readKept, readyToKeep, sessionFile, writeKept } from './session-file.ts';
 import { askHidden } from './terminal.ts';
 
 /** A JSON text of bytes that are UTF-8 already. The caller wipes it. */
@@ -100,13 +100,28 @@ const objectOf = (members: Readonly<Record<string, Buffer>>): Buffer => {
 };
 
 /** Ends what is kept for a service; what is over already is what was asked for. */
-const endKept = async (place: Address, kept: ReturnType<typeof readKept>[string]): Promise<void> => {
+const endKept = async (place: Address, kept: Kept): Promise<void> => {
   if ('token' in kept)
     await callOnce(place, operations.deviceSignIn.end, Buffer.from(JSON.stringify({ token: kept.token })), {}, {});
   else
     await send(place, operations.session.end, kept.session).catch((error: unknown) => {
       if (!(error instanceof CommandError) || error.code !== 'unauthenticated') throw error;
     });
+};
+
+/**
+ * Keeps a sign-in in the place of the one before, which it answers; one that cannot be kept ends.
+ * Read now: another command may have kept one since this one began.
+ */
+const keep = async (place: Address, kept: Kept): Promise<Kept | undefined> => {
+  try {
+    const { [place.url]: before, ...others } = readKept();
+    writeKept({ ...others, [place.url]: kept });
+    return before;
+  } catch (error) {
+    await endKept(place, kept).catch(() => undefined);
+    throw error;
+  }
 };
 
 interface LoginOptions {
@@ -117,9 +132,9 @@ interface LoginOptions {
 
 /** The token that a browser approves is kept in the place of what was there, which ends. */
 const loginByBrowser = async (place: Address, options: LoginOptions, command: Command): Promise<void> => {
+  readyToKeep();
   const { user, token, expiresAt } = await signInByBrowser(place, options);
-  const { [place.url]: before, ...others } = readKept();
-  writeKept({ ...others, [place.url]: { user, token } });
+  const before = await keep(place, { user, token });
   if (before !== undefined) await endKept(place, before).catch(() => undefined);
   outputOf(command).record({ user, server: place.url, expiresAt, file: sessionFile() });
 };
@@ -148,6 +163,7 @@ export const addLogin = (program: Command): void => {
         throw new CommandError('config', '--role and --hours are for a sign-in in the browser', {
           hint: 'run dke login without a name',
         });
+      readyToKeep();
       const given = passwordFd === undefined ? undefined : linesOf(passwordFd);
       const ask = async (at: number, question: string): Promise<Buffer> => {
         const bytes = given === undefined ? await askHidden(question) : given[at];
@@ -187,9 +203,8 @@ export const addLogin = (program: Command): void => {
         );
       }
       // One session of a person at a service: the one before ends.
-      const { [place.url]: before, ...others } = readKept();
+      const before = await keep(place, { user, session });
       if (before !== undefined) await endKept(place, before).catch(() => undefined);
-      writeKept({ ...others, [place.url]: { user, session } });
       outputOf(command).record({
         user,
         server: place.url,

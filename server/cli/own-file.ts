@@ -1,6 +1,6 @@
 // Files that the command keeps for one person: JSON in the person's configuration folder, which no other user can read.
 
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { putInPlace, writeDurably } from '../base/durable-files.ts';
@@ -33,10 +33,25 @@ export const readOwnFile = <T>(
   throw new CommandError('config', `${path} is not ${what}`, { hint });
 };
 
-/** The old file or the new one is there at any moment. */
-export const writeOwnFile = (path: string, value: object): void => {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const fresh = `${path}.${process.pid}`;
-  writeDurably(fresh, JSON.stringify(value), { flag: 'wx' });
-  putInPlace(fresh, path);
+/** Writes a draft beside the file, for `use`, and leaves none. Throws `CommandError`: why it cannot be. */
+const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
+  const draft = `${path}.${process.pid}`;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeDurably(draft, text, { flag: 'wx' });
+    use(draft);
+  } catch (error) {
+    throw new CommandError('config', `${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
+      hint: 'make its folder yours, with room on the disk, or set XDG_CONFIG_HOME to such a folder',
+    });
+  } finally {
+    if (existsSync(draft)) rmSync(draft, { force: true });
+  }
 };
+
+/** The old file or the new one is there at any moment. */
+export const writeOwnFile = (path: string, value: object): void =>
+  withDraft(path, JSON.stringify(value), (draft) => putInPlace(draft, path));
+
+/** Before something begins whose result is kept in this file. */
+export const requireWritable = (path: string): void => withDraft(path, '{}', () => undefined);

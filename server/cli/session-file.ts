@@ -2,11 +2,11 @@
 // configuration folder, which no other user can read. Leaves out how one begins and ends: login.ts.
 
 import { rmSync } from 'node:fs';
-import { ownFile, readOwnFile, writeOwnFile } from './own-file.ts';
+import { ownFile, readOwnFile, requireWritable, writeOwnFile } from './own-file.ts';
 
 export const cookieName = '__Host-dke-session';
 
-type Kept = { readonly user: string } & ({ readonly session: string } | { readonly token: string });
+export type Kept = { readonly user: string } & ({ readonly session: string } | { readonly token: string });
 /** By the address of the service. */
 type KeptSessions = { readonly [server: string]: Kept };
 
@@ -29,6 +29,17 @@ export const readKept = (): KeptSessions =>
 export const writeKept = (sessions: KeptSessions): void => {
   if (Object.keys(sessions).length === 0) rmSync(sessionFile(), { force: true });
   else writeOwnFile(sessionFile(), sessions);
+};
+
+/**
+ * What is kept, once it is certain that more can be: a sign-in that could not be kept would stay
+ * valid in the service, and nothing here could use or end it. Before a sign-in begins. Throws
+ * `CommandError`.
+ */
+export const readyToKeep = (): KeptSessions => {
+  const kept = readKept();
+  requireWritable(sessionFile());
+  return kept;
 };
 
 /** The headers of the user who is signed in at this service; undefined without a session. */

@@ -25,6 +25,7 @@ const addGroup = (tde: Noun): void => {
   noun.row(tdeGroups.create, 'create <name>', 'Creates a group, and the vault of its master keys.');
   noun.row(tdeGroups.list, 'list', 'Lists groups.', { columns: { ID: 'id', NAME: 'name', CREATED: 'createdAt' } });
   noun.row(tdeGroups.get, 'show <group>', 'Shows a group, by id or name.');
+  noun.row(tdeGroups.rename, 'rename <group> <name>', 'Renames a group, and its vault with it.');
   noun.row(applications.list, 'members <group>', 'Lists the applications that share master keys in a group.', {
     columns: applicationColumns,
   });
@@ -144,6 +145,11 @@ const addApplication = (tde: Noun): void => {
     columns: applicationColumns,
   });
   noun.row(applications.get, 'show <application>', 'Shows an application, by id or name.');
+  noun.row(
+    applications.rename,
+    'rename <application> <name>',
+    'Renames an application. Its app_id and credentials stay: databases notice nothing.',
+  );
   noun.row(applications.enable, 'enable <application>', 'Re-enables an application.');
   noun.row(
     applications.disable,

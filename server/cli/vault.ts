@@ -74,6 +74,7 @@ export const addVault = (program: Command): void => {
     columns: { ID: 'id', NAME: 'name', KIND: 'kind', STATE: 'state', CREATED: 'createdAt' },
   });
   noun.row(routes.get, 'show <vault>', 'Shows a vault, by id or name.');
+  noun.row(routes.rename, 'rename <vault> <name>', 'Renames a vault. Its id and its keys stay.');
   noun.row(routes.enable, 'enable <vault>', 'Re-enables a vault.');
   noun.row(routes.disable, 'disable <vault>', 'Look-ups of its keys fail until it is enabled again.');
   noun.row(

@@ -225,8 +225,10 @@ export const auditKinds = {
       'activatedCount',
     ],
   },
+  'group.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
   'group.created': { severity: 'info', activity: 'create', fields: ['name', 'vaultId'] },
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
+  'application.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
   'application.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'application.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
   'application.compatibility-changed': { severity: 'high', activity: 'update', fields: ['name', 'on', 'off'] },
@@ -304,6 +306,7 @@ export const auditKinds = {
     fields: ['class', 'label', 'handle', 'appId', 'host', 'process'],
   },
   'endpoint.created': { severity: 'info', activity: 'create', fields: ['name', 'prefix', 'vaultId', 'keyId'] },
+  'endpoint.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
   'endpoint.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'endpoint.disabled': { severity: 'medium', activity: 'disable', fields: ['name'] },
   'endpoint.settings-changed': {
@@ -314,6 +317,7 @@ export const auditKinds = {
   'endpoint.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'prefix'] },
   'endpoint.credential-added': { severity: 'medium', activity: 'create', fields: ['accessKeyId'] },
   'endpoint.credential-removed': { severity: 'medium', activity: 'delete', fields: ['accessKeyId'] },
+  'vault.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
   'vault.profile-changed': { severity: 'low', activity: 'update', fields: ['name', 'profile'] },
   'notification.acknowledged': {
     severity: 'info',

@@ -14,6 +14,9 @@ export interface RequestFilter {
   readonly principal?: string | undefined;
   /** `*` at the end: any that begin with what comes before it. */
   readonly kmsKeyArn?: string | undefined;
+  readonly awsSourceVpc?: string | undefined;
+  readonly awsSourceVpce?: string | undefined;
+  readonly kmsViaService?: string | undefined;
   readonly externalKeyId?: string | undefined;
   readonly requestId?: string | undefined;
   readonly kmsRequestId?: string | undefined;

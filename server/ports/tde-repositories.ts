@@ -36,6 +36,7 @@ export interface TdeRepositories {
     findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
     list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
     insert(group: TdeGroup): Promise<void>;
+    update(group: TdeGroup): Promise<void>;
   };
   readonly applications: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */

@@ -58,6 +58,9 @@ export interface XksRequestRecord {
   readonly kmsRequestId: string | null;
   readonly principal: string | null;
   readonly kmsKeyArn: string | null;
+  readonly awsSourceVpc: string | null;
+  readonly awsSourceVpce: string | null;
+  readonly kmsViaService: string | null;
   readonly externalKeyId: string | null;
   readonly credentialId: string | null;
   readonly status: number;

@@ -114,6 +114,9 @@ const requestEvent = ({ sequence, request }: RequestItem, metadata: object): obj
       kmsOperation: request.kmsOperation,
       kmsRequestId: request.kmsRequestId,
       kmsKeyArn: request.kmsKeyArn,
+      awsSourceVpc: request.awsSourceVpc,
+      awsSourceVpce: request.awsSourceVpce,
+      kmsViaService: request.kmsViaService,
       phases: request.phases,
     },
   };

@@ -23,7 +23,7 @@ import { alsoInScope, inScope } from './tenants.ts';
 export const createGroups = (
   db: Kysely<Schema>,
   policyRows: PolicyRows,
-  terms: Pick<Terms, 'add'>,
+  terms: Pick<Terms, 'add' | 'renew'>,
 ): Repositories['groups'] => {
   const check = policyRows.integrity;
   const stored: Repositories['groups']['stored'] = async (tenant, id) => {
@@ -51,6 +51,11 @@ export const createGroups = (
     insert: async (group) => {
       await policyRows.insert('tde_groups', groupRow(group));
       await terms.add('tde_groups', groupRow(group));
+    },
+    update: async (group) => {
+      refuseTampered(group);
+      await policyRows.update('tde_groups', groupRow(group));
+      await terms.renew('tde_groups', groupRow(group));
     },
   };
 };

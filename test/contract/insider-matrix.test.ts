@@ -290,6 +290,30 @@ describe('a file of another: TS, OF and BW', () => {
   );
 });
 
+test('an owner of one application or endpoint does nothing with another one', async () => {
+  const world = worlds.find((each) => !each.governed);
+  if (world === undefined) throw new Error('there is no such tenant');
+  const { tenantId, ids } = world;
+  const own = { application: (await makeApplication(world)).id, endpoint: await makeEndpoint(world, ids.vault) };
+  const tokens = new Map<string, string>();
+  for (const kind of ['application', 'endpoint'] as const) {
+    const grant = { role: 'application-owner', scope: { kind, id: own[kind] }, tenantId } as const;
+    tokens.set(kind, (await makeToken(opened, [grant], tenantId)).token);
+  }
+  const tried: string[] = [];
+  const done: unknown[] = [];
+  for (const { name, row } of routes) {
+    const { scope, ...attempt } = (await attempts[name]?.(world)) ?? {};
+    const token = tokens.get(scope?.kind ?? '');
+    if (token === undefined) continue;
+    tried.push(name);
+    const { status } = await send(token, row.method, targetOf(row, attempt, null), attempt);
+    if (status !== 403 && status !== 404) done.push([name, status]);
+  }
+  expect(done).toEqual([]);
+  expect(tried).toEqual(routes.filter(({ row }) => row.scope !== undefined).map(({ name }) => name));
+});
+
 test('what is of another application or endpoint is not found below the own one', async () => {
   const world = worlds.find((each) => !each.governed);
   if (world === undefined) throw new Error('there is no such tenant');

@@ -238,6 +238,26 @@ describe.runIf(chromiumPath !== null)('a form of the console', () => {
       own: ['mine', []],
     },
     {
+      what: 'the name of an endpoint',
+      make: async () => {
+        const { endpoint } = await createXksEndpoint(site, 'named');
+        return { path: `/api/endpoints/${endpoint.id}`, page: `/endpoints/${endpoint.id}` };
+      },
+      open: async () => {
+        await page.getByRole('button', { name: 'Actions on this endpoint' }).click();
+        await page.getByRole('menuitem', { name: 'Rename…' }).click();
+      },
+      dialog: /^Rename/,
+      type: (on) => on.getByLabel('Name', { exact: true }).fill('mine'),
+      save: 'Rename endpoint',
+      other: (path) => site.api.call('PUT', `${path}/name`, { name: 'of another person' }),
+      otherText: 'of another person',
+      saved: ({ name }: Endpoint) => name,
+      others: 'of another person',
+      back: (path) => site.api.call('PUT', `${path}/name`, { name: 'named' }),
+      own: 'mine',
+    },
+    {
       what: 'the callers of an application',
       make: async () => {
         const group = await createGroup(site.api, 'edited');

@@ -67,7 +67,7 @@ describe.runIf(chromiumPath !== null)('a list at the console', () => {
     expect(new URL(page.url()).hash).toContain('density=compact');
   });
 
-  test('is saved as a file with all that match the filters of the service', async () => {
+  test('is exported by the service with all that match the filters, and that is recorded', async () => {
     await page.getByRole('button', { name: 'Export' }).click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -79,6 +79,9 @@ describe.runIf(chromiumPath !== null)('a list at the console', () => {
       .split('\r\n');
     expect(lines).toHaveLength(many + 1);
     expect(lines[0]).toContain('name');
+    type Record = { readonly details: { readonly format: string; readonly filter: object } };
+    const { items } = await site.api.call<{ items: Record[] }>('GET', '/api/audit?kind=key-inventory.exported');
+    expect(items.map(({ details }) => details)).toEqual([{ format: 'csv', filter: { tag: 'listed' } }]);
   });
 
   test('disables several with one confirmation, and says what became of each', async () => {

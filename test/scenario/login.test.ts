@@ -1,10 +1,10 @@
 // A person at the command: signs in with a password and a one-time code, works with a session of their own, and signs out.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commandPath, runCommand } from '../support/command.ts';
 import { goodPassword } from '../support/people.ts';
@@ -88,6 +88,26 @@ test('a wrong password, a missing or wrong code, and no terminal end it, and not
   expect((await dke(['login', 'otto', '--password-fd', '0'], `${goodPassword}\n000000\n`)).code).not.toBe(0);
   expect((await dke(['login', 'maria', '--password-fd', '1'], '')).stderr).toContain('not a readable file descriptor');
   expect(existsSync(file)).toBe(false);
+});
+
+test.each([
+  ['a file that is not ours', (path: string) => writeFileSync(path, '{"a":', { mode: 0o600 }), 2, 'remove it'],
+  ['a folder in its place', (path: string) => mkdirSync(path, 0o700), 2, 'file'],
+  ['no folder', (path: string) => rmSync(dirname(path), { recursive: true }), 2, 'cannot be written'],
+])('a sign-in that cannot be kept begins nothing: %s', async (name, spoil, code, told) => {
+  const config = join(site.folder, `spoilt-${name.replaceAll(' ', '-')}`);
+  mkdirSync(join(config, 'dke'), { recursive: true, mode: 0o700 });
+  spoil(join(config, 'dke/session.json'));
+  if (name === 'no folder') writeFileSync(join(config, 'dke'), 'a file');
+  const sessions = async () => (await site.api.call<{ items: unknown[] }>('GET', '/api/sessions')).items.length;
+  const before = await sessions();
+  for (const args of [['login', 'maria', '--password-fd', '0'], ['login']]) {
+    const environment = { DKE_SERVER: site.server.url, DKE_CA_FILE: site.server.caFile, XDG_CONFIG_HOME: config };
+    const ended = await runCommand(args, { environment, input: `${goodPassword}\n` });
+    expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(told)]);
+    expect(ended.stderr).not.toContain('enter the code');
+  }
+  expect(await sessions()).toBe(before);
 });
 
 test('asks for the second factor, and takes a one-time code', async () => {

@@ -242,6 +242,43 @@ describe('the service', () => {
     await again.remove();
   });
 
+  test('what is over before a target takes it is sent as over, and no longer as new', async () => {
+    answer = 503;
+    const opened = await openTestService({ toml: toml() });
+    const { operations } = opened;
+    const grants = [{ role: 'key-approver', scope: null }] as const;
+    const makeUnsatisfiable = async (name: string): Promise<string> => {
+      const vault = await operations.vaults.create(administrator, { name });
+      const { record } = await operations.tokens.create(administrator, 'the service', { name, grants });
+      await operations.dualControl.change(administrator, vault.id, {
+        ...{ required: 1, approvers: [record.id], actions: ['export'], databases: 'allowed' },
+      });
+      await operations.tokens.revoke(administrator, 'the service', record.id);
+      return vault.id;
+    };
+    const over = await makeUnsatisfiable('over');
+    await makeUnsatisfiable('still so');
+    await until('both notifications', async () => {
+      const names = (await inbox(opened)).map(({ subject }) => subject.name);
+      return (names.includes('over') && names.includes('still so')) || undefined;
+    });
+    await operations.vaults.delete(administrator, over);
+    await until('the end of the first one', async () => {
+      const { items } = await operations.notifications.list(administrator, { state: 'resolved' });
+      return items.find(({ subject }) => subject.name === 'over');
+    });
+    answer = 200;
+    const sent = await until('both', () => {
+      const found = calls.map(({ body }) => JSON.parse(body) as { event: string; notification: { subject: object } });
+      const told = found.map(({ event, notification: { subject } }) => [event, (subject as { name: string }).name]);
+      return Promise.resolve(told.some(([event]) => event === 'resolved') ? told : undefined);
+    });
+    expect(sent).toContainEqual(['raised', 'still so']);
+    expect(sent).toContainEqual(['resolved', 'over']);
+    expect(sent).not.toContainEqual(['raised', 'over']);
+    await opened.remove();
+  });
+
   test('a target that refuses one notification gets the next ones', async () => {
     const opened = await openTestService({ toml: toml() });
     const { operations } = opened;

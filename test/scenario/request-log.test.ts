@@ -50,7 +50,8 @@ beforeAll(async () => {
   writeFileSync(join(site.folder, 'token'), `${site.token}\n`, { mode: 0o600 });
   place = await createXksEndpoint(site, 'searched');
   neighbour = await createXksEndpoint(site, 'neighbour');
-  await encrypt(place, { kmsRequestId: ids.alice });
+  const way = { awsSourceVpc: 'vpc-1', awsSourceVpce: 'vpce-1', kmsViaService: 's3.us-east-1.amazonaws.com' };
+  await encrypt(place, { kmsRequestId: ids.alice, ...way });
   await encrypt(place, { kmsRequestId: ids.bob, awsPrincipalArn: `${alice.slice(0, -5)}bob`, kmsOperation: formula });
   await call(place, '/health', { kmsRequestId: ids.health, kmsOperation: 'KmsHealthCheck' });
   await call(place, '/keys/no-such-key/metadata', {});
@@ -94,6 +95,10 @@ describe('a search', () => {
     ['principals that begin so', 'principal=arn:aws:iam::111122223333:user/*&operation=encrypt', 2],
     ['a principal in another case', `principal=${encodeURIComponent(alice.toUpperCase())}`, 0],
     ['a key ARN that begins so', 'kmsKeyArn=arn:aws:kms:us-east-1:*&operation=encrypt', 2],
+    ['a VPC', 'awsSourceVpc=vpc-1', 1],
+    ['a VPC endpoint', 'awsSourceVpce=vpce-1', 1],
+    ['a service of the cloud', 'kmsViaService=s3.us-east-1.amazonaws.com', 1],
+    ['another VPC', 'awsSourceVpc=vpc-2', 0],
     ['a key', 'externalKeyId=no-such-key', 1],
     ['a request of the cloud', `kmsRequestId=${ids.alice}`, 1],
     ['a request of another endpoint', `kmsRequestId=${ids.neighbour}`, 0],

@@ -72,7 +72,7 @@ export const claims: Claims = {
       ),
     ],
     'Send bodies that cannot be parsed': [
-      change('server/base/json-members.ts', 'if (depth > most) return true;', '', 'unit/api/front'),
+      change('server/base/json-members.ts', 'if (depth > most) return true;', '', 'unit/api/validate'),
     ],
     'Guess passwords and one-time codes': [
       change(
@@ -267,7 +267,7 @@ export const claims: Claims = {
         'server/domain/key-policy.ts',
         "if (!object.extractable) return 'not-extractable';",
         '',
-        'unit/agent/attack-search-token',
+        'unit/operations/tde-direct',
       ),
     ],
     'Create a key that encrypts and never decrypts': [
@@ -321,20 +321,20 @@ export const claims: Claims = {
         'server/operations/tde/visibility.ts',
         'object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;',
         'object.tenantId === caller.application.tenantId;',
-        'contract/tenant-matrix',
+        'unit/operations/groups',
       ),
       change(
         'server/operations/tde/visibility.ts',
         'object.groupId === caller.application.groupId && object.tenantId === caller.application.tenantId;',
         'object.groupId === caller.application.groupId;',
-        'contract/tenant-matrix',
+        'unit/operations/groups',
       ),
     ],
     'Know, use and derive from the keys of its tokens': [
       change(
         'server/native/message-states.ts',
-        'owner: Buffer.from(',
-        'owner: Buffer.from(objectId) || String(',
+        'owner: Buffer.from(`',
+        "owner: Buffer.from(applicationId === '' ? '' : objectId) ?? Buffer.from(`",
         'unit/operations/message-states',
       ),
     ],
@@ -361,7 +361,7 @@ export const claims: Claims = {
         'server/operations/people/sign-in.ts',
         'current.password !== user.password ||',
         '',
-        'contract/concurrency',
+        'unit/operations/people',
       ),
     ],
     'Ask for a small deletion': [
@@ -383,13 +383,13 @@ export const claims: Claims = {
         'server/domain/access.ts',
         '(grant.tenantId === null || !platformOnly.has(permission)) &&',
         '',
-        'contract/insider-matrix',
+        'unit/api/access',
       ),
       change(
         'server/operations/people/user-rules.ts',
         "const fault = user.grants.length === 0 ? undefined : faultOfGrants(user.grants, own, 'users:manage');",
         'const fault = undefined;',
-        'contract/insider-matrix',
+        'unit/operations/people',
       ),
     ],
     'What their roles allow within their tenant': [
@@ -1300,8 +1300,158 @@ export const withoutChange: Readonly<Record<string, Readonly<Record<string, stri
   },
 };
 
-export const allMutants: readonly Mutant[] = Object.entries(claims).flatMap(([section, rows]) =>
-  Object.entries(rows).flatMap(([row, changes]) => changes.map((each) => ({ claim: `${section}: ${row}`, ...each }))),
-);
+/**
+ * Rules that no row of the threat model is about: the rule, and changes of the code that enforces it. At most one in
+ * twenty of all changes may survive.
+ */
+export const otherRules: Readonly<Record<string, readonly Change[]>> = {
+  'a change of factors needs a recent sign-in': [
+    change(
+      'server/operations/people/recovery-codes.ts',
+      'await requireRecent({ store, clock }, caller);',
+      '',
+      'unit/operations/second-factors',
+    ),
+    change(
+      'server/operations/people/factors.ts',
+      'await requireRecent(ports, caller);',
+      '',
+      'unit/operations/second-factors',
+    ),
+    change(
+      'server/operations/people/one-time-passwords.ts',
+      'await requireRecent({ store, clock }, caller);\n      const secret',
+      'const secret',
+      'unit/operations/second-factors',
+    ),
+    change(
+      'server/operations/people/one-time-passwords.ts',
+      'await requireRecent({ store, clock }, caller);\n      const factor',
+      'const factor',
+      'unit/operations/second-factors',
+    ),
+    change(
+      'server/operations/people/add-passkey.ts',
+      'await requireRecent(ports, caller);\n      const known',
+      'const known',
+      'unit/operations/second-factors',
+    ),
+    change(
+      'server/operations/people/add-passkey.ts',
+      'await requireRecent(ports, caller);\n      const read',
+      'const read',
+      'unit/operations/second-factors',
+    ),
+  ],
+  'so do a first password and the approval of a command': [
+    change(
+      'server/operations/people/profile.ts',
+      'if (user.password === null) await requireRecent(ports, caller);',
+      'if (user.password === null) await Promise.resolve();',
+      'unit/operations/passkeys',
+    ),
+    change(
+      'server/operations/people/device-sign-in.ts',
+      'await requireRecent(ports, caller);',
+      '',
+      'unit/operations/device-sign-in',
+    ),
+  ],
+  'a new password is another one': [
+    change(
+      'server/operations/people/profile.ts',
+      'if (current.equals(next))',
+      'if (next.length === 0)',
+      'unit/operations/people',
+    ),
+  ],
+  "a user's own token lasts a year at most": [
+    change(
+      'server/operations/people/profile.ts',
+      'const longestTokenMs = 366 * 86_400_000;',
+      'const longestTokenMs = 3_660 * 86_400_000;',
+      'unit/operations/second-factors',
+    ),
+  ],
+  'a purge ends tokens, and is continued by the next start': [
+    change(
+      'server/operations/tenants/purge-steps.ts',
+      'if (token?.revokedAt === null)',
+      'if (token?.revokedAt === 0)',
+      'unit/operations/tenants',
+    ),
+    change(
+      'server/operations/tenants/purge-tenant.ts',
+      "} else if (tenant.state === 'purged' && !cleared.has(tenant.id)) {",
+      "} else if (tenant.state === 'purged' && cleared.has(tenant.id)) {",
+      'unit/operations/tenants',
+    ),
+    change(
+      'server/operations/tenants/purge-tenant.ts',
+      'for (const step of Object.values(clearingSteps)) await step(ports, actor, tenantId);',
+      '',
+      'unit/operations/tenants',
+    ),
+  ],
+  'a group has its name alone': [
+    change(
+      'server/operations/applications/create-group.ts',
+      'if ((await tx.groups.findByName(tenantId, name)) !== undefined)',
+      "if (name === '')",
+      'unit/operations/groups',
+    ),
+  ],
+  'what is over is no longer sent as new': [
+    change(
+      'server/operations/notifications/deliver.ts',
+      'return now?.resolvedAt === null && now.stage === notification.stage;',
+      'return now !== undefined;',
+      'scenario/notifications',
+    ),
+  ],
+  'a search of the audit log ends at `to`': [
+    change(
+      'server/store/audit-log.ts',
+      "if (to !== undefined) query = query.where('at', '<', to);",
+      '',
+      'unit/operations/audit-log',
+    ),
+  ],
+  'sessions, idempotency keys, failures and others are removed when their time is over, not before': [
+    change(
+      'server/store/tables/people.ts',
+      "pruned: { past: { expires_at: 0, used_at: 'the idle time of sessions' } },",
+      'pruned: { past: { expires_at: 0 } },',
+      'unit/store/pruning',
+    ),
+    change(
+      'server/store/tables/people.ts',
+      'pruned: { past: { failed_at: 2 * day } },',
+      'pruned: { past: { failed_at: 200 * day } },',
+      'unit/store/pruning',
+    ),
+    change(
+      'server/store/tables/idempotency.ts',
+      'pruned: { past: { created_at: day } },',
+      "pruned: { by: 'people' },",
+      'unit/store/pruning',
+    ),
+    change('server/store/pruning.ts', 'sql.ref(column)} <= ', 'sql.ref(column)} < ', 'unit/store/pruning'),
+    change('server/store/pruning.ts', 'sql` or `', 'sql` and `', 'unit/store/pruning'),
+    change(
+      'server/store/pruning.ts',
+      'await wipe({ tenantId, objectId: id, version: 1, class: recordClass });',
+      'if (recordClass === undefined) await wipe({ tenantId, objectId: id, version: 1, class: recordClass });',
+      'unit/store/pruning',
+    ),
+  ],
+};
+
+export const allMutants: readonly Mutant[] = [
+  ...Object.entries(claims).flatMap(([section, rows]) =>
+    Object.entries(rows).flatMap(([row, changes]) => changes.map((each) => ({ claim: `${section}: ${row}`, ...each }))),
+  ),
+  ...Object.entries(otherRules).flatMap(([claim, changes]) => changes.map((each) => ({ claim, ...each }))),
+];
 export const testOf = ({ test }: Pick<Mutant, 'test'>): string =>
   `test/${test}${test.startsWith('native/') ? '' : '.test.ts'}`;

@@ -359,6 +359,7 @@ export const rows: Readonly<Record<string, Row>> = {
     more: ['--force', '--confirm', 'NAME'],
   },
   'endpoint credential add': of(endpoint),
+  'endpoint rename': { operands: async (w) => [await endpoint(w), w.fresh('renamed')] },
   'endpoint set': {
     moreOf: (_, given) => (given.includes('--client-ca') ? ['--client-name', 'keys.example.com'] : []),
   },
@@ -476,12 +477,20 @@ export const rows: Readonly<Record<string, Row>> = {
       return [name, (await w.answer<Page>('tde', 'app', 'guids', name)).items[1]?.id ?? ''];
     },
   },
+  'tde app rename': { operands: async (w) => [await application(w), w.fresh('renamed')] },
   'tde app rotate-guid': of(application),
   'tde key allow-decryption': refused(10, noMasterKey),
   'tde key blast-radius': refused(10, noMasterKey),
   'tde key public-key': refused(10, noMasterKey),
   'tde key show': refused(10, noMasterKey),
   'tde key destroy': refused(10, /is not a TDE master key|there is no key named/),
+  'tde group rename': {
+    operands: async (w) => {
+      const name = w.fresh('group');
+      await w.answer('tde', 'group', 'create', name);
+      return [name, w.fresh('renamed')];
+    },
+  },
   'tenant delete': of(tenant, '--confirm', 'NAME'),
   'tenant purge': of(deleted, '--confirm', 'NAME'),
   'tenant restore': of(deleted),
@@ -514,5 +523,12 @@ export const rows: Readonly<Record<string, Row>> = {
   'user delete': of(user, '--confirm', 'NAME'),
   'user disable': of(user),
   'user list': { ends: (given) => (given.includes('--token-file') ? [9, /users:read/] : undefined) },
+  'vault rename': {
+    operands: async (w) => {
+      const name = w.fresh('vault');
+      await w.answer('vault', 'create', name);
+      return [name, w.fresh('renamed')];
+    },
+  },
   'vault profile': fixed('cloud', 'standard'),
 };

@@ -102,6 +102,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     enable: on('vault', 'vault'),
     disable: on('vault', 'vault'),
     delete: on('vault', 'vault'),
+    rename: changes({ path: { id: 'vault' }, body: ({ mark }) => ({ name: `renamed-${mark}` }) }, 'vault', 'names'),
     setProfile: changes({ path: { id: 'vault' }, body: () => ({ profile: 'high-security' }) }, 'vault'),
     setDualControl: changes({ path: { id: 'vault' }, body: () => rule }, 'vault'),
     removeDualControl: changes({ path: { id: 'governedVault' }, needs: ['approval'] }, 'vault', 'approval'),
@@ -117,7 +118,10 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     rotate: changes({ path: { id: 'key' }, reads: ['vault', 'tenant'] }, 'key'),
     delete: changes({ path: { id: 'key' }, reads: ['vault'] }, 'key'),
   },
-  tdeGroups: { create: changes({ body: () => ({ name: 'made' }), reads: ['tenant'] }, 'names') },
+  tdeGroups: {
+    create: changes({ body: () => ({ name: 'made' }), reads: ['tenant'] }, 'names'),
+    rename: changes({ path: { id: 'group' }, body: ({ mark }) => ({ name: `renamed-${mark}` }) }, 'group', 'names'),
+  },
   applications: {
     register: changes(
       { needs: ['group'], body: (w) => ({ name: 'made', groupId: idOf(w, 'group') }), reads: ['tenant'] },
@@ -125,6 +129,11 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     ),
     enable: on('application', 'application'),
     disable: on('application', 'application'),
+    rename: changes(
+      { path: { id: 'application' }, body: ({ mark }) => ({ name: `renamed-${mark}` }) },
+      'application',
+      'names',
+    ),
     setCompatibility: changes(
       { path: { id: 'application' }, body: () => ({ switches: ['sha1-signatures'] }) },
       'application',
@@ -160,6 +169,7 @@ export const apiOperations: { readonly [G in keyof ApiRoutes]: Changing<ApiRoute
     ),
     enable: on('endpoint', 'endpoint'),
     disable: on('endpoint', 'endpoint'),
+    rename: changes({ path: { id: 'endpoint' }, body: ({ mark }) => ({ name: `renamed-${mark}` }) }, 'endpoint'),
     changeSettings: changes(
       {
         path: { id: 'endpoint' },

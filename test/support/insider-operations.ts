@@ -208,6 +208,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   },
   'vaults.disable': async (given) => at(await makeVault(given), changes),
   'vaults.delete': async (given) => at(await makeVault(given), changes),
+  'vaults.rename': async (given) => at(await makeVault(given), { body: { name: fresh('renamed') } }),
   'vaults.setProfile': async (given) => at(await makeVault(given), { body: { profile: 'high-security' } }),
   'vaults.dualControl': scopeless(({ vault }) => vault),
   'vaults.setDualControl': async (given) =>
@@ -228,6 +229,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'keys.rotate': async (given) => at(await makeKey(given, given.ids.vault), changes),
   'keys.delete': async (given) => at(await makeKey(given, given.ids.vault), changes),
   'tdeGroups.create': () => ({ body: { name: fresh('group') }, ...changes }),
+  'tdeGroups.rename': async (given) => at(await makeGroup(given), { body: { name: fresh('renamed') } }),
   'tdeGroups.get': scopeless(({ application: { groupId } }) => groupId),
   'applications.register': async (given) => ({
     body: { name: fresh('application'), groupId: given.ids.application.groupId },
@@ -239,6 +241,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
     return changes;
   }),
   'applications.disable': application(() => changes),
+  'applications.rename': application(() => ({ body: { name: fresh('renamed') } })),
   'applications.setCallers': application(() => ({
     body: { networks: ['127.0.0.0/8', '::1'], certificates: [] },
     ...changes,
@@ -275,6 +278,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
     return changes;
   }),
   'endpoints.disable': endpoint(() => changes),
+  'endpoints.rename': endpoint(() => ({ body: { name: fresh('renamed') } })),
   'endpoints.changeSettings': endpoint(() => ({ body: { ...settings, operatorProbes: false }, ...changes })),
   'endpoints.simulateRules': ofEndpoint({ body: { requests: [{ kmsOperation: 'Encrypt' }] } }),
   'endpoints.delete': endpoint(() => changes),

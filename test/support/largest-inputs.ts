@@ -69,6 +69,7 @@ export const rows: Table = {
       }),
     },
     removeDualControl: { query: '?dryRun=true' },
+    rename: { body: () => ({ name: long(128, 'v') }) },
     setProfile: { body: () => ({ profile: 'standard' }) },
   },
   keys: {
@@ -84,13 +85,19 @@ export const rows: Table = {
     rotate: plain,
     delete: { query: '?dryRun=true' },
   },
-  tdeGroups: { create: { body: () => ({ name }) }, list: listed, get: plain },
+  tdeGroups: {
+    create: { body: () => ({ name }) },
+    list: listed,
+    get: plain,
+    rename: { body: () => ({ name: long(128, 'g') }) },
+  },
   applications: {
     register: { body: () => ({ name, groupId: ids.group }) },
     list: listed,
     get: plain,
     enable: plain,
     disable: { path: { id: 'spareApplication' } },
+    rename: { body: () => ({ name: long(128, 'p') }) },
     setCompatibility: { body: () => ({ switches: ['sha1-signatures'] }) },
     setCallers: {
       path: { id: 'spareApplication' },
@@ -118,6 +125,7 @@ export const rows: Table = {
     get: plain,
     enable: plain,
     disable: { path: { id: 'spareEndpoint' } },
+    rename: { body: () => ({ name }) },
     changeSettings: {
       body: () => ({ operatorProbes: true, rate: null, clientCertificate: null, rules: hardRules(28) }),
     },

@@ -77,6 +77,10 @@ export const operations = {
     disable: operation<{ path: { id: string }; query?: InTenant }, t.VaultAfterChange>({
       method: 'post', path: '/api/vaults/{id}/disable', inTenant: true, changes: true,
     }),
+    /** Rename a vault */
+    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.VaultAfterChange>({
+      method: 'put', path: '/api/vaults/{id}/name', body: { name: null }, inTenant: true, changes: true,
+    }),
     /** Set the rotation profile of a vault */
     setProfile: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewVaultProfile }, t.VaultAfterChange>({
       method: 'put', path: '/api/vaults/{id}/profile', body: { profile: ['standard', 'high-security'] }, inTenant: true, changes: true,
@@ -141,9 +145,15 @@ export const operations = {
       readonly createdAfter?: string | undefined;
       /** Exclusive. */
       readonly createdBefore?: string | undefined;
+      /** Keys last used at this time or later. */
+      readonly usedAfter?: string | undefined;
+      /** Keys last used before this time. Keys that were never used are not included. */
+      readonly usedBefore?: string | undefined;
+      /** true: keys that were never used. */
+      readonly neverUsed?: boolean | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/keys/export', query: { vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/keys/export', query: { vaultId: null, kind: ['general', 'master'], state: ['active', 'disabled', 'soft-deleted', 'destroyed'], tag: null, createdAfter: null, createdBefore: null, usedAfter: null, usedBefore: null, neverUsed: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
     /** Get a key */
     get: operation<{ path: { id: string }; query?: InTenant }, t.Key>({
@@ -194,6 +204,10 @@ export const operations = {
     get: operation<{ path: { id: string }; query?: InTenant }, t.TdeGroup>({
       method: 'get', path: '/api/tde/groups/{id}', inTenant: true,
     }),
+    /** Rename a TDE group */
+    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.TdeGroupAfterChange>({
+      method: 'put', path: '/api/tde/groups/{id}/name', body: { name: null }, inTenant: true, changes: true,
+    }),
   },
   applications: {
     /** Register a TDE application */
@@ -220,6 +234,10 @@ export const operations = {
     /** Disable a TDE application */
     disable: operation<{ path: { id: string }; query?: InTenant }, t.TdeApplicationAfterChange>({
       method: 'post', path: '/api/tde/applications/{id}/disable', inTenant: true, changes: true,
+    }),
+    /** Rename a TDE application */
+    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.TdeApplicationAfterChange>({
+      method: 'put', path: '/api/tde/applications/{id}/name', body: { name: null }, inTenant: true, changes: true,
     }),
     /** Set the compatibility switches of a TDE application */
     setCompatibility: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.TdeApplicationCompatibility }, t.TdeApplicationAfterChange>({
@@ -318,6 +336,10 @@ export const operations = {
     disable: operation<{ path: { id: string }; query?: InTenant }, t.EndpointAfterChange>({
       method: 'post', path: '/api/endpoints/{id}/disable', inTenant: true, changes: true,
     }),
+    /** Rename a key store endpoint */
+    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.EndpointAfterChange>({
+      method: 'put', path: '/api/endpoints/{id}/name', body: { name: null }, inTenant: true, changes: true,
+    }),
     /** Replace the settings of a key store endpoint */
     changeSettings: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.EndpointSettings }, t.EndpointAfterChange>({
       method: 'put', path: '/api/endpoints/{id}/settings', body: { operatorProbes: null, rate: null, clientCertificate: null, rules: null }, inTenant: true, changes: true,
@@ -370,6 +392,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -378,7 +403,7 @@ export const operations = {
       /** Exclusive. */
       readonly to?: string | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.EndpointRequest[]; readonly next: string | null }>({
-      method: 'get', path: '/api/requests', query: { after: null, limit: null, endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
+      method: 'get', path: '/api/requests', query: { after: null, limit: null, endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
     }),
     /** Export the request log of all endpoints */
     export: operation<{ query?: {
@@ -396,6 +421,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -405,7 +433,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/requests/export', query: { endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/requests/export', query: { endpointId: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
     /** Find the requests for a CloudTrail event */
     correlate: operation<{ query?: InTenant; body: t.CloudTrailText }, t.CorrelatedRequestsAfterChange>({
@@ -434,6 +462,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -442,7 +473,7 @@ export const operations = {
       /** Exclusive. */
       readonly to?: string | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.EndpointRequest[]; readonly next: string | null }>({
-      method: 'get', path: '/api/endpoints/{id}/requests', query: { after: null, limit: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
+      method: 'get', path: '/api/endpoints/{id}/requests', query: { after: null, limit: null, operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null }, inTenant: true,
     }),
     /** Export the request log of an endpoint */
     exportOne: operation<{ path: { id: string }; query?: {
@@ -458,6 +489,9 @@ export const operations = {
       readonly principal?: string | undefined;
       /** Exact text, or a prefix followed by `*`. */
       readonly kmsKeyArn?: string | undefined;
+      readonly awsSourceVpc?: string | undefined;
+      readonly awsSourceVpce?: string | undefined;
+      readonly kmsViaService?: string | undefined;
       readonly externalKeyId?: string | undefined;
       readonly requestId?: string | undefined;
       readonly kmsRequestId?: string | undefined;
@@ -467,7 +501,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly format?: 'ndjson' | 'csv' | undefined;
     } & InTenant }, FileAnswer>({
-      method: 'get', path: '/api/endpoints/{id}/requests/export', query: { operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
+      method: 'get', path: '/api/endpoints/{id}/requests/export', query: { operation: null, result: ['answered', 'refused'], signed: null, status: null, errorName: null, kmsOperation: null, principal: null, kmsKeyArn: null, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null, externalKeyId: null, requestId: null, kmsRequestId: null, from: null, to: null, format: ['ndjson', 'csv'] }, inTenant: true, streams: ['application/x-ndjson', 'text/csv'],
     }),
   },
   runbooks: {
@@ -715,7 +749,7 @@ export const operations = {
     }),
     /** List audit records */
     list: pagedOperation<{ query?: {
-      readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.created' | 'application.registered' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'device-sign-in.requested' | 'device-sign-in.approved' | 'device-sign-in.refused' | 'device-sign-in.issued' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
+      readonly kind?: 'service.started' | 'service.stopped' | 'tls.certificate-created' | 'tls.issuer-changed' | 'clock.jumped' | 'clock.confirmed' | 'node.drained' | 'node.resumed' | 'node.removed' | 'tenant.created' | 'tenant.renamed' | 'tenant.suspended' | 'tenant.resumed' | 'tenant.deleted' | 'tenant.restored' | 'tenant.purged' | 'tenant.cleared' | 'tenant.unrecoverable' | 'vault.created' | 'vault.enabled' | 'vault.disabled' | 'vault.deleted' | 'key.created' | 'key.changed' | 'key.enabled' | 'key.disabled' | 'key.rotated' | 'key.deleted' | 'key.reimported' | 'key.destroyed' | 'key.unrecoverable' | 'key.repaired' | 'key.wrapped' | 'key.sent' | 'key.decryption-ended' | 'key.decryption-allowed' | 'key.exported' | 'key.denied' | 'row.tampered' | 'root.rotation-requested' | 'root.rotated' | 'tenant.key-rotation-requested' | 'tenant.key-rotated' | 'service.backed-up' | 'root.backed-up' | 'root.provider-added' | 'root.provider-removed' | 'root.provider-rewrapped' | 'erasure.started' | 'erasure.blocked' | 'erasure.copy-released' | 'erasure.finished' | 'audit.sink-forked' | 'recovery-key.registered' | 'recovery-key.removed' | 'snapshot.created' | 'snapshot.failed' | 'snapshot.imported' | 'snapshot.verified' | 'snapshot.deleted' | 'snapshot.undeleted' | 'snapshot.purged' | 'snapshot.exported' | 'copy.destroyed' | 'snapshot.keys-erased' | 'snapshot.opening-started' | 'snapshot.restored' | 'group.renamed' | 'group.created' | 'application.registered' | 'application.renamed' | 'application.enabled' | 'application.disabled' | 'application.compatibility-changed' | 'application.callers-changed' | 'application.moved' | 'access-guid.added' | 'access-guid.removed' | 'runbook.started' | 'runbook.step-completed' | 'runbook.step-reopened' | 'runbook.finished' | 'instance.first-used' | 'application.used' | 'object.created' | 'object.updated' | 'object.destroyed' | 'endpoint.created' | 'endpoint.renamed' | 'endpoint.enabled' | 'endpoint.disabled' | 'endpoint.settings-changed' | 'endpoint.deleted' | 'endpoint.credential-added' | 'endpoint.credential-removed' | 'vault.renamed' | 'vault.profile-changed' | 'notification.acknowledged' | 'notification.released' | 'setup.confirmed' | 'notification.tested' | 'dual-control.changed' | 'approval.requested' | 'approval.approved' | 'approval.rejected' | 'approval.withdrawn' | 'approval.expired' | 'approval.outdated' | 'approval.completed' | 'key-inventory.exported' | 'request-log.exported' | 'request-log.minute' | 'request-log.pruned' | 'audit-log.exported' | 'audit-log.accepted' | 'audit-log.key-rotated' | 'external-key-store.registered' | 'external-key-store.state-changed' | 'external-key-store.removed' | 'user.created' | 'user.changed' | 'user.enabled' | 'user.disabled' | 'user.cleared' | 'user.deleted' | 'user.locked' | 'user.unlocked' | 'invitation.issued' | 'password.changed' | 'second-factor.added' | 'second-factor.removed' | 'recovery-codes.created' | 'recovery-code.used' | 'session.started' | 'session.ended' | 'session.key-rotated' | 'sign-in.refused' | 'device-sign-in.requested' | 'device-sign-in.approved' | 'device-sign-in.refused' | 'device-sign-in.issued' | 'token.key-rotated' | 'token.former-key-ended' | 'token.created' | 'break-glass.created' | 'administrator.recovered' | 'token.revoked' | 'authentication.failed' | undefined;
       /** Records of kinds that have this severity or a higher one. */
       readonly severity?: 'info' | 'low' | 'medium' | 'high' | 'critical' | undefined;
       readonly actorId?: string | undefined;
@@ -727,7 +761,7 @@ export const operations = {
       readonly to?: string | undefined;
       readonly order?: 'newest' | 'oldest' | undefined;
     } & Paging & InTenant }, { readonly items: readonly t.AuditRecord[]; readonly next: string | null }>({
-      method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'clock.jumped', 'clock.confirmed', 'node.drained', 'node.resumed', 'node.removed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.cleared', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.sent', 'key.decryption-ended', 'key.decryption-allowed', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.blocked', 'erasure.copy-released', 'erasure.finished', 'audit.sink-forked', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.created', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'copy.destroyed', 'snapshot.keys-erased', 'snapshot.opening-started', 'snapshot.restored', 'group.created', 'application.registered', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-completed', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.confirmed', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.rejected', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.completed', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.cleared', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.created', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'device-sign-in.requested', 'device-sign-in.approved', 'device-sign-in.refused', 'device-sign-in.issued', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.created', 'administrator.recovered', 'token.revoked', 'authentication.failed'], severity: ['info', 'low', 'medium', 'high', 'critical'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true,
+      method: 'get', path: '/api/audit', query: { after: null, limit: null, kind: ['service.started', 'service.stopped', 'tls.certificate-created', 'tls.issuer-changed', 'clock.jumped', 'clock.confirmed', 'node.drained', 'node.resumed', 'node.removed', 'tenant.created', 'tenant.renamed', 'tenant.suspended', 'tenant.resumed', 'tenant.deleted', 'tenant.restored', 'tenant.purged', 'tenant.cleared', 'tenant.unrecoverable', 'vault.created', 'vault.enabled', 'vault.disabled', 'vault.deleted', 'key.created', 'key.changed', 'key.enabled', 'key.disabled', 'key.rotated', 'key.deleted', 'key.reimported', 'key.destroyed', 'key.unrecoverable', 'key.repaired', 'key.wrapped', 'key.sent', 'key.decryption-ended', 'key.decryption-allowed', 'key.exported', 'key.denied', 'row.tampered', 'root.rotation-requested', 'root.rotated', 'tenant.key-rotation-requested', 'tenant.key-rotated', 'service.backed-up', 'root.backed-up', 'root.provider-added', 'root.provider-removed', 'root.provider-rewrapped', 'erasure.started', 'erasure.blocked', 'erasure.copy-released', 'erasure.finished', 'audit.sink-forked', 'recovery-key.registered', 'recovery-key.removed', 'snapshot.created', 'snapshot.failed', 'snapshot.imported', 'snapshot.verified', 'snapshot.deleted', 'snapshot.undeleted', 'snapshot.purged', 'snapshot.exported', 'copy.destroyed', 'snapshot.keys-erased', 'snapshot.opening-started', 'snapshot.restored', 'group.renamed', 'group.created', 'application.registered', 'application.renamed', 'application.enabled', 'application.disabled', 'application.compatibility-changed', 'application.callers-changed', 'application.moved', 'access-guid.added', 'access-guid.removed', 'runbook.started', 'runbook.step-completed', 'runbook.step-reopened', 'runbook.finished', 'instance.first-used', 'application.used', 'object.created', 'object.updated', 'object.destroyed', 'endpoint.created', 'endpoint.renamed', 'endpoint.enabled', 'endpoint.disabled', 'endpoint.settings-changed', 'endpoint.deleted', 'endpoint.credential-added', 'endpoint.credential-removed', 'vault.renamed', 'vault.profile-changed', 'notification.acknowledged', 'notification.released', 'setup.confirmed', 'notification.tested', 'dual-control.changed', 'approval.requested', 'approval.approved', 'approval.rejected', 'approval.withdrawn', 'approval.expired', 'approval.outdated', 'approval.completed', 'key-inventory.exported', 'request-log.exported', 'request-log.minute', 'request-log.pruned', 'audit-log.exported', 'audit-log.accepted', 'audit-log.key-rotated', 'external-key-store.registered', 'external-key-store.state-changed', 'external-key-store.removed', 'user.created', 'user.changed', 'user.enabled', 'user.disabled', 'user.cleared', 'user.deleted', 'user.locked', 'user.unlocked', 'invitation.issued', 'password.changed', 'second-factor.added', 'second-factor.removed', 'recovery-codes.created', 'recovery-code.used', 'session.started', 'session.ended', 'session.key-rotated', 'sign-in.refused', 'device-sign-in.requested', 'device-sign-in.approved', 'device-sign-in.refused', 'device-sign-in.issued', 'token.key-rotated', 'token.former-key-ended', 'token.created', 'break-glass.created', 'administrator.recovered', 'token.revoked', 'authentication.failed'], severity: ['info', 'low', 'medium', 'high', 'critical'], actorId: null, subjectId: null, requestId: null, from: null, to: null, order: ['newest', 'oldest'] }, inTenant: true,
     }),
   },
   tokens: {

@@ -64,9 +64,9 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     requireNoNul(named ?? '');
     return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
   };
-  const lookAgain: Shared['lookAgain'] = async (context) =>
+  const callerAgain = async (context: Context<ApiEnv>): Promise<TenantCaller> =>
     actIn(context, await authenticator.authenticate(context, context.get('requestId'), false));
-  const shared: Shared = { operations, authenticator, clock, lookAgain, idempotency, shares, afterSent };
+  const shared: Shared = { operations, authenticator, clock, callerAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
     Record<string, Readonly<Record<string, AnyHandler>>>
   >;

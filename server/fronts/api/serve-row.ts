@@ -69,8 +69,8 @@ export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** The caller as they are now: a session lasts no longer for it. */
-  readonly lookAgain: (context: ApiContext) => Promise<TenantCaller>;
+  /** Who calls, read again while an answer is sent: that extends no session. */
+  readonly callerAgain: (context: ApiContext) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
   /** For exports and for what takes long. */
   readonly shares: Shares;
@@ -337,7 +337,7 @@ const requireTag = (row: RouteRow, context: ApiContext, query: Readonly<Record<s
 export const serveRow =
   (served: Served) =>
   async (context: ApiContext): Promise<Response> => {
-    const { authenticator, clock, lookAgain, row } = served;
+    const { authenticator, callerAgain, clock, operations, row } = served;
     const from = authenticator.originOf(context, context.get('requestId'));
     const isOpen = row.needs === 'sign-in';
     if (isOpen && row.method !== 'get') isOwnSite(context);
@@ -355,7 +355,10 @@ export const serveRow =
     requireTag(row, context, query);
     const stillAllowed = isOpen
       ? always
-      : createStillAllowed(clock, async () => admit(served, context, await lookAgain(context), path));
+      : createStillAllowed(clock, async () => {
+          const now = admit(served, context, await callerAgain(context), path);
+          operations.access.requireAsMuch(now, actor);
+        });
     const { bytes, file } = await takeBody(served, context.env.incoming, admitted, stillAllowed);
     const release = takePlace(served, actor);
     let secrets: Record<string, Buffer> = {};

@@ -4,7 +4,7 @@ import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../../domain/access.ts';
 import { acrossTenants, inTenant } from '../../domain/actor.ts';
-import type { Tenant } from '../../domain/tenant.ts';
+import { everyTenant, type Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { AccessOperations } from './interface.ts';
 
@@ -53,6 +53,12 @@ export const createAccess = ({
   },
   reaching: (actor, grants, permission) =>
     isAllowed(grants, permission, null, null) ? acrossTenants(actor, actor.tenantId) : actor,
+  requireAsMuch: (now, before) => {
+    if (now.tenantId === before.tenantId && (now.reach === everyTenant || now.reach === before.reach)) return;
+    throw new ServiceError('forbidden', 'what you may see changed while the file was sent', {
+      hint: 'repeat the request: the file then has what you may see now',
+    });
+  },
   requireTenant: (grants, permission, tenantId) => {
     const known = grants.some((grant) => grant.tenantId === null || grant.tenantId === tenantId);
     // Who may do so somewhere learns nothing of other tenants; who may nowhere is told just that.

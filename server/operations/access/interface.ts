@@ -17,6 +17,11 @@ export interface AccessOperations {
    * they have no role beyond it.
    */
   actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
+  /**
+   * Throws 'forbidden' where someone sees less than what they saw before: a file that is being sent
+   * shows that.
+   */
+  requireAsMuch(now: TenantActor, before: TenantActor): void;
   /** The actor, seeing what every tenant and the platform has where they have this right for the whole platform. */
   reaching(actor: TenantActor, grants: readonly Grant[], permission: Permission): TenantActor;
   /** 'not-found' for a tenant in which the caller has no role, even if they have this right in another tenant. */

@@ -7,7 +7,7 @@ import type { Vault } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { requireFreeVaultName } from '../shared/vault-names.ts';
+import { requireFreeVaultName, vaultNameOfGroup } from '../shared/vault-names.ts';
 import type { TdeGroupOperations } from './interface.ts';
 
 export const createGroup =
@@ -18,12 +18,12 @@ export const createGroup =
     const group = await store.write(async (tx): Promise<TdeGroup> => {
       if ((await tx.groups.findByName(tenantId, name)) !== undefined)
         throw new ServiceError('conflict', 'a group with this name already exists');
-      await requireFreeVaultName(tx, tenantId, `TDE group ${name}`);
+      await requireFreeVaultName(tx, tenantId, vaultNameOfGroup(name));
       const now = clock.now();
       const vault: Vault = {
         id: newId(now),
         tenantId,
-        name: `TDE group ${name}`,
+        name: vaultNameOfGroup(name),
         kind: 'tde',
         state: 'enabled',
         createdAt: now,

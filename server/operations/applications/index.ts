@@ -9,6 +9,7 @@ import { readApplications } from './read-applications.ts';
 import { readGroups } from './read-groups.ts';
 import { registerApplication } from './register-application.ts';
 import { removeAccessGuid } from './remove-access-guid.ts';
+import { renameApplication, renameGroup } from './rename.ts';
 import { rotateAccessGuid } from './rotate-access-guid.ts';
 import { setCallers } from './set-callers.ts';
 import { setCompatibility } from './set-compatibility.ts';
@@ -17,6 +18,7 @@ import { switchApplication } from './switch-application.ts';
 export const createTdeGroupOperations = (ports: Ports): TdeGroupOperations => ({
   ...readGroups(ports),
   create: createGroup(ports),
+  rename: renameGroup(ports),
 });
 
 export const createApplicationOperations = (ports: Ports, approvals: Approvals): ApplicationOperations => ({
@@ -25,6 +27,7 @@ export const createApplicationOperations = (ports: Ports, approvals: Approvals):
   register: registerApplication(ports),
   enable: switchApplication(ports, 'enabled'),
   disable: switchApplication(ports, 'disabled'),
+  rename: renameApplication(ports),
   setCompatibility: setCompatibility(ports),
   setCallers: setCallers(ports),
   rotateAccessGuid: rotateAccessGuid(ports),

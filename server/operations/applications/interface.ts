@@ -18,6 +18,8 @@ export interface TdeGroupOperations {
   create(actor: TenantActor, input: { readonly name: string }): Promise<TdeGroup>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<TdeGroup>>;
   get(actor: TenantActor, id: string): Promise<TdeGroup>;
+  /** The same rule as for a new name: 'conflict'. Its vault is renamed with it. */
+  rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeGroup>;
 }
 
 /** An access_guid, shown this once: keep the text short-lived and out of logs. */
@@ -44,6 +46,8 @@ export interface ApplicationOperations {
   get(actor: TenantActor, id: string): Promise<TdeApplication>;
   enable(actor: TenantActor, id: string): Promise<TdeApplication>;
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
+  /** The same rule as for a new name: 'conflict'. Its app_id stays. */
+  rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeApplication>;
   /** Turns these compatibility switches on and all others off. */
   setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;
   /** Replaces where its credentials may be used from. 'conflict' where the listener asks for no client certificates. */

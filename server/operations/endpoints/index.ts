@@ -2,7 +2,7 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import { addEndpointCredential } from './add-endpoint-credential.ts';
-import { changeEndpoint } from './change-endpoint.ts';
+import { changeEndpoint, renameEndpoint } from './change-endpoint.ts';
 import { createEndpoint } from './create-endpoint.ts';
 import { changeEndpointSettings } from './endpoint-settings.ts';
 import type { EndpointOperations } from './interface.ts';
@@ -19,6 +19,7 @@ export const createEndpointOperations = (ports: Ports): EndpointOperations => {
     enable: show(changeEndpoint(ports, 'enabled')),
     disable: show(changeEndpoint(ports, 'disabled')),
     delete: show(changeEndpoint(ports, 'deleted')),
+    rename: show(renameEndpoint(ports)),
     changeSettings: show(changeEndpointSettings(ports)),
     simulateRules: simulateRules(ports),
     addCredential: addEndpointCredential(ports),

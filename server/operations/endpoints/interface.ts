@@ -55,6 +55,8 @@ export interface EndpointOperations {
     id: string,
     input: { readonly rules?: readonly AuthorizationRule[] | undefined; readonly requests: readonly RequestOrigin[] },
   ): Promise<readonly SimulatedDecision[]>;
+  /** Its prefix stays: the cloud notices nothing. */
+  rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<ShownEndpoint>;
   /** Replaces the settings as a whole. Rules or certificates that cannot hold: 'validation'. */
   changeSettings(actor: TenantActor, id: string, settings: EndpointSettings): Promise<ShownEndpoint>;
   /** At most two live: 'conflict'. */
@@ -63,7 +65,7 @@ export interface EndpointOperations {
 }
 
 /** What a call does before its answer is shown. */
-export type EndpointCall<Name extends 'create' | 'changeSettings' | 'removeCredential'> = (
+export type EndpointCall<Name extends 'create' | 'rename' | 'changeSettings' | 'removeCredential'> = (
   ...given: Parameters<EndpointOperations[Name]>
 ) => Promise<Endpoint>;
 

@@ -10,7 +10,7 @@ import type { DryRun } from '../approvals/interface.ts';
 /** Without `usedAfter` and `usedBefore` newest first, with one of them longest unused first. */
 export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;
 
-export type KeyInventoryFilter = Omit<KeyListFilter, 'applicationId' | 'usedAfter' | 'usedBefore' | 'neverUsed'>;
+export type KeyInventoryFilter = Omit<KeyListFilter, 'applicationId'>;
 
 export interface KeyOperations {
   /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */

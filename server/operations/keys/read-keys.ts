@@ -18,12 +18,17 @@ import { asShown, showKeys } from './shown-keys.ts';
 /** Of the list in the order of the last uses. */
 const useCursor = ({ lastUsedAt, id }: Key): string => `${lastUsedAt}.${id}`;
 
-async function* pagesOf(list: (window: Window) => Promise<readonly ShownKey[]>): AsyncGenerator<readonly ShownKey[]> {
+interface ReadPage {
+  readonly read: readonly Key[];
+  readonly shown: readonly ShownKey[];
+}
+async function* pagesOf(list: (window: Window) => Promise<ReadPage>): AsyncGenerator<readonly ShownKey[]> {
   for (let after: string | undefined; ; ) {
-    const page = await list({ after, limit: mostAtOnce });
-    if (page.length > 0) yield page;
-    if (page.length < mostAtOnce) return;
-    after = page.at(-1)?.id;
+    const { read, shown } = await list({ after, limit: mostAtOnce });
+    // Also without rows: between two pages, the caller's right to the file is verified.
+    yield shown;
+    if (read.length < mostAtOnce) return;
+    after = read.at(-1)?.id;
   }
 }
 
@@ -53,7 +58,15 @@ export const readKeys = ({
         { format, filter: Object.fromEntries(given) },
       ),
     );
-    return pagesOf(async (window) => showKeys(store.read, await store.read.keys.list(actor.reach, filter, window)));
+    // Newest first whatever is asked for: a key that is used meanwhile keeps its place.
+    const { usedAfter, usedBefore, ...others } = filter;
+    const isWanted = ({ lastUsedAt }: Key): boolean =>
+      (usedAfter === undefined && usedBefore === undefined) ||
+      (lastUsedAt !== null && lastUsedAt >= (usedAfter ?? 0) && lastUsedAt < (usedBefore ?? Number.POSITIVE_INFINITY));
+    return pagesOf(async (window) => {
+      const found = await store.read.keys.list(actor.reach, others, window);
+      return { read: found, shown: await showKeys(store.read, found.filter(isWanted)) };
+    });
   },
   get: async ({ tenantId }, id) => asShown(store.read, await showKey(store.read, tenantId, id)),
   versions: async ({ tenantId }, id) => {

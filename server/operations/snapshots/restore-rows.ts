@@ -11,7 +11,7 @@ import { destructionTime } from '../keys/destruction-time.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { putMaterials, wipeLeftovers } from './restore-materials.ts';
-import { findGone, putTable } from './restore-table.ts';
+import { findGone, putTable, reusedNames } from './restore-table.ts';
 import {
   beginRestore,
   counterOf,
@@ -145,12 +145,7 @@ const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promis
     if (object !== undefined && (await takerOfLabel(tx, object, handle)) !== undefined)
       named.push(`label ${nameFromLabel(object.label)}`);
   }
-  if (named.length > 0)
-    throw new ServiceError(
-      'conflict',
-      `names were reused since the snapshot was created: ${[...new Set(named)].slice(0, mostNamed).join(', ')}; nothing was changed`,
-      { hint: 'rename or remove the current resources with these names, or restore to a new tenant' },
-    );
+  if (named.length > 0) throw reusedNames([...new Set(named)].slice(0, mostNamed));
 };
 
 const outcomeOf = async (restore: RunningRestore): Promise<RestoreOutcome> => {

@@ -40,6 +40,32 @@ const strangeReference = (table: TenantTable, column: string): ServiceError =>
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
 
+export const reusedNames = (names: readonly string[]): ServiceError =>
+  new ServiceError(
+    'conflict',
+    `names were reused since the snapshot was created: ${names.join(', ')}; nothing was changed`,
+    { hint: 'rename or remove the current resources with these names, or restore to a new tenant' },
+  );
+
+/**
+ * No two groups of a tenant have one name, and no two applications: what was renamed since may have left its name to another
+ * one. The file does not take it away again.
+ */
+const refuseTakenNames = async (
+  { tx, target }: RunningRestore,
+  table: TenantTable,
+  put: readonly TenantRow[],
+): Promise<void> => {
+  const named = { tde_groups: ['group', tx.groups], tde_applications: ['application', tx.applications] } as const;
+  if (table !== 'tde_groups' && table !== 'tde_applications') return;
+  const [kind, repository] = named[table];
+  for (const { row } of put) {
+    const name = String(row.name);
+    const other = await repository.findByName(target.tenantId, name);
+    if (other !== undefined && other.id !== row.id) throw reusedNames([`${kind} ${name}`]);
+  }
+};
+
 const toTarget = (restore: RunningRestore, { identity, references }: CarriedTable, row: SnapshotRow): SnapshotRow => {
   const changed: Record<string, SnapshotRow[string]> = { ...row };
   if (restore.newIds)
@@ -298,6 +324,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     counter.changed += 1;
     putRow(wanted, 'ok', existing);
   }
+  await refuseTakenNames(restore, table, put);
   await tenantRows.put(restore.target.tenantId, table, put);
   if (table === 'keys') await putBindings(restore, here);
 };

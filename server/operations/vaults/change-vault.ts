@@ -1,4 +1,4 @@
-// Enables, disables or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and lists do not show its
+// Enables, disables, renames or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and lists do not show its
 // keys again: under dual control others must agree to that.
 
 import { ServiceError } from '../../base/errors.ts';
@@ -9,8 +9,10 @@ import type { Repositories } from '../../ports/store.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
 import { findKeyUse, lastUse } from '../keys/key-use.ts';
 import { findVault } from '../shared/find.ts';
+import { checkName } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
+import { renameVaultIn } from '../shared/vault-names.ts';
 import type { VaultOperations } from './interface.ts';
 
 const kinds = {
@@ -37,6 +39,23 @@ export const changeVault =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>, state: Exclude<VaultState, 'deleted'>) =>
   async (actor: TenantActor, id: string): Promise<Vault> => {
     const vault = await store.write((tx) => change(tx, actor, id, state));
+    await directory.renew({ vaults: [id] });
+    return vault;
+  };
+
+export const renameVault =
+  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): VaultOperations['rename'] =>
+  async (actor, id, { name }) => {
+    checkName(name);
+    const vault = await store.write(async (tx): Promise<Vault> => {
+      const before = await findVault(tx, actor.tenantId, id);
+      if (before.name === name) return before;
+      if (before.kind === 'tde')
+        throw new ServiceError('conflict', 'the vault belongs to a TDE group, whose name it has', {
+          hint: 'rename the group: its vault is renamed with it',
+        });
+      return renameVaultIn(tx, actor, before, name);
+    });
     await directory.renew({ vaults: [id] });
     return vault;
   };

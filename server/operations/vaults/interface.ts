@@ -15,6 +15,8 @@ export interface VaultOperations {
   disable(actor: TenantActor, id: string): Promise<Vault>;
   /** The row stays with state 'deleted'; its keys are not found afterwards. A TDE vault with live master keys: 'conflict'. */
   delete(actor: TenantActor, id: string): Promise<Vault>;
+  /** The same rule as for a new name: 'conflict'. A TDE vault is renamed with its group. */
+  rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Vault>;
   /** How often its keys are to be rotated. */
   setProfile(actor: TenantActor, id: string, profile: RotationProfile): Promise<Vault>;
   planDelete(actor: TenantActor, id: string): Promise<DryRun>;

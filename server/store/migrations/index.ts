@@ -9,6 +9,7 @@ import { outsideCopies } from './0006-outside-copies.ts';
 import { valuesUnderTheCode } from './0007-values-under-the-code.ts';
 import { codedChanges } from './0008-coded-changes.ts';
 import { bytewiseText } from './0009-bytewise-text.ts';
+import { waysOfRequests } from './0010-ways-of-requests.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
@@ -23,4 +24,5 @@ export const migrations: readonly SchemaMigration[] = [
   valuesUnderTheCode,
   codedChanges,
   bytewiseText,
+  waysOfRequests,
 ];

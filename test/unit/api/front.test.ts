@@ -4,9 +4,10 @@ import { ServiceError } from '../../../server/base/errors.ts';
 import { type Client, openClient } from '../../../server/client/client.ts';
 import { operations } from '../../../server/client/gen/operations.ts';
 import type { Operation } from '../../../server/client/operation.ts';
+import type { Grant } from '../../../server/domain/access.ts';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
-import { adminToken, logged, openFront, otherToken, post, withToken } from './operations.ts';
+import { adminToken, logged, openFront, otherToken, post, tenants, withToken } from './operations.ts';
 
 const rows = Object.entries(apiRoutes).flatMap(([group, all]: [string, RouteGroup]) =>
   Object.entries(all).map(([name, row]): { name: string; row: RouteRow } => ({ name: `${group}.${name}`, row })),
@@ -583,17 +584,37 @@ describe('exports and long requests', () => {
     expect((await request('/api/requests/export', withToken())).status).toBe(429);
   });
 
-  test('end with the credential of their caller, be it a token or a session', async () => {
-    const readTo = async (response: Response): Promise<number> => {
-      const reader = response.body?.getReader();
-      for (let pieces = 0; ; pieces += 1) if ((await reader?.read())?.done !== false) return pieces;
-    };
-    async function* rows(): AsyncGenerator<readonly never[]> {
-      for (;;) {
-        await new Promise((resolve) => setImmediate(resolve));
-        yield [];
-      }
+  const readTo = async (response: Response): Promise<number> => {
+    const reader = response.body?.getReader();
+    for (let pieces = 0; ; pieces += 1) if ((await reader?.read())?.done !== false) return pieces;
+  };
+  async function* rows(): AsyncGenerator<readonly never[]> {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      yield [];
     }
+  }
+
+  test('of every tenant ends when its caller may see one only, or less', async () => {
+    const only = (role: Grant['role'], tenantId: string): Grant => ({ role, scope: null, tenantId });
+    const ends = async (narrower: readonly Grant[], code: string): Promise<void> => {
+      const front = openFront({ 'requests.export': () => rows() });
+      const response = await front.request('/api/requests/export', withToken());
+      expect(response.status).toBe(200);
+      front.regrant(narrower);
+      await expect(readTo(response)).rejects.toMatchObject({ code });
+    };
+    await Promise.all([
+      ends([only('administrator', tenants[0]?.id ?? '')], 'forbidden'),
+      ends([only('auditor', tenants[0]?.id ?? '')], 'forbidden'),
+      ends([only('administrator', tenants[1]?.id ?? '')], 'forbidden'),
+      ends([], 'forbidden'),
+      // Suspended meanwhile.
+      ends([only('administrator', tenants[2]?.id ?? '')], 'unauthenticated'),
+    ]);
+  });
+
+  test('end with the credential of their caller, be it a token or a session', async () => {
     for (const by of ['token', 'session'] as const) {
       const front = openFront({ 'requests.export': () => rows() });
       const signedIn = await front.request('/api/session', post({ token: adminToken }));

@@ -164,6 +164,7 @@ describe('openapi.json', () => {
       { name: 'backup', grants: [{ role: 'key-manager', scope: null }], expiresAt: null },
       { name: 'backup', grants: [{ role: 'key-manager' }], expiresAt: null },
     ],
+    ['tdeGroups.rename', { name: 'Payments' }, { name: 'Payments', vaultId: 'other' }],
     ['vaults.setProfile', { profile: 'high-security' }, { profile: 'strict' }],
   ])('tells good bodies of %s from wrong ones', async (id, good, wrong) => {
     const document = await read();

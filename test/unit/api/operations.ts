@@ -52,10 +52,12 @@ export interface FrontUnderTest {
   /** Milliseconds by which the clock is moved ahead. */
   advance(milliseconds: number): void;
   revoke(): void;
+  /** Other roles of the same callers, from now on. */
+  regrant(grants: readonly Grant[]): void;
 }
 
 /** Sessions without a store: what they promise on their own is tested in test/unit/operations/people.test.ts. */
-const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean): SessionOperations => {
+const createSessionsOfTest = (grantsNow: () => readonly Grant[], isRevoked: () => boolean): SessionOperations => {
   const open = new Set<string>();
   let made = 0;
   const expiresAt = Date.UTC(2026, 0, 1, 12);
@@ -64,7 +66,7 @@ const createSessionsOfTest = (grants: readonly Grant[], isRevoked: () => boolean
   };
   const callerOf = (value: string, requestId: string, peer: string | null) => ({
     actor: { kind: 'administrator', id: 'token-1', name: 'the tester', requestId, peer } as const,
-    grants: value.startsWith('unfinished') ? [] : grants,
+    grants: value.startsWith('unfinished') ? [] : grantsNow(),
     sessionId: value,
     expiresAt,
     missing: value.startsWith('unfinished-') ? (value.slice('unfinished-'.length) as SignInStep) : null,
@@ -102,10 +104,11 @@ const incomingOf = ({ headers, body }: Request): Readable => {
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
   members: object = {},
-  grants: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
+  first: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
   /** Called when the unit of work of a change has had to wait, and begins. */
   { beforeUnit = () => undefined }: { readonly beforeUnit?: () => void } = {},
 ): FrontUnderTest => {
+  let grants = first;
   const calls = new Map<string, number>();
   const refusals: string[] = [];
   let time = Date.UTC(2026, 0, 1);
@@ -185,7 +188,10 @@ export const openFront = (
           get: (own, name: string) => own[name] ?? ((...values: unknown[]) => call(`deviceSignIn.${name}`, ...values)),
         },
       ),
-      sessions: createSessionsOfTest(grants, () => revoked),
+      sessions: createSessionsOfTest(
+        () => grants,
+        () => revoked,
+      ),
     } as Record<string, unknown>,
     {
       get: (target, group: string) =>
@@ -221,6 +227,9 @@ export const openFront = (
     },
     revoke: () => {
       revoked = true;
+    },
+    regrant: (given) => {
+      grants = given;
     },
   };
 };

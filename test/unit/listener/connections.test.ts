@@ -96,11 +96,13 @@ describe('places of connections', () => {
   });
 
   test('strangers of any number of addresses leave a quarter to callers who have authenticated', async () => {
-    const { open, openTls } = await serve(64);
+    const { open, openTls, refused } = await serve(64);
     const known = await openTls('127.0.0.1');
     known.own?.prove('one', null);
     const strangers: Socket[] = [];
     for (let at = 2; at < 12; at++) strangers.push(...(await many(8, () => open(`127.0.0.${at}`))));
+    // Of these 80, 48 have a place.
+    expect(refused).toHaveLength(32);
     await until(() => strangers.filter(({ closed }) => !closed).length === 48);
     // A new caller gets in, and so does the next: only strangers give way.
     for (const name of ['two', 'three']) (await openTls('127.0.0.99')).own?.prove(name, null);
@@ -219,6 +221,25 @@ describe('places of connections', () => {
     const few = await many(6, () => open('127.0.0.2'));
     await open('127.0.0.3');
     expect(few.map(({ closed }) => closed)).toEqual(Array(6).fill(false));
+  });
+
+  test('a /64 has an eighth and a /48 a quarter, however many addresses and networks they use', async () => {
+    const { open, raw, accepted, refused } = await serve(160);
+    const from = async (address: string): Promise<Socket> => {
+      const socket = await open('127.0.0.200');
+      raw.isFrom(accepted.at(-1) as Socket, address);
+      return socket;
+    };
+    const other = await from('2001:db8:2:1::1');
+    const own: Socket[] = [];
+    for (let at = 0; at < 21; at++) own.push(await from(`2001:db8:1:1::${at + 1}`));
+    await isGone(own[0] as Socket);
+    expect(refused.splice(0)).toEqual(['connections-of-address 2001:db8:1:1::1']);
+    // Twenty of the first network stay: there is room for as many of others.
+    for (let at = 2; at < 24; at++) own.push(await from(`2001:db8:1:${at}::1`));
+    await Promise.all(own.slice(1, 3).map(isGone));
+    expect(refused).toEqual([2, 3].map((at) => `connections-of-network 2001:db8:1:1::${at}`));
+    expect([other, ...own.slice(3)].filter(({ closed }) => closed)).toEqual([]);
   });
 
   test('behind a balancer, the limits are those of the address that it names', async () => {

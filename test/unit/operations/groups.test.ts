@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { toRfc3339 } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { TdeCaller } from '../../../server/operations/index.ts';
+import { isVisible } from '../../../server/operations/tde/visibility.ts';
 import { administrator, dataObject, instance, masterKey, registerCaller, toLabel } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';
 import { onSqlite } from '../../support/test-store.ts';
@@ -41,6 +42,14 @@ describe('what a database keeps beside the master key of another one of its grou
     ]);
     await tde.destroyObject(clone, own.handle);
     expect((await tde.readValue(source, handle)).toString()).toBe('of the source');
+  });
+});
+
+test('a second group of one name in a tenant is refused as a group, not as its vault', async () => {
+  const { tdeGroups } = opened.operations;
+  await tdeGroups.create(administrator, { name: 'taken' });
+  await expect(tdeGroups.create(administrator, { name: 'taken' })).rejects.toMatchObject({
+    ...{ code: 'conflict', message: 'a group with this name already exists' },
   });
 });
 
@@ -90,6 +99,15 @@ describe('a database of another group that looks for a master key', () => {
     for (let at = 0; at < 120; at += 1)
       handles.push((await tde.generateKey(owner, masterKey(`MK.GUESS.${at}`))).handle);
     for (const handle of handles) await expect(tde.getObject(outsider, handle)).rejects.toEqual(code('key-not-found'));
+    // Nor would one of another tenant whose row named the same group.
+    const [first = 0] = handles;
+    const object = await tde.getObject(owner, first);
+    const stored = { ...object, groupId: outsider.application.groupId, tenantId: outsider.application.tenantId };
+    expect(
+      [stored, { ...stored, tenantId: 'another' }, { ...stored, groupId: 'another' }].map((each) =>
+        isVisible(outsider, each as never),
+      ),
+    ).toEqual([true, false, false]);
     expect((await audit('key.denied', outsider.application.id)).length).toBeLessThanOrEqual(101);
   });
 

@@ -78,6 +78,32 @@ test('a caller who knows the value of the key makes no state of a message', asyn
   expect((await part(ask, handle, first.answer.state, data.subarray(100), true)).code).toBe('none');
 });
 
+test('a state is for the application and the key of its message, not for others of the group', async () => {
+  const { accessGuid, groupId } = await registerCaller(opened, 'owner of a message');
+  const { accessGuid: otherGuid } = await registerCaller(opened, 'beside the owner', groupId);
+  const ask = asker(opened.service, accessGuid);
+  const other = asker(opened.service, otherGuid);
+  const key = async (label: string) => (await ask('generateKey', masterKey(label))).answer.handle;
+  const [own, beside] = [await key('of the message'), await key('of another one')];
+  const sealed = await Promise.all(
+    [own, beside].map(async (at) => (await ask('encrypt', cipher, { handle: at, raw: data })).raw),
+  );
+  const [of, another] = sealed as [Buffer, Buffer];
+  // Both may use both keys.
+  for (const by of [ask, other])
+    for (const [handle, raw] of [
+      [own, of],
+      [beside, another],
+    ] as const)
+      expect((await part(by, handle, '', raw, true, 'decrypt')).code).toBe('none');
+  const { state } = (await part(ask, own, '', of.subarray(0, 20_000), false, 'decrypt')).answer;
+  const last = async (by: Ask, handle: number): Promise<string | undefined> =>
+    (await part(by, handle, state, of.subarray(20_000), true, 'decrypt')).code;
+  expect(await last(other, own)).toMatch(/^(validation|conflict)$/);
+  expect(await last(ask, beside)).toMatch(/^(validation|conflict)$/);
+  expect(await last(ask, own)).toBe('none');
+});
+
 test('a message continues on another node and across erasure runs', async () => {
   const first = await openTestService();
   const { accessGuid } = await registerCaller(first, 'erased');

@@ -199,6 +199,10 @@ describe('a password', () => {
         profile.changePassword(session, bytesOf('not the present one'), bytesOf('a new sentence'), originOf()),
       ),
     ).toBe('validation');
+    // The present one is not a new one.
+    expect(
+      await codeOf(profile.changePassword(session, bytesOf(goodPassword), bytesOf(goodPassword), originOf())),
+    ).toBe('validation');
     const from = originOf({ before: session.value });
     const renewed = await profile.changePassword(session, bytesOf(goodPassword), bytesOf('a new sentence'), from);
     expect(renewed.value).not.toBe(session.value);
@@ -323,6 +327,17 @@ describe('a session', () => {
       expect([way, await codeOf(authenticate(session.value))]).toEqual([way, 'unauthenticated']);
     }
   });
+  test('does not begin by a password that was reset while it was checked', async () => {
+    const { user } = await makeUser(opened.operations, 'meanwhile');
+    const [started] = await Promise.all([
+      signIn('meanwhile').catch((error: { readonly code: string }) => error.code),
+      opened.operations.users.resetPassword(administrator, everything, user.id),
+    ]);
+    // Whichever of them was first: a session of before ends with the reset.
+    const found = typeof started === 'string' ? started : await codeOf(authenticate(started.value));
+    expect(found).toBe('unauthenticated');
+  });
+
   test('of another name or address of a person stays when nothing that counts has changed', async () => {
     const { user, session } = await makeUser(opened.operations, 'hanna');
     const same = { subject: null, mustChangePassword: false, grants: [grant('auditor')] };

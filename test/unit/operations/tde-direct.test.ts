@@ -4,6 +4,7 @@ import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KeyRules, TdeRoutes } from '../../../server/fronts/contract/tde.ts';
 import {
+  administrator,
   callTde,
   masterKey,
   registerCaller,
@@ -15,8 +16,12 @@ import { sharedService } from '../../support/shared.ts';
 
 const opened = sharedService();
 let accessGuid: string;
+/** An application of the same group. */
+let otherGuid: string;
 beforeAll(async () => {
-  ({ accessGuid } = await registerCaller(opened, 'direct'));
+  const { groupId, ...direct } = await registerCaller(opened, 'direct');
+  ({ accessGuid } = direct);
+  ({ accessGuid: otherGuid } = await registerCaller(opened, 'beside it', groupId));
 });
 
 type Route = keyof TdeRoutes;
@@ -149,6 +154,43 @@ test('a key whose value cannot be read has 128 bits where its length is chosen',
   expect(await unwrap(session({ bits: 8 }))).toBe('validation');
   expect(await unwrap(onToken({ bits: 120 }))).toBe('validation');
   expect(await unwrap(session({ bits: 128 }))).toBe('done');
+});
+
+describe('a key leaves', () => {
+  const open = { sensitive: false, extractable: true };
+  /** Under a key of the one who asks. */
+  const wrapFor = async (guid: string, handle: number): Promise<TdeAnswer> => {
+    const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const spki = publicKey.export({ format: 'der', type: 'spki' });
+    const given = { class: 'public-key', algorithm: 'rsa', bits: null, usages: ['wrap'], ...open };
+    const made = await callTde(opened.service, guid, 'createObject', described(given), { handle: 0, raw: spki });
+    const by = (made.head as Made).handle;
+    return callTde(opened.service, guid, 'wrap', { mechanism: oaep, key: token(handle) }, { handle: by });
+  };
+
+  test('only if it is extractable, and only for its owner, not for another application of the group', async () => {
+    const stays = await make({ sensitive: false, extractable: false });
+    const leaves = await make(open);
+    expect(await codeOf(wrapFor(accessGuid, stays.handle))).toBe('forbidden');
+    expect(await codeOf(wrapFor(otherGuid, leaves.handle))).toBe('forbidden');
+    expect(await codeOf(callTde(opened.service, otherGuid, 'readValue', {}, { handle: leaves.handle }))).toBe(
+      'forbidden',
+    );
+    expect(await codeOf(wrapFor(accessGuid, leaves.handle))).toBe('done');
+    // Both refusals are recorded; the one of later is there, so that of before would be.
+    expect((await untilAudited(opened, 'key.denied', leaves.id)).details).toMatchObject({
+      reason: 'owned by another application',
+    });
+    const { items } = await opened.operations.audit.list(administrator, { kind: 'key.denied', subjectId: stays.id });
+    expect(items.map(({ details }) => details)).toMatchObject([{ reason: 'not extractable' }]);
+  });
+
+  test('readable only if it is extractable and not sensitive', async () => {
+    const read = async (change: object): Promise<string> => codeOf(call('readValue', (await make(change)).handle, {}));
+    expect(await read({ sensitive: true, extractable: true })).toBe('forbidden');
+    expect(await read({ sensitive: false, extractable: false })).toBe('forbidden');
+    expect(await read(open)).toBe('done');
+  });
 });
 
 describe('what the maker of a key has laid down', () => {

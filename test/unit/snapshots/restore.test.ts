@@ -207,6 +207,42 @@ describe('restoring into the same tenant', () => {
   });
 });
 
+let named = 0;
+describe.each([
+  [
+    'group',
+    (name: string) => opened.operations.tdeGroups.create(administrator, { name }),
+    () => opened.operations.tdeGroups,
+  ],
+  [
+    'application',
+    async (name: string) => {
+      const { id: groupId } = await opened.operations.tdeGroups.create(administrator, {
+        name: `group ${named++} of ${name}`,
+      });
+      return (await opened.operations.applications.register(administrator, { name, groupId })).application;
+    },
+    () => opened.operations.applications,
+  ],
+] as const)('a name of a %s that another one has by now', (kind, make, operations) => {
+  test('is a conflict that changes nothing; renamed, the restore gives the former name back', async () => {
+    const name = `books of the ${kind}`;
+    const made = await make(name);
+    const id = await hand.make(tenantId);
+    await operations().rename(administrator, made.id, { name: `${name}, old` });
+    const other = await make(name);
+    await expect(hand.restore(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(`${kind} ${name}`),
+    });
+    expect((await operations().get(administrator, made.id)).name).toBe(`${name}, old`);
+    await operations().rename(administrator, other.id, { name: `${name}, new` });
+    await hand.restore(id);
+    expect((await operations().get(administrator, made.id)).name).toBe(name);
+    expect((await operations().get(administrator, other.id)).name).toBe(`${name}, new`);
+  });
+});
+
 async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < file.length; at += 1000) yield file.subarray(at, at + 1000);
 }

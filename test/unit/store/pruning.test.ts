@@ -3,6 +3,7 @@
 import { Kysely, sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
+import { repeatMs } from '../../../server/domain/tde.ts';
 import { createTables } from '../../../server/store/create-tables.ts';
 import { createRepositories } from '../../../server/store/repositories.ts';
 import { createRowSet } from '../../../server/store/row-set.ts';
@@ -61,8 +62,20 @@ const rowsOf = async (name: string): Promise<readonly Readonly<Record<string, un
   (await sql<Record<string, unknown>>`select * from ${sql.table(name)}`.execute(db)).rows;
 
 test('some tables end with their age, and each says how old it may be', () => {
-  expect(tables.map(({ name }) => name)).toContain('sessions');
-  expect(tables.map(({ name }) => name)).toContain('notification_events');
+  const day = 86_400_000;
+  expect(Object.fromEntries(tables.map(({ name, past }) => [name, past]))).toEqual({
+    approvals: { ended_at: 400 * day },
+    diagnoses: { at: 90 * day },
+    xks_latency: { minute: 8 * day },
+    idempotency_keys: { created_at: day },
+    notifications: { resolved_at: 90 * day },
+    notification_events: { at: 90 * day },
+    sessions: { expires_at: 0, used_at: 'the idle time of sessions' },
+    sign_in_attempts: { expires_at: 0 },
+    sign_in_failures: { failed_at: 2 * day },
+    snapshot_openings: { expires_at: 0 },
+    tde_requests: { at: repeatMs },
+  });
 });
 
 test.each(tables)('$name: what is too old goes, and nothing else', async ({ name, table, past, unitMs = 1 }) => {

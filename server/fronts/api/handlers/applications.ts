@@ -57,6 +57,7 @@ export const applicationsHandlers = ({ applications }: Operations): Handlers['ap
   get: async ({ actor, path }) => representApplication(await applications.get(actor, path.id)),
   enable: async ({ actor, path }) => representApplication(await applications.enable(actor, path.id)),
   disable: async ({ actor, path }) => representApplication(await applications.disable(actor, path.id)),
+  rename: async ({ actor, path, body }) => representApplication(await applications.rename(actor, path.id, body)),
   setCompatibility: async ({ actor, path, body }) =>
     representApplication(await applications.setCompatibility(actor, path.id, body.switches)),
   setCallers: async ({ actor, path, body }) =>

@@ -51,6 +51,7 @@ export const endpointsHandlers = ({ endpoints }: Operations): Handlers['endpoint
     enable: async ({ actor, path }) => represent(await endpoints.enable(actor, path.id)),
     disable: async ({ actor, path }) => represent(await endpoints.disable(actor, path.id)),
     delete: async ({ actor, path }) => represent(await endpoints.delete(actor, path.id)),
+    rename: async ({ actor, path, body }) => represent(await endpoints.rename(actor, path.id, body)),
     changeSettings: async ({ actor, path, body }) => represent(await endpoints.changeSettings(actor, path.id, body)),
     simulateRules: async ({ actor, path, body }) => ({
       items: await endpoints.simulateRules(actor, path.id, {

@@ -10,5 +10,6 @@ export const tdeGroupsHandlers = ({ tdeGroups }: Operations): Handlers['tdeGroup
     return { id: group.id, answer: representGroup(group) };
   },
   list: async ({ actor, query }) => representPage(await tdeGroups.list(actor, query), representGroup),
+  rename: async ({ actor, path, body }) => representGroup(await tdeGroups.rename(actor, path.id, body)),
   get: async ({ actor, path }) => representGroup(await tdeGroups.get(actor, path.id)),
 });

@@ -23,6 +23,7 @@ export const vaultsHandlers = ({ vaults, dualControl }: Operations): Handlers['v
     if (query.dryRun !== true) return representVault(await vaults.delete(actor, path.id));
     return { ...representVault(await vaults.get(actor, path.id)), plan: await vaults.planDelete(actor, path.id) };
   },
+  rename: async ({ actor, path, body }) => representVault(await vaults.rename(actor, path.id, body)),
   setProfile: async ({ actor, path, body }) => representVault(await vaults.setProfile(actor, path.id, body.profile)),
   dualControl: async ({ actor, path }) => represent(await dualControl.get(actor, path.id)),
   setDualControl: async ({ actor, path, query, body }) => {

@@ -154,16 +154,13 @@ const keyChange = z.strictObject({ name: z.string().min(1).max(256), tags: tagLi
 
 const filterTime = (description: string) =>
   filterMoment.optional().openapi({ type: 'string', format: 'date-time', description });
-const inventoryFilters = {
+const keyFilters = {
   vaultId: identifier.optional(),
   kind: kind.optional(),
   state: keyState.optional(),
   tag: tag.optional().openapi({ description: 'Keys with exactly this tag.' }),
   createdAfter: filterTime('Inclusive.'),
   createdBefore: filterTime('Exclusive.'),
-};
-const keyFilters = {
-  ...inventoryFilters,
   usedAfter: filterTime('Keys last used at this time or later.'),
   usedBefore: filterTime('Keys last used before this time. Keys that were never used are not included.'),
   neverUsed: queryFlag({ description: 'true: keys that were never used.' }),
@@ -208,8 +205,8 @@ export const keyRoutes = {
     needs: 'keys:read',
     tenancy: 'both',
     summary: 'Export the inventory of keys',
-    description: `Keys of all kinds and states, of all tenants for those who have the permission for the platform. ${exporting}`,
-    query: z.strictObject({ ...inventoryFilters, ...exportFormat }),
+    description: `Keys of all kinds and states, newest first, of all tenants for those who have the permission for the platform. ${exporting}`,
+    query: z.strictObject({ ...keyFilters, ...exportFormat }),
     answer: null,
     streams: exportTypes,
   },

@@ -124,6 +124,8 @@ export const displayName = z
     /^(?!\s)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*(?<!\s)$/u,
     'must have no control characters, and no spaces at the beginning or end',
   );
+/** Body of what gives something another name. */
+export const newName = z.strictObject({ name: displayName }).openapi('NewName');
 export const integrity = z
   .enum(['ok', 'tampered'])
   .openapi({ description: 'tampered: the stored row was changed from outside; every use is refused' });

@@ -1,7 +1,7 @@
 // TDE groups: applications of one group can find and use each other's master keys, which cloning a PDB needs.
 
 import { z } from '@hono/zod-openapi';
-import { displayName, identifier, integrity, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import { displayName, identifier, integrity, moment, newName, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
 export const tdeGroupSchema = z
   .strictObject({
@@ -40,5 +40,15 @@ export const tdeGroupRoutes = {
     needs: 'applications:read',
     summary: 'Get a TDE group',
     answer: tdeGroupSchema,
+  },
+  rename: {
+    method: 'put',
+    path: '/api/tde/groups/{id}/name',
+    needs: 'applications:manage',
+    summary: 'Rename a TDE group',
+    description: 'Its vault is renamed with it. The rule for a new name applies.',
+    body: newName,
+    answer: tdeGroupSchema,
+    changes: 'get',
   },
 } as const satisfies RouteGroup;

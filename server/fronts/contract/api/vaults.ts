@@ -6,7 +6,17 @@ import type { mostApprovals as domainMost, GovernedAction } from '../../../domai
 import type { RotationProfile } from '../../../domain/notification.ts';
 import type { VaultState } from '../../../domain/vault.ts';
 import { approvalNeeds, dryRunQuery } from './approvals.ts';
-import { displayName, identifier, integrity, moment, orNull, pageOf, pageQuery, type RouteGroup } from './row.ts';
+import {
+  displayName,
+  identifier,
+  integrity,
+  moment,
+  newName,
+  orNull,
+  pageOf,
+  pageQuery,
+  type RouteGroup,
+} from './row.ts';
 
 /** How many a rule may ask for. */
 const mostApprovals = 10 satisfies typeof domainMost;
@@ -122,6 +132,17 @@ export const vaultRoutes = {
     query: dryRunQuery,
     answer: z.strictObject({ ...vaultShape, plan: approvalNeeds.optional() }).openapi('DeletedVault'),
     mayWait: true,
+    changes: 'get',
+  },
+  rename: {
+    method: 'put',
+    path: '/api/vaults/{id}/name',
+    needs: 'vaults:manage',
+    summary: 'Rename a vault',
+    description:
+      'The rule for a new name applies. The vault of a TDE group is renamed with the group, and only with it.',
+    body: newName,
+    answer: vaultSchema,
     changes: 'get',
   },
   setProfile: {

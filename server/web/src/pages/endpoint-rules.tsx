@@ -68,13 +68,16 @@ const most = 100;
 const ownOperation = 'DkeDiagnostics';
 const gather = (items: readonly EndpointRequest[]): readonly Recorded[] => {
   const found = new Map<string, { request: SimulatedRequest; count: number }>();
-  for (const { kmsOperation, principal, kmsKeyArn } of items) {
+  for (const { kmsOperation, principal, kmsKeyArn, awsSourceVpc, awsSourceVpce, kmsViaService } of items) {
     // No rule applies to health checks and to requests that failed before they named a principal.
     if (kmsOperation === null || kmsOperation === ownOperation || principal === null) continue;
     const request: SimulatedRequest = {
       kmsOperation,
       awsPrincipalArn: principal,
       ...(kmsKeyArn === null ? {} : { kmsKeyArn }),
+      ...(awsSourceVpc === null ? {} : { awsSourceVpc }),
+      ...(awsSourceVpce === null ? {} : { awsSourceVpce }),
+      ...(kmsViaService === null ? {} : { kmsViaService }),
     };
     const key = JSON.stringify(request);
     const known = found.get(key);

@@ -14,6 +14,7 @@ import { RequestLog } from '../components/endpoints/request-log.tsx';
 import { UriEndpoint } from '../components/endpoints/uri-endpoint.tsx';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { DeleteDialog } from '../components/forms/delete-dialog.tsx';
+import { RenameDialog } from '../components/forms/rename-dialog.tsx';
 import { keyPath, keysPath } from '../components/keys/keys.ts';
 import { nameVault, useVaults } from '../components/keys/vaults.ts';
 import { Async } from '../components/page/async.tsx';
@@ -25,7 +26,7 @@ import { Time } from '../components/page/time.tsx';
 
 const route = getRouteApi('/endpoints/$id');
 
-type Action = 'enable' | 'disable' | 'delete';
+type Action = 'rename' | 'enable' | 'disable' | 'delete';
 
 const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; action: Action; onClose: () => void }) => {
   const path = endpointPath(endpoint.id);
@@ -37,6 +38,18 @@ const EndpointDialog = ({ endpoint, action, onClose }: { endpoint: Endpoint; act
           cloud. The prefix is never used again. The key stays in its vault.
         </p>
       </DeleteDialog>
+    );
+  }
+  if (action === 'rename') {
+    return (
+      <RenameDialog
+        kind="endpoint"
+        name={endpoint.name}
+        help="Its prefix, credentials and rules stay: the cloud notices nothing."
+        path={path}
+        renews={[endpointsPath]}
+        onClose={onClose}
+      />
     );
   }
   const disable = action === 'disable';
@@ -76,6 +89,9 @@ export const EndpointPage = () => {
     enabled: endpoint !== undefined,
   });
   const actions: MenuAction[] = [];
+  if (endpoint !== undefined && endpoint.state !== 'deleted') {
+    actions.push({ text: 'Rename', needs: 'endpoints:manage', icon: 'gear', onSelect: () => setAction('rename') });
+  }
   if (endpoint?.state === 'enabled') {
     actions.push({ text: 'Disable', needs: 'endpoints:manage', icon: 'pause', onSelect: () => setAction('disable') });
   }

@@ -135,6 +135,7 @@ export const KeysPage = () => {
         <ListView
           list={list}
           endless
+          exports={`${keysPath}/export`}
           caption="Keys"
           rowKey={keyId}
           nameOf={keyName}

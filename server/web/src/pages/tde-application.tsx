@@ -16,6 +16,7 @@ import { MasterKeys } from '../components/applications/master-keys.tsx';
 import { MoveApplicationDialog } from '../components/applications/move-application.tsx';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
+import { RenameDialog } from '../components/forms/rename-dialog.tsx';
 import { ApplicationMap } from '../components/map/maps.tsx';
 import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
@@ -154,6 +155,7 @@ export const TdeApplicationPage = () => {
   const groups = useGroups();
   const [switching, setSwitching] = useState(false);
   const [moving, setMoving] = useState(false);
+  const [renaming, setRenaming] = useState(false);
   const query = useQuery({
     queryKey: [applicationsPath, id],
     queryFn: ({ signal }) => send<Application>({ method: 'GET', path: applicationPath(id) }, { signal }),
@@ -168,6 +170,9 @@ export const TdeApplicationPage = () => {
       actions={
         application !== undefined && (
           <>
+            <Button needs="applications:manage" opens onClick={() => setRenaming(true)}>
+              Rename
+            </Button>
             <Button needs="applications:manage" opens onClick={() => setMoving(true)}>
               Move to another group
             </Button>
@@ -218,6 +223,16 @@ export const TdeApplicationPage = () => {
           <Callers application={application} />
           <Compatibility application={application} />
         </>
+      )}
+      {renaming && application !== undefined && (
+        <RenameDialog
+          kind="application"
+          name={application.name}
+          help="Its app_id and credentials stay: its databases notice nothing."
+          path={applicationPath(id)}
+          renews={[applicationsPath]}
+          onClose={() => setRenaming(false)}
+        />
       )}
       {moving && application !== undefined && (
         <MoveApplicationDialog application={application} onClose={() => setMoving(false)} />

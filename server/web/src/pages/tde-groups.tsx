@@ -5,8 +5,10 @@ import { useState } from 'react';
 import type { TdeGroup } from '../api/types.ts';
 import { groupsPath } from '../components/applications/groups.ts';
 import { CreateDialog } from '../components/forms/create-dialog.tsx';
+import { RenameDialog } from '../components/forms/rename-dialog.tsx';
 import { vaultsPath } from '../components/keys/vaults.ts';
 import { Button } from '../components/page/button.tsx';
+import { ActionMenu } from '../components/page/menu.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
 import { Time } from '../components/page/time.tsx';
@@ -15,6 +17,7 @@ import { ListView, useList } from '../components/table/list-view.tsx';
 export const TdeGroupsPage = () => {
   const list = useList<TdeGroup>(groupsPath);
   const [creating, setCreating] = useState(false);
+  const [renaming, setRenaming] = useState<TdeGroup | null>(null);
   const create = (
     <Button tone="primary" icon="plus" creates needs="applications:manage" opens onClick={() => setCreating(true)}>
       Create group
@@ -53,6 +56,25 @@ export const TdeGroupsPage = () => {
               ),
             },
             { key: 'created', header: 'Created', cell: (group) => <Time value={group.createdAt} /> },
+            {
+              key: 'actions',
+              header: 'Actions',
+              end: true,
+              actions: true,
+              cell: (group) => (
+                <ActionMenu
+                  label={`Actions on group ${group.name}`}
+                  actions={[
+                    {
+                      text: 'Rename',
+                      needs: 'applications:manage',
+                      icon: 'gear',
+                      onSelect: () => setRenaming(group),
+                    },
+                  ]}
+                />
+              ),
+            },
           ]}
           empty={
             <EmptyState title="No groups yet" action={create}>
@@ -61,6 +83,16 @@ export const TdeGroupsPage = () => {
           }
         />
       </Panel>
+      {renaming !== null && (
+        <RenameDialog
+          kind="group"
+          name={renaming.name}
+          help="Its vault is renamed with it. Its applications and keys stay."
+          path={`${groupsPath}/${encodeURIComponent(renaming.id)}`}
+          renews={[groupsPath, vaultsPath]}
+          onClose={() => setRenaming(null)}
+        />
+      )}
       {creating && (
         <CreateDialog
           kind="group"

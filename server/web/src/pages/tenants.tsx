@@ -8,6 +8,7 @@ import type { ChangedTenant, Tenant, TenantImpact } from '../api/types.ts';
 import { ActionDialog } from '../components/forms/action-dialog.tsx';
 import { ConfirmDialog } from '../components/forms/confirm-dialog.tsx';
 import { CreateDialog } from '../components/forms/create-dialog.tsx';
+import { RenameDialog } from '../components/forms/rename-dialog.tsx';
 import { useAnnounce } from '../components/page/announce.tsx';
 import { Async } from '../components/page/async.tsx';
 import { Button } from '../components/page/button.tsx';
@@ -133,6 +134,7 @@ const ReactivateDialog = ({ tenant, verb, onClose }: { tenant: Tenant; verb: Rea
 /** The dialog that is open. */
 type Asked =
   | { readonly kind: 'create' }
+  | { readonly kind: 'rename'; readonly tenant: Tenant }
   | { readonly kind: 'stop'; readonly tenant: Tenant; readonly stop: Stop }
   | { readonly kind: 'reactivate'; readonly tenant: Tenant; readonly verb: Reactivation };
 
@@ -150,11 +152,15 @@ const actionsOf = (tenant: Tenant, ask: (asked: Asked) => void): readonly MenuAc
     icon,
     onSelect: () => ask({ kind: 'reactivate', tenant, verb }),
   });
+  const rename: MenuAction = {
+    ...{ text: 'Rename', needs: 'tenants:manage', icon: 'gear' },
+    onSelect: () => ask({ kind: 'rename', tenant }),
+  };
   switch (tenant.state) {
     case 'active':
-      return [stop('Suspend', 'pause', 'suspend'), stop('Delete', 'trash', 'delete')];
+      return [rename, stop('Suspend', 'pause', 'suspend'), stop('Delete', 'trash', 'delete')];
     case 'suspended':
-      return [reactivate('Resume', 'active', 'resume'), stop('Delete', 'trash', 'delete')];
+      return [rename, reactivate('Resume', 'active', 'resume'), stop('Delete', 'trash', 'delete')];
     case 'deleted':
       return [reactivate('Restore', 'refresh', 'restore'), stop('Purge', 'destroyed', 'purge')];
     default:
@@ -213,6 +219,17 @@ export const TenantsPage = () => {
           kind="tenant"
           help="To work in it, choose it at the top of the page."
           path={path}
+          onClose={close}
+        />
+      )}
+      {asked?.kind === 'rename' && (
+        <RenameDialog
+          kind="tenant"
+          name={asked.tenant.name}
+          help="Its id and everything in it stay."
+          path={tenantPath(asked.tenant.id)}
+          own
+          renews={[path]}
           onClose={close}
         />
       )}

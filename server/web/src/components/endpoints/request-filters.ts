@@ -7,6 +7,9 @@ export const requestFilters = [
   'principal',
   'kmsRequestId',
   'kmsOperation',
+  'awsSourceVpc',
+  'awsSourceVpce',
+  'kmsViaService',
   'from',
   'to',
 ] as const;

@@ -100,6 +100,9 @@ const detail = (request: EndpointRequest) => (
       ['KMS operation', request.kmsOperation ?? '–'],
       ['KMS request id', orDash(request.kmsRequestId, 'KMS request id')],
       ['KMS key ARN', orDash(request.kmsKeyArn, 'KMS key ARN')],
+      ['Source VPC', orDash(request.awsSourceVpc, 'source VPC')],
+      ['VPC endpoint', orDash(request.awsSourceVpce, 'VPC endpoint')],
+      ['Via service', request.kmsViaService ?? '–'],
       ['External key id', orDash(request.externalKeyId, 'external key id')],
       ['Request id', orDash(request.requestId, 'request id')],
       ['Address', request.peer ?? '–'],
@@ -305,6 +308,17 @@ const Filters = ({
         label="KMS operation"
         value={filters.kmsOperation}
         onValue={(kmsOperation) => set({ kmsOperation })}
+      />
+      <TextFilter label="Source VPC" value={filters.awsSourceVpc} onValue={(awsSourceVpc) => set({ awsSourceVpc })} />
+      <TextFilter
+        label="VPC endpoint"
+        value={filters.awsSourceVpce}
+        onValue={(awsSourceVpce) => set({ awsSourceVpce })}
+      />
+      <TextFilter
+        label="Via service"
+        value={filters.kmsViaService}
+        onValue={(kmsViaService) => set({ kmsViaService })}
       />
       <MomentFilter label="From" value={filters.from} onValue={(from) => set({ from })} />
       <MomentFilter label="To" value={filters.to} onValue={(to) => set({ to })} />

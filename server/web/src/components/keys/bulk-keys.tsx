@@ -1,4 +1,4 @@
-// Actions on several keys of the list: disable, enable, rotate, tag, and a file of these.
+// Actions on several keys of the list: disable, enable, rotate, tag.
 
 import { useState } from 'react';
 import { send } from '../../api/client.ts';
@@ -7,8 +7,6 @@ import { readTags, TagsField } from '../fields/tags.tsx';
 import { readTagged } from '../forms/edit-dialog.tsx';
 import { Button } from '../page/button.tsx';
 import { type BulkAction, BulkDialog } from '../table/bulk.tsx';
-import { formatRows } from '../table/export.ts';
-import { saveFile } from '../table/save-list.ts';
 import { keyPath, keysPath } from './keys.ts';
 
 const plain = {
@@ -74,9 +72,6 @@ export const BulkKeys = ({ keys, onDone }: { keys: readonly Key[]; onDone: () =>
           ))}
           <Button needs="keys:manage" opens onClick={() => setChosen({ what: 'tag', rows: keys })}>
             Add tags
-          </Button>
-          <Button icon="download" onClick={() => saveFile('dke-keys-chosen.csv', formatRows(keys, 'csv'), 'csv')}>
-            CSV
           </Button>
         </>
       )}

@@ -9,6 +9,7 @@ import { SelectField } from '../fields/field.tsx';
 import { ActionDialog } from '../forms/action-dialog.tsx';
 import { DeleteDialog } from '../forms/delete-dialog.tsx';
 import { EditDialog } from '../forms/edit-dialog.tsx';
+import { RenameDialog } from '../forms/rename-dialog.tsx';
 import { Async } from '../page/async.tsx';
 import type { MenuAction } from '../page/menu.tsx';
 import { Facts } from '../page/page.tsx';
@@ -115,7 +116,7 @@ const DeleteVault = ({ vault, onClose }: { vault: Vault; onClose: () => void }) 
   );
 };
 
-type Action = 'profile' | 'switch' | 'delete';
+type Action = 'rename' | 'profile' | 'switch' | 'delete';
 
 export const useVaultActions = (): {
   readonly actionsOf: (vault: Vault) => readonly MenuAction[];
@@ -131,6 +132,8 @@ export const useVaultActions = (): {
       onSelect: () => setActing({ vault, action }),
     });
     return [
+      // The vault of a group has the name of the group.
+      ...(vault.kind === 'tde' ? [] : [item('Rename', 'gear', 'rename')]),
       item('Rotation profile', 'refresh', 'profile'),
       vault.state === 'enabled' ? item('Disable', 'pause', 'switch') : item('Enable', 'active', 'switch'),
       item('Delete', 'trash', 'delete', true),
@@ -140,6 +143,16 @@ export const useVaultActions = (): {
     actionsOf,
     dialog: acting !== null && (
       <>
+        {acting.action === 'rename' && (
+          <RenameDialog
+            kind="vault"
+            name={acting.vault.name}
+            help="Its id and its keys stay."
+            path={vaultPath(acting.vault.id)}
+            renews={[vaultsPath, keysPath]}
+            onClose={close}
+          />
+        )}
         {acting.action === 'profile' && <RotationProfile vault={acting.vault} onClose={close} />}
         {acting.action === 'switch' && <SwitchVault vault={acting.vault} onClose={close} />}
         {acting.action === 'delete' && <DeleteVault vault={acting.vault} onClose={close} />}

@@ -2,7 +2,7 @@
 
 import { DropdownMenu } from 'radix-ui';
 import { type ReactNode, useMemo, useState } from 'react';
-import type { Query } from '../../api/client.ts';
+import { formatTarget, type Query } from '../../api/client.ts';
 import { SelectFilter, TextFilter } from '../fields/filters.tsx';
 import { useAnnounce } from '../page/announce.tsx';
 import { Icon, type IconName } from '../page/icon.tsx';
@@ -129,6 +129,21 @@ export const Narrow = <Row,>({
   );
 };
 
+const formats: readonly FileFormat[] = ['csv', 'ndjson'];
+
+/** The list with its filters as a file of the service, which records that it was taken. */
+export const RecordedExport = ({ path, filters }: { path: string; filters: Query }) => (
+  <ToolMenu text="Export" icon="download">
+    {formats.map((format) => (
+      <DropdownMenu.Item key={format} asChild className={item}>
+        <a href={formatTarget({ path, query: { ...filters, format } })} download>
+          {format.toUpperCase()}
+        </a>
+      </DropdownMenu.Item>
+    ))}
+  </ToolMenu>
+);
+
 /** The list with its filters as a file; the page reads it from the service, from the beginning to the end. */
 export const ExportMenu = ({ path, filters }: { path: string; filters: Query }) => {
   const announce = useAnnounce();
@@ -151,7 +166,7 @@ export const ExportMenu = ({ path, filters }: { path: string; filters: Query }) 
     <>
       {read === null ? (
         <ToolMenu text="Export" icon="download">
-          {(['csv', 'ndjson'] as const).map((format) => (
+          {formats.map((format) => (
             <DropdownMenu.Item key={format} onSelect={() => void save(format)} className={item}>
               {format.toUpperCase()}
             </DropdownMenu.Item>

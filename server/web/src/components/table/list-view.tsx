@@ -8,7 +8,7 @@ import { type Query, send } from '../../api/client.ts';
 import { Button } from '../page/button.tsx';
 import { EmptyState, ProblemView } from '../page/problem-view.tsx';
 import { type Column, DataTable, type DataTableProps, TableSkeleton } from './data-table.tsx';
-import { ExportMenu, Narrow, ViewMenu } from './list-tools.tsx';
+import { ExportMenu, Narrow, RecordedExport, ViewMenu } from './list-tools.tsx';
 import { type ListPage, WholeRows } from './rows.ts';
 import { fewPages, type Pages, shorten } from './shorten-lists.ts';
 import { useView } from './use-view.ts';
@@ -62,8 +62,8 @@ interface ListViewProps<Row>
   readonly onClearFilters?: () => void;
   /** The list is the last thing on its page. */
   readonly endless?: boolean;
-  /** False: the page has an export of its own, which the service records. */
-  readonly exports?: boolean;
+  /** Where the service exports and records this list; false: the page has an export of its own. */
+  readonly exports?: string | false;
   /** Actions on the rows that are chosen. */
   readonly bulk?: (rows: readonly Row[], onDone: () => void) => ReactNode;
 }
@@ -170,7 +170,7 @@ const Rows = <Row,>({
   pages,
   columns,
   endless = false,
-  exports = true,
+  exports,
   bulk,
   ...table
 }: Omit<ListViewProps<Row>, 'empty'> & { pages: readonly ListPage<Row>[] }) => {
@@ -212,7 +212,11 @@ const Rows = <Row,>({
             </div>
           )}
           <ViewMenu columns={columns} view={view} onView={onView} />
-          {exports && <ExportMenu path={list.path} filters={list.filters} />}
+          {typeof exports === 'string' ? (
+            <RecordedExport path={exports} filters={list.filters} />
+          ) : (
+            exports !== false && <ExportMenu path={list.path} filters={list.filters} />
+          )}
         </div>
       )}
       <DataTable
