@@ -30,6 +30,8 @@ const hostName = (): string => {
 const ask = async <E extends Operation>(address: Address, operation: E, body: object) =>
   (await callOnce(address, operation, Buffer.from(JSON.stringify(body)), {}, {})).body;
 
+/** A code is valid for so long; a service that stays away is not waited for beyond. */
+const codeMs = 10 * 60_000;
 const startAgain = { hint: 'run dke login again' };
 
 /** Waits until the person has decided, or the code has expired. */
@@ -44,11 +46,14 @@ export const signInByBrowser = async (
       `  or open ${printable(completeUrl)}\n` +
       'Compare the code there. It is valid for ten minutes. Do not give it to another person.\n',
   );
+  const until = performance.now() + codeMs;
   for (let seconds = intervalSeconds; ; ) {
     await sleep(seconds * 1000);
     const answer = await ask(address, routes.poll, { deviceCode }).catch((error: unknown) => {
-      // Too many commands of this address ask.
-      if (error instanceof CommandError && error.code === 'rate-limited') return null;
+      // Too many commands of this address ask, or the service or the way to it is away: the person
+      // may decide in the meantime.
+      const passes = error instanceof CommandError && error.exitClass === 'unreachable';
+      if (passes && performance.now() < until) return null;
       throw error;
     });
     seconds = answer?.intervalSeconds ?? seconds + intervalSeconds;

@@ -9,7 +9,7 @@ import type { PendingNodes } from '../client/send.ts';
 import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
-import { type Output, type OutputFormat, standardOutput } from './output.ts';
+import { type Output, type OutputFormat, secretExists, showingSecret, standardOutput } from './output.ts';
 import { sessionHeaders } from './session-file.ts';
 
 export interface GlobalOptions {
@@ -182,7 +182,20 @@ export const showSecret = async (
   }
   const { shown, secret, file: content } = answer;
   try {
-    file?.write(content);
+    if (secret !== undefined && Object.values(secret).includes(undefined)) {
+      file?.discard();
+      throw new CommandError('unreachable', 'the answer has no secret', {
+        hint: 'what was to be created may exist: list it, then revoke or remove it, and check what answers at --server',
+      });
+    }
+    try {
+      file?.write(content);
+    } catch (error) {
+      throw new CommandError('permission', `${out} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
+        hint: secretExists,
+      });
+    }
+    showingSecret(file === undefined);
     if (file !== undefined) output.record({ ...shown, file: out });
     else if (secret !== undefined) output.record({ ...shown, ...secret });
     else output.bytes(typeof content === 'string' ? Buffer.from(content) : content);

@@ -10,6 +10,7 @@ import { openCalls } from '../client/client.ts';
 import { ApprovalRequired, ConnectionError, ProblemError, UnexpectedAnswer } from '../client/errors.ts';
 import type { AnswerOf, BodyOf, InputOf, Operation } from '../client/operation.ts';
 import type { Answer, PendingNodes, Settings } from '../client/send.ts';
+import { rememberAsked } from './asked.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
 /** Values of a query come from options, as text. */
@@ -159,6 +160,7 @@ export const callOnce = async <E extends Operation>(
   otherwise: ExitHint,
 ): Promise<Answer<AnswerOf<E>>> => {
   const { call } = openCalls(settingsOf(address));
+  rememberAsked(address.url);
   try {
     return (await call<Operation>(operation, { body }, { headers, retries: 0 })) as Answer<AnswerOf<E>>;
   } catch (error) {
@@ -169,12 +171,19 @@ export const callOnce = async <E extends Operation>(
 /** What is at a path, as text, without a token. */
 export const readPath = async (address: Address, path: string): Promise<string> => {
   const { bytes } = openCalls(settingsOf(address));
+  rememberAsked(address.url);
   return (await orCommandError(bytes({ method: 'get', path }))).body.toString('utf8');
 };
 
 export const openClient = ({ credential, tenant, onPending, ...address }: ApiClientOptions): ApiClient => {
   const settings = { ...settingsOf(address), tenant, onPending };
-  const { call, bytes, items, change, stream } = openCalls({ ...settings, headers: credential });
+  const { call, bytes, items, change, stream } = openCalls({
+    ...settings,
+    headers: () => {
+      rememberAsked(address.url);
+      return credential();
+    },
+  });
   return {
     url: address.url,
     // The words of a command are the whole new value, which replaces any state; `change` edits the

@@ -31,7 +31,7 @@ const unreadable = (path: string, error: unknown, hint?: string): CommandError =
   const { code } = error as NodeJS.ErrnoException;
   const forUser = `this command runs as user ${process.getuid?.() ?? 0}: copy the file for this user (install -o USER -m 600)`;
   return new CommandError('permission', `${path} cannot be read (${code})`, {
-    hint: hint ?? (code === 'EACCES' ? forUser : undefined),
+    hint: hint ?? (code === 'EACCES' ? forUser : 'name a file that exists and that this user can read'),
   });
 };
 

@@ -6,8 +6,9 @@ import { type Command, CommanderError } from 'commander';
 import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { redact } from '../base/redaction.ts';
 import { toldError } from '../base/start-error.ts';
+import { askedService, rememberAsked } from './asked.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
-import { type OutputFormat, printError } from './output.ts';
+import { isShowingSecret, type OutputFormat, printError, secretExists, showingSecret } from './output.ts';
 import { makeProgramFor } from './program.ts';
 import { clearProgress, startProgress, stopProgress } from './progress.ts';
 
@@ -27,6 +28,14 @@ const readVersion = (): string => {
 const asCommandError = (error: unknown, place?: string): CommandError => {
   if (error instanceof CommandError) return error;
   const told = toldError(error, place);
+  const url = askedService();
+  const isOurs = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
+  if (told.class === 'internal' && isOurs && url !== undefined) {
+    const why = redact(process.env.DKE_DEBUG === '1' ? told.message : (error.message.split('\n')[0] ?? ''));
+    return new CommandError('unreachable', `the answer of ${url} is not the one that this version expects`, {
+      hint: `check that nothing in between changes answers, and compare the versions (dke --version, dke status) (${why}; DKE_DEBUG=1 shows where)`,
+    });
+  }
   return new CommandError(told.class, redact(told.message));
 };
 
@@ -40,6 +49,8 @@ if (Number.parseInt(process.versions.node, 10) < oldestNode) {
   process.exit(exitCodes.config);
 }
 
+rememberAsked(undefined);
+showingSecret(false);
 const args = process.argv.slice(2);
 /** What `dke --version` prints. Everything else needs no addon to say which version it is. */
 const describeVersion = async (): Promise<string> => {
@@ -74,7 +85,9 @@ const sayWhy = (error: unknown, place?: string): void => {
 
 // The reader of a pipe may close it before the end of a list: that is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') sayWhy(error, 'standard output');
+  if (isShowingSecret())
+    sayWhy(new CommandError('permission', `standard output took no secret (${error.code})`, { hint: secretExists }));
+  else if (error.code !== 'EPIPE') sayWhy(error, 'standard output');
   process.exit();
 });
 // What cannot be said costs lines, never the work: its exit code says how it ended.

@@ -152,7 +152,16 @@ export const printError = (error: CommandError, format: OutputFormat, complain: 
   complain(`${paint(process.stderr, 'red', 'dke:')} ${printable(message, '\n')}\n${lines.join('')}`);
 };
 
-/** Ctrl-C at a question is an answer. */
+let isShowing = false;
+/** A secret is on its way to standard output. It is shown only once, so what is lost is told. */
+export const showingSecret = (is: boolean): void => {
+  isShowing = is;
+};
+export const isShowingSecret = (): boolean => isShowing;
+export const secretExists =
+  'what it opens exists, and its secret is lost: revoke or replace it, then repeat with --out FILE, which needs room before anything is created';
+
+/** Ctrl-C at a question is an answer, and so is the end of the input. */
 const stopAtQuestion = (): never => {
   throw new CommandError('refused', 'stopped at the question: nothing was changed');
 };

@@ -43,7 +43,7 @@ const typeHidden = (question: string): Promise<Buffer | undefined> => {
         }
         if (cancel.includes(byte)) {
           typed.fill(0);
-          return end(() => reject(new CommandError('config', 'the input is empty')));
+          return end(() => reject(new CommandError('refused', 'stopped at the question: nothing was changed')));
         }
         if (erase.includes(byte)) length = Math.max(0, length - 1);
         else if (length < longest) {

@@ -188,8 +188,8 @@ export const metrics = {
   },
   dke_notifications_open: {
     type: 'gauge',
-    help: 'Open notifications of all tenants by severity.',
-    labels: ['severity'],
+    help: 'Open notifications that are not acknowledged.',
+    labels: ['tenant', 'severity'],
   },
   dke_notification_target_waiting: {
     type: 'gauge',

@@ -413,8 +413,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** In their order. */
     listEvents(after: number, limit: number): Promise<readonly NotificationEvent[]>;
     countEvents(after: number): Promise<number>;
-    /** Open ones of every tenant, by severity; those without any are absent. */
-    countOpen(): Promise<ReadonlyMap<string, number>>;
+    /** Open ones that are not acknowledged, by tenant and severity; those without any are absent. */
+    countOpen(): Promise<readonly { readonly tenantId: string; readonly severity: string; readonly count: number }[]>;
     /**
      * Versions of keys that were made before this time, oldest first, from the one after `after` on. `vault`: of those that their active
      * general-purpose keys use now; null: of others.

@@ -129,10 +129,11 @@ const openAndResolved = (
     const rows = await db
       .selectFrom('notifications')
       .where('resolved_at', 'is', null)
-      .groupBy('severity')
-      .select((row) => ['severity', row.fn.countAll<number | string>().as('count')])
+      .where('acknowledged_at', 'is', null)
+      .groupBy(['tenant_id', 'severity'])
+      .select((row) => ['tenant_id', 'severity', row.fn.countAll<number | string>().as('count')])
       .execute();
-    return new Map(rows.map(({ severity, count }) => [severity, Number(count)]));
+    return rows.map(({ tenant_id: tenantId, severity, count }) => ({ tenantId, severity, count: Number(count) }));
   },
 });
 

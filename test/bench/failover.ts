@@ -99,7 +99,7 @@ const measure = async (usesPerSecond: number, changesPerSecond: number): Promise
 
     const ended = performance.now();
     await fleet.postgres.stop('SIGQUIT');
-    promoted.promote();
+    await promoted.promote();
     fleet.relay.moveTo(promoted.socket);
     fleet.relay.cut('');
     const promotedAfterMs = performance.now() - ended;

@@ -101,6 +101,24 @@ url = "https://localhost:${nobody}/in"\ntoken_file = ${JSON.stringify(token)}\n`
     await eyes.lookClosely('inbox', page);
   });
 
+  test('several are acknowledged with one confirmation', async () => {
+    await page.goto('/notifications?acknowledged=false');
+    const boxes = page.getByRole('checkbox', { name: /^Choose (?!all)/ });
+    await boxes.nth(1).waitFor();
+    const before = (await open()).filter(({ acknowledgedAt }) => acknowledgedAt !== null).length;
+    await boxes.nth(0).check();
+    await boxes.nth(1).check();
+    await page.getByRole('button', { name: 'Acknowledge…', exact: true }).click();
+    const asked = page.getByRole('dialog', { name: 'Acknowledge 2 notifications?' });
+    await asked.getByRole('button', { name: 'Acknowledge 2 notifications' }).click();
+    await asked.getByText('2 done, 0 refused').waitFor();
+    await asked.getByRole('button', { name: 'Done' }).click();
+    await asked.waitFor({ state: 'detached' });
+    expect((await open()).filter(({ acknowledgedAt }) => acknowledgedAt !== null)).toHaveLength(before + 2);
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await page.goto('/notifications');
+  });
+
   test('is filtered by kind, and the person who takes one is named', async () => {
     await page.getByLabel('Kind').selectOption({ label: notificationKindNames['audit.sink-behind'] });
     await page.getByRole('status').filter({ hasText: '1 shown' }).waitFor();

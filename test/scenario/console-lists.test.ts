@@ -16,6 +16,7 @@ describe.runIf(chromiumPath !== null)('a list at the console', () => {
   let site: Site;
   let eyes: ConsoleBrowser;
   let page: Page;
+  let made = 0;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'dke-lists-'));
@@ -110,6 +111,83 @@ describe.runIf(chromiumPath !== null)('a list at the console', () => {
     await asked.getByRole('button', { name: 'Done' }).click();
     const { items } = await site.api.call<{ items: { name: string; tags: string[] }[] }>('GET', '/api/keys?tag=more');
     expect(items).toMatchObject([{ name: 'key 27', tags: ['listed', 'more'] }]);
+  });
+
+  test.each<{
+    readonly what: string;
+    readonly at: string;
+    readonly verb: string;
+    readonly make: () => Promise<string>;
+  }>([
+    {
+      what: 'endpoint',
+      at: '/endpoints',
+      verb: 'Disable',
+      make: async () => {
+        const { items } = await site.api.call<{ items: { id: string; vaultId: string }[] }>('GET', '/api/keys');
+        const [key] = items;
+        const name = `endpoint ${++made}`;
+        await site.api.call('POST', '/api/endpoints', { name, vaultId: key?.vaultId, keyId: key?.id });
+        return name;
+      },
+    },
+    {
+      what: 'user',
+      at: '/users',
+      verb: 'Disable',
+      make: async () => {
+        const name = `user-${++made}`;
+        await site.api.call('POST', '/api/users', { name, grants: [{ role: 'auditor', scope: null }] });
+        return name;
+      },
+    },
+    {
+      what: 'token',
+      at: '/tokens',
+      verb: 'Revoke',
+      make: async () => {
+        const name = `token ${++made}`;
+        await site.api.call('POST', '/api/tokens', { name, grants: [{ role: 'auditor', scope: null }] });
+        return name;
+      },
+    },
+  ])('$verb works on several of the list: $what', async ({ what, at, verb, make }) => {
+    const names = [await make(), await make()];
+    await page.goto(at);
+    for (const name of names) await page.getByRole('checkbox', { name: new RegExp(`^Choose ${name}`) }).check();
+    await page.getByRole('button', { name: `${verb}…`, exact: true }).click();
+    const asked = page.getByRole('dialog', { name: `${verb} 2 ${what}s?` });
+    await asked.getByRole('button', { name: `${verb} 2 ${what}s` }).click();
+    await asked.getByText('2 done, 0 refused').waitFor();
+    await asked.getByRole('button', { name: 'Done' }).click();
+    await asked.waitFor({ state: 'detached' });
+    const state = verb === 'Revoke' ? 'Revoked' : 'Disabled';
+    for (const name of names)
+      await page.getByRole('row').filter({ hasText: name }).getByText(state, { exact: true }).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+  });
+
+  test('has a page for the whole inventory, whose exports are recorded there', async () => {
+    await page.goto('/keys');
+    await page.getByRole('link', { name: 'Export inventory' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Inventory of keys' }).waitFor();
+    await page.getByLabel('Tag').fill('listed');
+    await page.getByText(`Keys that match: ${many}.`).waitFor();
+    await page.getByLabel('Format', { exact: true }).selectOption('ndjson');
+    await page.waitForURL(/format=ndjson/);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download inventory' }).click(),
+    ]);
+    const lines = readFileSync(await download.path(), 'utf8')
+      .trimEnd()
+      .split('\n');
+    expect(new Set(lines.map((line) => (JSON.parse(line) as { name: string }).name)).size).toBe(many);
+    await page.reload();
+    await page.getByRole('table', { name: 'Recent exports' }).getByRole('row').nth(2).waitFor();
+    expect(await eyes.findBarriers(page)).toEqual([]);
+    await eyes.lookClosely('inventory', page);
+    await page.goto('/keys?tag=listed');
   });
 
   test('a wrong field is named before anything is sent', async () => {

@@ -237,7 +237,7 @@ test('a primary that was not fenced is neither read nor written once the newer o
   await store.read.settings.get('before');
   const standby = await old.standby();
   undo.push(() => standby.remove());
-  standby.promote();
+  await standby.promote();
   await until('the promotion', async () =>
     standby.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
   );
@@ -293,7 +293,7 @@ test('the link follows to the newer primary that another connection has met, whi
   const { system, timeline } = await link.logPosition();
   const standby = await old.standby();
   undo.push(() => standby.remove());
-  standby.promote();
+  await standby.promote();
   await until('the promotion', async () =>
     standby.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
   );

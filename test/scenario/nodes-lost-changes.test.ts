@@ -238,7 +238,7 @@ test('a destroyed key that a failover brings back stays blocked until a person d
   await until('the record in the sink', async () => (files().some(isDestruction) ? true : undefined));
 
   await fleet.postgres.stop('SIGQUIT');
-  standby.promote();
+  await standby.promote();
   fleet.relay.moveTo(standby.socket);
   for (const { api } of [one, two])
     await until('the quarantine', async () =>

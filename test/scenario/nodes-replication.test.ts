@@ -58,7 +58,7 @@ test('a failover to a standby that lags behind a rotation of the root key leaves
     expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: 2, previousEpoch: 1 });
 
   await fleet.postgres.stop('SIGQUIT');
-  standby.promote();
+  await standby.promote();
   fleet.relay.moveTo(standby.socket);
   for (const member of [one, two]) {
     await member.stop('SIGKILL');

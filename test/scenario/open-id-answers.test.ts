@@ -163,6 +163,9 @@ describe('a service that believes the claim', () => {
     const denied = await errorOf(signIn(opened, 'error=access_denied&error_description=AADSTS50105'));
     expect(denied.message).toBe('the OpenID provider has refused the sign-in (access_denied)');
     expect(denied.hint).toContain('ask its administrators');
+    // What it says in words may be markup, or an instruction to the reader: it is not repeated.
+    const words = await errorOf(signIn(opened, 'error=access_denied&error_description=%3Cscript%3Ecall%20us'));
+    expect([words.message, words.hint]).toEqual([denied.message, denied.hint]);
     const forged = await errorOf(signIn(opened, 'error=%3Cb%3E'));
     expect(forged.message).toBe('the sign-in with the OpenID provider failed');
   });

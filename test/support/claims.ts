@@ -501,8 +501,8 @@ export const claims: Claims = {
     'Create users in their tenant': [
       change(
         'server/operations/people/create-user.ts',
-        "throw new ServiceError('conflict', 'a user with this name already exists', {",
-        "throw new ServiceError('conflict', actor.reach === everyTenant ? 'a user with this name already exists' : 'another tenant has a user with this name', {",
+        "hint: 'names are compared without regard to case',",
+        'hint: (await tx.users.findByName(foldUserName(name)))?.tenantId ?? name,',
         'unit/operations/people',
       ),
     ],
@@ -663,9 +663,9 @@ export const claims: Claims = {
     ],
     'Put ids, owners, versions': [
       change(
-        'server/operations/data-path/directory.ts',
-        'if (found.key.vaultId !== configured.vaultId || found.key.tenantId !== configured.tenantId) return undefined;',
-        '',
+        'server/store/row-codes.ts',
+        'authenticationCode(authenticate, table, row, layout) === row.row_mac,',
+        'row.row_mac.length > 0,',
         'unit/operations/swapped-rows',
       ),
     ],
@@ -680,7 +680,7 @@ export const claims: Claims = {
         'server/store/tables/vaults.ts',
         '    beside: {},\n',
         "    beside: { dual_control: 'mutant' },\n",
-        'contract/database-writer',
+        'unit/operations/unverified-rows',
       ),
     ],
     'Give a row the id or the tenant': [
@@ -928,14 +928,6 @@ export const claims: Claims = {
         'scenario/quarantine',
       ),
     ],
-    'Remove all tokens': [
-      change(
-        'server/operations/service/first-start.ts',
-        'if ((await from.decisions.get(unshown)) === shown) return true;\n',
-        '',
-        'unit/operations/tokens',
-      ),
-    ],
     'Insert or change a row of a sign-in under way': [
       change(
         'server/operations/people/attempts.ts',
@@ -1173,6 +1165,12 @@ export const claims: Claims = {
     ],
     'A raw path decides': [
       change(
+        'server/packages/directory.ts',
+        'const file = await lstat(join(folder, name)).catch(() => undefined);',
+        'const file = await stat(join(folder, name)).catch(() => undefined);',
+        'unit/packages/directory',
+      ),
+      change(
         'server/fronts/shared/dispatch.ts',
         'if (!front.owns(incoming.url)) return next();',
         '',
@@ -1196,6 +1194,12 @@ export const claims: Claims = {
       ),
     ],
     'Control without authentication': [
+      change(
+        'server/fronts/api/authenticate.ts',
+        'if (value === undefined) throw missing();',
+        "if (value === 'none') throw missing();",
+        'unit/api/front',
+      ),
       change(
         'server/operations/root/unseal.ts',
         'if (found === undefined) {',
@@ -1226,12 +1230,7 @@ export const claims: Claims = {
       ),
     ],
     'An expired secret works': [
-      change(
-        'server/operations/people/find-session.ts',
-        'now >= session.expiresAt ||',
-        '',
-        'unit/operations/happened-to-others',
-      ),
+      change('server/operations/people/find-session.ts', 'now >= session.expiresAt ||', '', 'unit/operations/people'),
       change(
         'server/operations/access/manage-tokens.ts',
         'found.expiresAt !== null && found.expiresAt <= now',
@@ -1285,6 +1284,8 @@ export const withoutChange: Readonly<Record<string, Readonly<Record<string, stri
   },
   'Writer of the database': {
     'Put junk into the key records': 'the change would let an erasure run never end',
+    'Remove all tokens':
+      'the decision, the tokens and the record of the log each say that there was one: each is enough for the test',
     'Restart the node that waits for a standby': 'the change would let the test wait for its standby',
   },
   'Holder of old files': {

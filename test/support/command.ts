@@ -57,8 +57,11 @@ export interface CommandProcess {
 }
 
 /** A process that runs one command after the other, each by the program's own entry; none has an input. */
-export const openCommands = (options: Pick<CommandOptions, 'environment' | 'cwd'>): CommandProcess => {
+export const openCommands = (
+  options: Pick<CommandOptions, 'environment' | 'cwd'> & { readonly user?: number },
+): CommandProcess => {
   const child = fork(join(import.meta.dirname, 'command-child.ts'), {
+    ...(options.user === undefined ? {} : { uid: options.user, gid: options.user }),
     env: environmentOf(options),
     cwd: options.cwd,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

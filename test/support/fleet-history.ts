@@ -24,6 +24,8 @@ export interface HistoryOptions {
   readonly nodes: number;
   readonly steps: number;
   readonly failover: Failover;
+  /** Gets what was done, for a person who reads of a violation or of a history that does not end. */
+  readonly events: string[];
 }
 
 export interface History {
@@ -31,8 +33,6 @@ export interface History {
   /** Uses that were answered. */
   readonly uses: number;
   readonly acknowledged: number;
-  /** What was done, for a person who reads of a violation. */
-  readonly events: readonly string[];
 }
 
 /** A change that takes a key away, and was acknowledged: who may still use it, and until when. */
@@ -56,9 +56,17 @@ interface Watched {
 /** Clocks jump by so much, either way: the cloud's signatures allow for five minutes. */
 const [leastJumpMs, mostJumpMs] = [10_000, 200_000];
 
+/**
+ * Pause between two uses at a node, and no less than the use took: each takes a millisecond of this
+ * process, which also relays what the nodes ask the database, and of the node. A key that was just
+ * disabled is used everywhere at once instead of more often, so many times.
+ */
+const betweenUsesMs = 50;
+const usesOfDisabled = 3;
+
 const toml = '[erasure]\ngather_ms = 20\n[audit]\nsinks = [{ name = "file", type = "file", path = "audit.ndjson" }]\n';
 
-export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOptions): Promise<History> => {
+export const runHistory = async ({ seed, nodes, steps, failover, events }: HistoryOptions): Promise<History> => {
   const random = chance(seed);
   // Apart from the rest, so that a seed's other events stay as they are.
   const randomOfClocks = chance(seed + 1_000_003);
@@ -66,7 +74,6 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
   const between = (from: number, to: number): number => Math.round(from + random() * (to - from));
   const began = performance.now();
-  const events: string[] = [];
   const violations: string[] = [];
   const log = (what: string): void => {
     events.push(`${Math.round(performance.now() - began)} ms: ${what}`);
@@ -92,10 +99,11 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
   const line = await openDatabaseRelay(fleet.postgres.socket);
   let standby: PostgresServer | undefined;
   let database = fleet.postgres;
-  const ask = (sql: string): string => database.run('dke', sql);
+  const ask = (sql: string): Promise<string> => database.ask('dke', sql);
   const healing = new Set<Promise<void>>();
   const busy = new Set<FleetMember>();
   let probing = true;
+  const trying = new Set<Promise<void>>();
   let uses = 0;
   let acknowledged = 0;
   const watched: Watched[] = [];
@@ -113,24 +121,39 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       },
     );
   };
+  /** A key used at a node: what it must answer depends on what was acknowledged before. */
+  const tryUse = async (of: Watched, member: FleetMember): Promise<void> => {
+    const { enables } = of;
+    const taken = [...of.disabled];
+    const wall = Date.now();
+    const answer = await use(of, member).catch(() => undefined);
+    if (answer !== undefined) uses += 1;
+    if (answer?.status !== 200) return;
+    if (answer.body.plaintext !== of.plaintext) violate(`${member.name} answered another plaintext of ${of.name}`);
+    const broken = taken.find(
+      ({ pending, until: end }) => !(pending.includes(member.name) && (end === null || wall < end)),
+    );
+    if (of.enables === enables && broken !== undefined)
+      violate(`${member.name} used ${of.name} after it was disabled (acknowledged ${JSON.stringify(broken)})`);
+  };
   const probe = async (member: FleetMember): Promise<void> => {
     for (let at = 0; probing; at += 1) {
       const of = watched[at % watched.length];
       if (of === undefined) return;
-      const { enables } = of;
-      const taken = [...of.disabled];
-      const wall = Date.now();
-      const answer = await use(of, member).catch(() => undefined);
-      if (answer !== undefined) uses += 1;
-      if (answer?.status === 200) {
-        if (answer.body.plaintext !== of.plaintext) violate(`${member.name} answered another plaintext of ${of.name}`);
-        const broken = taken.find(
-          ({ pending, until: end }) => !(pending.includes(member.name) && (end === null || wall < end)),
-        );
-        if (of.enables === enables && broken !== undefined)
-          violate(`${member.name} used ${of.name} after it was disabled (acknowledged ${JSON.stringify(broken)})`);
-      }
-      await setTimeout(15);
+      const asked = performance.now();
+      await tryUse(of, member);
+      await setTimeout(Math.max(betweenUsesMs, performance.now() - asked));
+    }
+  };
+  /** At the moment of an acknowledgement: the steady uses of each node are at their own moments. */
+  const tryEverywhere = (of: Watched): void => {
+    const tryAt = async (member: FleetMember): Promise<void> => {
+      // A node that stood still answers the first one only then, and may receive the change before the next.
+      for (let at = 0; at < usesOfDisabled; at += 1) await tryUse(of, member);
+    };
+    for (const member of members) {
+      const tried = tryAt(member).finally(() => trying.delete(tried));
+      trying.add(tried);
     }
   };
 
@@ -162,7 +185,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         readonly pendingUntil?: string | null;
       };
       of.known = `${action}d`;
-      if (action === 'disable')
+      if (action === 'disable') {
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
@@ -172,6 +195,8 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
               ? null
               : Date.parse(pendingUntil) - Math.min(clockBefore, ahead.get(member.name) ?? 0),
         });
+        tryEverywhere(of);
+      }
     } else if (answer?.text.includes('nothing was changed') === true) of.known = before;
     else if (answer !== undefined && answer.status !== 503)
       violate(`${action} was answered with ${answer.status}: ${lastErrors(member)}`);
@@ -225,18 +250,18 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       ),
     ).then(() => undefined);
   /** A condition that selects the connections of one kind, of all nodes or of one. */
-  const wordsOf = (kind: string, member: FleetMember | undefined): string => {
+  const wordsOf = async (kind: string, member: FleetMember | undefined): Promise<string> => {
     const instance =
       member === undefined
         ? ''
-        : ask(
+        : await ask(
             `select right(application_name, 8) from pg_stat_activity join pg_locks using (pid) join nodes
                on objid::bigint = (hashtext(nodes.id)::bigint & 4294967295)
              where locktype = 'advisory' and nodes.name = '${member.name}' limit 1`,
           );
     return `dke ${kind} ${instance}`;
   };
-  const fault = (): void => {
+  const fault = async (): Promise<void> => {
     const kind = pick(['stop', 'stop', 'kill', 'cut', 'cut', 'delay', 'swallow', 'swallow', 'swallow'] as const);
     if (kind === 'stop' || kind === 'kill') {
       // One at a time: what a fleet does without any node is known.
@@ -256,7 +281,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       });
       return;
     }
-    const which = wordsOf(pick(['link', 'link', 'reader', 'writer']), random() < 0.8 ? pick(members) : undefined);
+    const which = await wordsOf(pick(['link', 'link', 'reader', 'writer']), random() < 0.8 ? pick(members) : undefined);
     const ms = between(100, 3_000);
     log(`${kind} ${which} for ${ms} ms`);
     if (kind === 'cut') fleet.relay.cut(which);
@@ -292,7 +317,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
 
   // --- a failover -----------------------------------------------------------------------------------------------------
   const isCaughtUp = async (): Promise<true | undefined> =>
-    database.run('postgres', 'select flush_lsn >= pg_current_wal_flush_lsn() from pg_stat_replication') === 't'
+    (await database.ask('postgres', 'select flush_lsn >= pg_current_wal_flush_lsn() from pg_stat_replication')) === 't'
       ? true
       : undefined;
   const failOver = async (): Promise<void> => {
@@ -306,10 +331,10 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
       for (let at = 0; at < 3; at += 1) await anyChange();
     }
     if (failover !== 'unfenced') await database.stop('SIGQUIT');
-    standby.promote();
+    await standby.promote();
     const promoted = standby;
     await until('the promotion', async () =>
-      promoted.run('postgres', 'select pg_is_in_recovery()') === 'f' ? true : undefined,
+      (await promoted.ask('postgres', 'select pg_is_in_recovery()')) === 'f' ? true : undefined,
     );
     database = promoted;
     fleet.relay.moveTo(promoted.socket);
@@ -397,10 +422,10 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
         if (state !== of.known) violate(`${of.name} is ${state} at ${name}, and was acknowledged as ${of.known}`);
       }
     for (const [name, what] of created) {
-      const count = Number(ask(`select count(*) from vaults where name = '${name}'`));
+      const count = Number(await ask(`select count(*) from vaults where name = '${name}'`));
       if (count > 1 || (count === 0 && what === 'made')) violate(`${name} (${what}) is there ${count} times`);
     }
-    if (ask('select count(*) = max(sequence) - min(sequence) + 1 from audit_events') !== 't')
+    if ((await ask('select count(*) = max(sequence) - min(sequence) + 1 from audit_events')) !== 't')
       violate('the audit log has gaps');
     if (failover !== 'asynchronous')
       for (const [sequence, texts] of sinkRecords())
@@ -423,23 +448,25 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     const [first] = members;
     if (first === undefined) throw new Error('a fleet has a node');
     await untilActive(fleet, first, names);
-    for (const name of ['a', 'b', 'c']) {
+    const watch = async (name: string): Promise<Watched> => {
       const call = await createXksEndpoint({ api: first.api, server: first.server }, name);
       const plaintext = Buffer.from(`the plaintext of ${name}`).toString('base64');
       const { body: sealed } = await call.encrypt(Buffer.from(plaintext, 'base64'));
-      watched.push({ name, call, sealed, plaintext, known: 'enabled', disabled: [], enables: 0 });
-    }
-    if (failover !== 'none') {
+      return { name, call, sealed, plaintext, known: 'enabled', disabled: [], enables: 0 };
+    };
+    const follow = async (): Promise<void> => {
+      if (failover === 'none') return;
       standby = await fleet.postgres.standby({ name: 'second', from: line });
-      if (failover === 'synchronous') {
-        fleet.postgres.run('postgres', "alter system set synchronous_standby_names = 'second'");
-        fleet.postgres.run('postgres', 'select pg_reload_conf()');
-      }
-    }
+      if (failover !== 'synchronous') return;
+      await fleet.postgres.ask('postgres', "alter system set synchronous_standby_names = 'second'");
+      await fleet.postgres.ask('postgres', 'select pg_reload_conf()');
+    };
+    const [, ...made] = await Promise.all([follow(), ...['a', 'b', 'c'].map(watch)]);
+    watched.push(...made);
     const probes = members.map(probe);
     for (let step = 0; step < steps; step += 1) {
       if (step === Math.floor(steps / 2)) await failOver();
-      if (random() < 0.5) fault();
+      if (random() < 0.5) await fault();
       if (randomOfClocks() < 0.15) jump();
       const kind = random();
       if (kind < 0.75) await anyChange();
@@ -454,7 +481,7 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     }
     await settle();
     probing = false;
-    await Promise.all(probes);
+    await Promise.all([...probes, ...trying]);
   } catch (error) {
     violate(String(error));
     log(`the database printed:\n${database.printed().split('\n').slice(-30).join('\n')}`);
@@ -468,5 +495,5 @@ export const runHistory = async ({ seed, nodes, steps, failover }: HistoryOption
     await line.close();
     rmSync(clockFolder, { recursive: true, force: true });
   }
-  return { violations, uses, acknowledged, events };
+  return { violations, uses, acknowledged };
 };

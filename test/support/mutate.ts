@@ -105,6 +105,7 @@ class Runner {
   readonly #copy: string;
   #vitest: Vitest | undefined;
   #changed = '';
+  readonly #env = { ...process.env };
 
   constructor(copy: string) {
     this.#copy = copy;
@@ -141,6 +142,8 @@ class Runner {
   async close(): Promise<void> {
     const vitest = this.#vitest;
     this.#vitest = undefined;
+    // Its setups name folders that end with it: the next one makes its own.
+    process.env = { ...this.#env };
     await vitest?.close();
   }
 

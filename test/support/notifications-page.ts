@@ -5,12 +5,12 @@ import { notificationKindNames, notificationRow } from '../../server/domain/noti
 
 export const notificationsTable = (): string =>
   [
-    '| kind | what | days before | severity | fix |',
-    '|---|---|---|---|---|',
+    '| kind | what | days before | severity | fix | is resolved when |',
+    '|---|---|---|---|---|---|',
     ...notificationKindNames.map((kind) => {
-      const { text, leadDays, severities, fix } = notificationRow(kind);
+      const { text, leadDays, severities, fix, end } = notificationRow(kind);
       const what = text.replace('{name}', '…');
-      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${fix} |`;
+      return `| \`${kind}\` | ${what} | ${leadDays.join(', ') || 'at once'} | ${severities.join(', ')} | ${fix} | ${end} |`;
     }),
   ].join('\n');
 

@@ -99,7 +99,7 @@ const times = (count: number, entry: BlockEntry): readonly BlockEntry[] => Array
 
 export const blockTable: Readonly<Record<string, Readonly<Record<string, readonly BlockEntry[]>>>> = {
   'README.md': { 'Try it': [by('scenario/demo')], 'Test it': [checkout], 'Run it': [checkout, checkout] },
-  'CONTRIBUTING.md': { Setup: [checkout], Tests: [checkout, checkout] },
+  'CONTRIBUTING.md': { Setup: [checkout], Tests: times(3, checkout) },
   'docs/api.md': { 'A first call': [oneOfMany] },
   'docs/application-callers.md': { Networks: [fresh], 'Client certificates': times(2, oneOfMany) },
   'docs/approvals.md': { 'Dual control: approval by others': [oneOfMany], 'Requests and approvals': [oneOfMany] },

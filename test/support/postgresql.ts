@@ -37,6 +37,8 @@ export interface PostgresServer {
   createDatabase(name: string): PostgresPlace;
   /** Runs SQL, as psql does; answers what it prints, without decoration. */
   run(database: string, sql: string): string;
+  /** The same, while this process continues with what else it does. */
+  ask(database: string, sql: string): Promise<string>;
   /** Runs SQL in a session that stays open, with what it locks, until `end`. */
   hold(database: string, sql: string): { readonly ready: Promise<void>; end(): Promise<void> };
   /** Stops and starts it: connections are lost, what was committed stays. */
@@ -56,7 +58,7 @@ export interface PostgresServer {
   /** A standby of this server (pg_basebackup), which receives what it stores from `from`: this server's socket, or a relay in front of it. */
   standby(options?: StandbyOptions): Promise<PostgresServer>;
   /** Of a standby: it takes over. */
-  promote(): void;
+  promote(): Promise<void>;
   /** Its log since it was started the last time. */
   printed(): string;
   /** Ends it at once and deletes its files, for a process that is ending itself. */
@@ -76,28 +78,28 @@ export interface StandbyOptions {
 /** Which user runs a program, and where. */
 type As = Pick<ExecFileOptions, 'cwd' | 'uid' | 'gid' | 'env'>;
 
-const initialize = (data: string, as: As): void => {
+const initialize = async (data: string, as: As): Promise<void> => {
   const options = ['-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
-  execFileSync(join(postgresqlPrograms, 'initdb'), ['-D', data, ...options], { ...as, stdio: 'pipe' });
+  await promisify(execFile)(join(postgresqlPrograms, 'initdb'), ['-D', data, ...options], as);
 };
 /** Within a test run the first cluster is kept, and the others are copies: initdb takes longer than everything else of a start. */
-const makeCluster = (data: string, as: As): void => {
+const makeCluster = async (data: string, as: As): Promise<void> => {
   const run = runFolder();
   if (run === undefined) {
-    initialize(data, as);
+    await initialize(data, as);
     return;
   }
   const template = join(run, 'cluster');
   if (!existsSync(template)) {
     const own = `${data}.template`;
-    initialize(own, as);
+    await initialize(own, as);
     try {
       renameSync(own, template);
     } catch {
       // Another test was faster.
     }
   }
-  execFileSync('cp', ['-a', template, data], { ...as, stdio: 'pipe' });
+  await promisify(execFile)('cp', ['-a', template, data], as);
 };
 
 /** A server of its own in a folder of its own, on a socket in it; a user who may enter the folder is the superuser. */
@@ -114,7 +116,7 @@ export const startPostgres = async ({
   readonly settings?: readonly string[];
   readonly tls?: IssuedCertificate;
   /** Makes the data directory, instead of initdb. */
-  readonly make?: (data: string, as: ExecFileOptions) => Promise<void>;
+  readonly make?: (data: string, as: As) => Promise<void>;
 } = {}): Promise<PostgresServer> => {
   const folder = mkdtempSync(join(quickFolder(), 'dke-postgres-'));
   const user = postgresqlUser();
@@ -129,7 +131,7 @@ export const startPostgres = async ({
   const data = join(folder, 'data');
   const kept = join(folder, 'kept');
   if (make !== undefined) await make(data, as);
-  else makeCluster(data, as);
+  else await makeCluster(data, as);
   const port = tls === undefined ? 5432 : await freePort();
   const present = (pair: IssuedCertificate): void => {
     for (const [from, name] of [
@@ -174,31 +176,15 @@ export const startPostgres = async ({
     await daemon?.stop(how);
     daemon = undefined;
   };
+  const psql = join(postgresqlPrograms, 'psql');
+  const sqlArguments = (database: string, sql: string): readonly string[] => [
+    ...['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1'],
+    ...['-h', folder, '-p', String(port), '-U', 'dke', '-d', database, '-c', sql],
+  ];
   const run = (database: string, sql: string): string =>
-    execFileSync(
-      join(postgresqlPrograms, 'psql'),
-      [
-        '-X',
-        '-q',
-        '-A',
-        '-t',
-        '-v',
-        'ON_ERROR_STOP=1',
-        '-h',
-        folder,
-        '-p',
-        String(port),
-        '-U',
-        'dke',
-        '-d',
-        database,
-        '-c',
-        sql,
-      ],
-      as,
-    )
-      .toString()
-      .trim();
+    execFileSync(psql, sqlArguments(database, sql), as).toString().trim();
+  const ask = async (database: string, sql: string): Promise<string> =>
+    (await promisify(execFile)(psql, sqlArguments(database, sql), as)).stdout.trim();
   await start();
   return {
     createDatabase: (name) => {
@@ -206,6 +192,7 @@ export const startPostgres = async ({
       return { host: folder, port, user: 'dke', database: name };
     },
     run,
+    ask,
     hold: (database, sql) => {
       const client = new pg.Client({ host: folder, user: 'dke', database });
       const ready = client.connect().then(async () => {
@@ -260,8 +247,8 @@ export const startPostgres = async ({
           );
         },
       }),
-    promote: () => {
-      run('postgres', 'select pg_promote()');
+    promote: async () => {
+      await ask('postgres', 'select pg_promote()');
     },
     printed: () => daemon?.printed() ?? '',
     drop: () => {

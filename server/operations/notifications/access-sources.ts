@@ -45,19 +45,29 @@ export const accessSources = ({
     return found.filter(({ leadDays = [], harmAt }) => leadDays.length > 0 || (harmAt ?? 0) <= now);
   };
 
-  /** A way around every sign-in: all administrators hear of it, also of one whose token is over by now. */
+  /**
+   * A way around every sign-in: all administrators hear of it, also of one whose token has expired
+   * by now. Who revokes the token has dealt with it.
+   */
   const recovered = async (): Promise<readonly Condition[]> => {
     const from = clock.now() - createdDays * dayMs;
     const filter = { kind: 'administrator.recovered', from, order: 'newest' } as const;
-    return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(
-      ({ subjectId, at, actorName, details }) => ({
+    const found: Condition[] = [];
+    for (const { subjectId, at, actorName, details } of await read.audit.list(everyTenant, filter, {
+      limit: pageSize,
+    })) {
+      const token = await read.tokens.get(everyTenant, subjectId);
+      // A row that was changed from outside ends nothing.
+      if (token?.integrity === 'ok' && token.revokedAt !== null) continue;
+      found.push({
         kind: 'administrator.recovered',
         tenantId: serviceTenantId,
         subject: { kind: 'token', id: subjectId, name: `${String(details.name)}, by ${actorName}` },
         harmAt: at,
         details: { ...details },
-      }),
-    );
+      });
+    }
+    return found;
   };
 
   const dualControl = async (): Promise<readonly Condition[]> => {

@@ -3,6 +3,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
+import type { AuditEvent } from '../../domain/audit-event.ts';
 import { type Condition, certificateDays, dayMs } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
@@ -48,21 +49,33 @@ export const certificateSources = (
     return [{ kind: 'tls.file-unusable', tenantId: serviceTenantId, subject, harmAt: null, details: { faults } }];
   };
 
-  /** Certificates that clients may not know, for a while after they were first served. */
+  /**
+   * Certificates that clients may not know, for a while after they were first served. Of each node
+   * the newest: a later one takes the place of the one before.
+   */
   const unknownCertificates =
     (kind: 'tls.certificate-created' | 'tls.issuer-changed') => async (): Promise<readonly Condition[]> => {
-      const filter = { kind, from: clock.now() - createdDays * dayMs, order: 'newest' } as const;
-      return (await read.audit.list(everyTenant, filter, { limit: pageSize })).map(({ at, details }) => ({
-        kind,
-        tenantId: serviceTenantId,
-        subject: {
-          kind: 'certificate',
-          id: String(details.fingerprint),
-          name: `${String(details.names)} on ${String(details.node)}`,
-        },
-        harmAt: at,
-        details: { ...details },
-      }));
+      const from = clock.now() - createdDays * dayMs;
+      const of = (each: 'tls.certificate-created' | 'tls.issuer-changed') =>
+        read.audit.list(everyTenant, { kind: each, from, order: 'newest' }, { limit: pageSize });
+      const newest = new Map<string, AuditEvent>();
+      for (const event of [...(await of('tls.certificate-created')), ...(await of('tls.issuer-changed'))]) {
+        const node = String(event.details.node);
+        if ((newest.get(node)?.sequence ?? 0) < event.sequence) newest.set(node, event);
+      }
+      return [...newest.values()]
+        .filter((event) => event.kind === kind)
+        .map(({ at, details }) => ({
+          kind,
+          tenantId: serviceTenantId,
+          subject: {
+            kind: 'certificate',
+            id: String(details.fingerprint),
+            name: `${String(details.names)} on ${String(details.node)}`,
+          },
+          harmAt: at,
+          details: { ...details },
+        }));
     };
 
   return [

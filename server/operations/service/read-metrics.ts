@@ -2,6 +2,7 @@
 // are read from the store, and health is at most ten seconds old. A part that cannot be read leaves its metrics out, and the others stay:
 // a database that is away is when the numbers are needed.
 
+import { serviceTenantId } from '../../base/ids.ts';
 import { type LimitRefusals, limitNames } from '../../base/limit-refusals.ts';
 import { auditSeverities } from '../../domain/audit-event.ts';
 import type { ConnectionState } from '../../domain/external-key-store.ts';
@@ -135,7 +136,10 @@ const readNotifications =
   ({ store }: MetricsPorts, { notificationTargets }: MetricsSources): Part =>
   async (add) => {
     const open = await store.read.notifications.countOpen();
-    for (const severity of auditSeverities) add('dke_notifications_open', { severity }, open.get(severity) ?? 0);
+    const platform = auditSeverities.map((severity) => ({ tenantId: serviceTenantId, severity, count: 0 }));
+    const all = new Map([...platform, ...open].map((each) => [`${each.tenantId} ${each.severity}`, each]));
+    for (const { tenantId: tenant, severity, count } of all.values())
+      add('dke_notifications_open', { tenant, severity }, count);
     for (const { name: target, waiting, failure } of await notificationTargets()) {
       add('dke_notification_target_waiting', { target }, waiting);
       add('dke_notification_target_failing', { target }, flag(failure !== null));

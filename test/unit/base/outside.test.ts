@@ -53,14 +53,12 @@ describe('a call', () => {
 
 test('an answer without an end is not read to its end', async () => {
   let reads = 0;
-  await expect(
-    readAnswer(
-      endless(() => (reads += 1)),
-      65_536,
-      place,
-    ),
-  ).rejects.toThrow('longer than 65536 bytes');
-  await skipAnswer(endless(() => (reads += 1)));
+  const count = (): void => {
+    reads += 1;
+    if (reads > 1_000) throw new Error('it is read without an end');
+  };
+  await expect(readAnswer(endless(count), 65_536, place)).rejects.toThrow('longer than 65536 bytes');
+  await skipAnswer(endless(count));
   expect(reads).toBeLessThan(20);
 });
 

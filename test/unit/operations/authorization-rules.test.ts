@@ -51,6 +51,11 @@ describe('a pattern', () => {
     ['arn:aws:iam::1:role/a:*', 'arn:aws:iam::1:role/a:b/c', true],
     ['arn:aws:kms:*:1:key/2', 'arn:aws:kms:eu:1:key/2', true],
     ['arn:aws:kms:*:1:key/2', 'arn:aws:kms:eu:3:key:1:key/2', false],
+    // Each field counts.
+    ['arn:aws:iam::1:role/admin', 'arn:aws:iam::2:role/admin', false],
+    ['arn:aws:iam::1:role/admin', 'arn:aws-cn:iam::1:role/admin', false],
+    ['arn:aws:iam::1:role/admin', 'arn:aws:sts::1:role/admin', false],
+    ['arn:aws:kms:eu:1:key/2', 'arn:aws:kms:us:1:key/2', false],
     ['*', 'arn:aws:iam::1:role/admin', true],
     ['arn:aws:iam::1:*', 'no arn', false],
   ])('of an ARN stays within its fields: %s and %s: %s', (pattern, text, fits) => {

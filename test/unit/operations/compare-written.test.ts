@@ -20,7 +20,10 @@ const newest = async () => {
   return event;
 };
 
-test('a record that was rewritten before its first checkpoint is not signed', async () => {
+test.each([
+  ['and its hash', true],
+  ['under its hash', false],
+])('a record that was rewritten %s before its first checkpoint is not signed', async (_, alsoHash) => {
   await opened.operations.audit.checkpoint();
   await opened.operations.vaults.create(administrator, { name: 'payments' });
   const event = await newest();
@@ -28,7 +31,7 @@ test('a record that was rewritten before its first checkpoint is not signed', as
   await queryStored(
     opened.folder,
     'update audit_events set actor_name = ?, leaf_hash = ? where sequence = ?',
-    ...[forged.actorName, leafHash(Buffer.from(auditEntry(forged), 'utf8')), event.sequence],
+    ...[forged.actorName, leafHash(Buffer.from(auditEntry(alsoHash ? forged : event), 'utf8')), event.sequence],
   );
   expect(await errorOf(opened.operations.audit.checkpoint())).toBe('key-tampered');
 });

@@ -22,10 +22,17 @@ afterEach(async () => {
 test('rows that are committed during a comparison do not count as a difference', async () => {
   sealers = await openSealers(join(folder, 'dke.db'));
   const { store } = sealers;
+  const tenant = newTenant('earlier', 1);
+  await store.write((tx) => tx.tenants.insert(tenant));
   await sealers.node(true).sealer.inspect();
   const found = await store.snapshot(async (state) => {
     // The state is fixed, and this process knows a newer one by the time when it compares.
-    await store.write((tx) => tx.tenants.insert(newTenant('later', 1)));
+    await store.write(async (tx) => {
+      await tx.tenants.insert(newTenant('later', 1));
+      const now = await tx.tenants.get(tenant.id);
+      if (now === undefined) throw new Error('the tenant is not there');
+      await tx.tenants.update({ ...now, name: 'renamed' });
+    });
     return state.whole.compareRowSet();
   });
   expect(found).toEqual({ differences: [], older: [] });

@@ -29,12 +29,12 @@ import { queryStored } from '../../support/test-store.ts';
 
 const opened = sharedService();
 
-const failing = async (work: Promise<unknown>): Promise<[ServiceErrorCode, string]> => {
+const failing = async (work: Promise<unknown>): Promise<[ServiceErrorCode, string, string | undefined]> => {
   try {
     await work;
   } catch (error) {
-    const { code, message } = error as { code: ServiceErrorCode; message: string };
-    return [code, message];
+    const { code, message, hint } = error as { code: ServiceErrorCode; message: string; hint?: string };
+    return [code, message, hint];
   }
   throw new Error('it did not fail');
 };

@@ -1,6 +1,6 @@
 // The folder of packages that the service distributes: downloads that end early, and what an inspection finds.
 import { createHash } from 'node:crypto';
-import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { inspectPackageDirectory, openPackageDirectory } from '../../../server/packages/directory.ts';
@@ -48,4 +48,18 @@ test('an inspection says that the folder cannot be read', async () => {
     matching: 0,
     faults: [expect.stringMatching(/SHA256SUMS cannot be read \(ENOENT\)/)],
   });
+});
+
+test('packages are files of the folder: no path, no link and no folder is one, whatever SHA256SUMS says', async () => {
+  const inside = join(folder, 'inside');
+  mkdirSync(join(inside, 'dke-provider_3.0.0_amd64.deb'), { recursive: true });
+  const sum = createHash('sha256').update('as it was built').digest('hex');
+  symlinkSync(join(folder, good), join(inside, 'dke-provider_2.0.0_amd64.deb'));
+  writeFileSync(join(inside, good), 'as it was built');
+  const strange = [`../${good}`, `./${good}`, `inside/../${good}`, '..', '.', join(folder, good), `${good}\u0000`];
+  const names = [good, 'dke-provider_2.0.0_amd64.deb', 'dke-provider_3.0.0_amd64.deb', ...strange];
+  writeFileSync(join(inside, 'SHA256SUMS'), names.map((name) => `${sum}  ${name}\n`).join(''));
+  const packages = openPackageDirectory(inside);
+  expect((await packages.list()).map(({ name }) => name)).toEqual([good]);
+  for (const name of names.slice(1)) await expect(packages.open(name)).rejects.toMatchObject({ code: 'not-found' });
 });

@@ -186,6 +186,39 @@ const withValue = (table: string, column: string, value: SnapshotRow[string]): r
   );
 };
 
+test('ids that another tenant uses are refused by name, in each table, with all that refers to them', async () => {
+  const before = await outside();
+  const refused: string[] = [];
+  for (const [table, id] of others) {
+    if (table === 'key_versions') continue;
+    const items = withFreshIds(genuine);
+    const first = items.find((item) => item.kind === 'row' && item.table === table);
+    const former = first?.kind === 'row' ? first.row.id : undefined;
+    const renamed = items.map((item) =>
+      item.kind === 'row'
+        ? {
+            ...item,
+            row: Object.fromEntries(
+              Object.entries(item.row).map(([name, value]) => [name, value === former ? id : value]),
+            ),
+          }
+        : { ...item, unitId: item.unitId === former ? id : item.unitId },
+    );
+    const { id: file, file: bytes } = await forger.write(renamed);
+    await opened.operations.snapshots.import(administrator, once(bytes), forger.verifier);
+    const outcome = await hand.restore(file, { newTenant: `taken ${table}` }).then(
+      () => 'restored',
+      ({ message }: { readonly message: string }) => message,
+    );
+    if (outcome.startsWith(`another tenant already uses ids of the snapshot (${table})`)) refused.push(table);
+    else refused.push(`${table}: ${outcome}`);
+  }
+  // A vault that is there says that the file is of a tenant of this service: everything in it gets other ids.
+  const expected = [...others.keys()].filter((table) => table !== 'key_versions');
+  expect(refused).toEqual(expected.map((table) => (table === 'vaults' ? 'vaults: restored' : table)));
+  expect(await outside()).toEqual(before);
+});
+
 test('the last handles in a snapshot leave handles to others', async () => {
   const { caller } = await registerCaller(opened, 'crm');
   for (const handle of [0x7fffffff, Number.MAX_SAFE_INTEGER]) {

@@ -53,6 +53,12 @@ test('everything is read again where an authentic change has the place of anothe
   expect(await since([change(5), change(6), { ...change(7), changes, code }])).toBe('changed');
 });
 
+test('everything is read again where one was taken out, and the next one says that it follows the one before', async () => {
+  const closed = { previous: 5, previous_history: 'h5' };
+  expect(await since([change(5), { ...change(7), ...closed }])).toBe('changed');
+  expect(await since([{ ...change(6), previous: 4, previous_history: 'h4' }, change(7)])).toBe('changed');
+});
+
 test('where the newest is missing, the node knows that there is more', async () => {
   expect(await since([change(5), change(6)])).toMatchObject({ last: { epoch: 6 }, more: true });
 });

@@ -27,7 +27,7 @@ const follow = (words: readonly string[]): { readonly command: Command; readonly
   return { command, rest };
 };
 
-const methods = ['POST', 'PUT', 'DELETE'] as const;
+const methods = ['GET', 'POST', 'PUT', 'DELETE'] as const;
 
 describe('the command of a call', () => {
   test.each(Object.keys(commands))('%s is a row of the contract', (pattern) => {

@@ -78,7 +78,7 @@ export const sessionRoutes = {
             : user === undefined && password === undefined,
         'send user and password, or token',
       )
-      .openapi('SignIn'),
+      .openapi('SignIn', { example: { user: 'ina', password: 'a long passphrase' } }),
     secrets: ['password'],
     answer: sessionSchema,
     setsSession: true,
@@ -163,7 +163,7 @@ export const sessionRoutes = {
           [code, recoveryCode, passkey].filter((each) => each !== undefined).length === 1,
         'send exactly one of code, recoveryCode and passkey',
       )
-      .openapi('SecondFactor'),
+      .openapi('SecondFactor', { example: { code: '123456' } }),
     secrets: ['code', 'recoveryCode'],
     answer: sessionSchema,
     setsSession: true,

@@ -273,7 +273,9 @@ export const snapshotRoutes = {
         message: 'send tenantId or newTenant, not both',
         path: ['newTenant'],
       })
-      .openapi('SnapshotRestoreRequest'),
+      .openapi('SnapshotRestoreRequest', {
+        example: { openingId: '01981d2c-7c1f-7b35-9a04-52a1be40c0de', sealedKey: 'text', newTenant: 'restored' },
+      }),
     long: 'changes',
     answer: restoreSchema,
     mayWait: true,

@@ -59,11 +59,16 @@ const settingsOf = (body: Body): Words => {
   ];
 };
 
+const named =
+  (...words: readonly string[]): Row =>
+  ([id], body) => [...words, id, place(body.name, 'name')];
+
 /** `*` matches one segment of the path. */
 export const commands: Readonly<Record<string, Row>> = {
   'POST /api/vaults': (_, body) => ['vault', 'create', place(body.name, 'name')],
   'POST /api/vaults/*/enable': on('vault', 'enable'),
   'POST /api/vaults/*/disable': on('vault', 'disable'),
+  'PUT /api/vaults/*/name': named('vault', 'rename'),
   'PUT /api/vaults/*/profile': ([id], body) => ['vault', 'profile', id, place(body.profile, 'profile')],
   'DELETE /api/vaults/*': on('vault', 'delete'),
   'POST /api/keys': (_, body) => [
@@ -74,16 +79,24 @@ export const commands: Readonly<Record<string, Row>> = {
     const tags = tagsOf(body);
     return ['key', 'set', id, '--name', place(body.name, 'name'), ...(tags.length === 0 ? ['--no-tags'] : tags)];
   },
+  'GET /api/keys/export': (_, __, query) => [
+    ...['key', 'export', ...option('--format', query.format), ...option('--vault', query.vaultId)],
+    ...[...option('--kind', query.kind), ...option('--state', query.state), ...option('--tag', query.tag)],
+    ...option('--created-after', query.createdAfter),
+    ...option('--created-before', query.createdBefore),
+  ],
   'POST /api/keys/*/enable': on('key', 'enable'),
   'POST /api/keys/*/disable': on('key', 'disable'),
   'POST /api/keys/*/rotate': on('key', 'rotate'),
   'DELETE /api/keys/*': on('key', 'delete'),
   'POST /api/tde/groups': (_, body) => ['tde', 'group', 'create', place(body.name, 'name')],
+  'PUT /api/tde/groups/*/name': named('tde', 'group', 'rename'),
   'POST /api/tde/applications': (_, body) => [
     ...['tde', 'app', 'register', place(body.name, 'name'), '--group', place(body.groupId, 'group')],
     ...option('--app-id', body.appId),
     ...['--out', 'pkcs11.toml'],
   ],
+  'PUT /api/tde/applications/*/name': named('tde', 'app', 'rename'),
   'POST /api/tde/applications/*/enable': on('tde', 'app', 'enable'),
   'POST /api/tde/applications/*/disable': on('tde', 'app', 'disable'),
   'PUT /api/tde/applications/*/compatibility': ([id], body) => {
@@ -141,6 +154,7 @@ export const commands: Readonly<Record<string, Row>> = {
     ...option('--prefix', body.prefix),
     body.operatorProbes === false && '--no-operator-probes',
   ],
+  'PUT /api/endpoints/*/name': named('endpoint', 'rename'),
   'POST /api/endpoints/*/enable': on('endpoint', 'enable'),
   'POST /api/endpoints/*/disable': on('endpoint', 'disable'),
   'PUT /api/endpoints/*/settings': ([id], body) => ['endpoint', 'set', id, ...settingsOf(body)],
@@ -207,6 +221,7 @@ export const commands: Readonly<Record<string, Row>> = {
   'DELETE /api/users/*': on('user', 'delete'),
   'DELETE /api/sessions/*': on('session', 'end'),
   'POST /api/tenants': (_, body) => ['tenant', 'create', place(body.name, 'name')],
+  'PUT /api/tenants/*': named('tenant', 'rename'),
   'POST /api/tenants/*/suspend': on('tenant', 'suspend'),
   'POST /api/tenants/*/resume': on('tenant', 'resume'),
   'DELETE /api/tenants/*': on('tenant', 'delete'),

@@ -20,6 +20,7 @@ const guides: readonly (readonly [beginning: string, page: string])[] = [
   ['/profile', 'people'],
   ['/roles', 'roles'],
   ['/tokens', 'roles'],
+  ['/reference', 'api'],
   ['/tenants', 'tenants'],
   ['/nodes', 'postgresql'],
   ['/settings', 'operations'],

@@ -75,6 +75,12 @@ const keys = createRoute({
   validateSearch: readFilters(...keyFilters),
   component: lazyRouteComponent(() => import('../pages/keys.tsx'), 'KeysPage'),
 });
+const inventory = createRoute({
+  getParentRoute: () => root,
+  path: '/keys/export',
+  validateSearch: readFilters('kind', 'state', 'vaultId', 'tag', 'createdAfter', 'createdBefore', 'format'),
+  component: lazyRouteComponent(() => import('../pages/inventory.tsx'), 'InventoryPage'),
+});
 const key = createRoute({
   getParentRoute: () => root,
   path: '/keys/$id',
@@ -246,6 +252,12 @@ const tokens = createRoute({
   path: '/tokens',
   component: lazyRouteComponent(() => import('../pages/tokens.tsx'), 'TokensPage'),
 });
+const reference = createRoute({
+  getParentRoute: () => root,
+  path: '/reference',
+  validateSearch: readFilters('find', 'operation'),
+  component: lazyRouteComponent(() => import('../pages/reference.tsx'), 'ReferencePage'),
+});
 const role = createRoute({
   getParentRoute: () => root,
   path: '/roles/$id',
@@ -311,6 +323,7 @@ export const router = createRouter({
     setUp,
     vaults,
     keys,
+    inventory,
     key,
     groups,
     applications,
@@ -344,6 +357,7 @@ export const router = createRouter({
     snapshots,
     snapshotRestore,
     tokens,
+    reference,
     role,
     token,
     node,

@@ -228,11 +228,23 @@ const Drawer = ({ name }: { name: string }) => {
   );
 };
 
+/** Pages that others lead to, and that people look for by name. */
+const further: readonly (NavigationItem & { readonly section: string })[] = [
+  { to: '/keys/export', text: 'Inventory of keys', icon: 'download', needs: 'keys:read', section: 'Keys' },
+  { to: '/reference', text: 'API reference', icon: 'book', needs: null, section: 'Access' },
+];
+
 /** The pages as search finds them. */
-const useSearchable = (): readonly Found[] =>
-  useNavigation().flatMap(({ title, items }) =>
-    items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
-  );
+const useSearchable = (): readonly Found[] => {
+  const may = useMay();
+  const others = further.filter(({ needs }) => needs === null || may(needs, { scoped: false }));
+  return [
+    ...useNavigation().flatMap(({ title, items }) =>
+      items.map(({ to, text, icon }) => ({ kind: title ?? 'Page', name: text, icon, to: String(to) })),
+    ),
+    ...others.map(({ to, text, icon, section }) => ({ kind: section, name: text, icon, to: String(to) })),
+  ];
+};
 
 /** Chooses the tenant to act in; hidden for users who have only one. */
 const TenantSwitcher = () => {

@@ -5,7 +5,7 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { send } from '../api/client.ts';
 import type { Endpoint, Key } from '../api/types.ts';
-import { endpointsPath, stateOf } from '../components/endpoints/endpoints.ts';
+import { endpointPath, endpointsPath, stateOf } from '../components/endpoints/endpoints.ts';
 import { CheckField, NameField, TextField } from '../components/fields/field.tsx';
 import { PickField } from '../components/fields/pick-field.tsx';
 import { FormDialog } from '../components/forms/form.tsx';
@@ -16,6 +16,7 @@ import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
 import { StateBadge, stateWord } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
+import { BulkActions, type RowsAction } from '../components/table/bulk-actions.tsx';
 import { type ListPage, ListView, useList } from '../components/table/list-view.tsx';
 
 /** The first keys of a vault that an endpoint can use; others are found by name. */
@@ -129,6 +130,21 @@ const CreateEndpoint = ({ onClose }: { onClose: () => void }) => {
 const idOf = ({ id }: Endpoint): string => id;
 const nameOf = ({ name }: Endpoint): string => name;
 
+const post =
+  (verb: string) =>
+  ({ id }: Endpoint) =>
+    ({ method: 'POST', path: `${endpointPath(id)}/${verb}` }) as const;
+const bulk: readonly RowsAction<Endpoint>[] = [
+  {
+    ...{ verb: 'Disable', needs: 'endpoints:manage', danger: true, callOf: post('disable') },
+    text: 'Every request of the cloud to these endpoints will be refused until you enable them again.',
+  },
+  {
+    ...{ verb: 'Enable', needs: 'endpoints:manage', callOf: post('enable') },
+    text: 'Signed requests are accepted again at once.',
+  },
+];
+
 export const EndpointsPage = () => {
   const list = useList<Endpoint>(endpointsPath);
   const vaults = useVaults();
@@ -151,6 +167,16 @@ export const EndpointsPage = () => {
           caption="Key store endpoints"
           rowKey={idOf}
           nameOf={nameOf}
+          bulk={(rows, onDone) => (
+            <BulkActions
+              rows={rows}
+              actions={bulk}
+              nouns={['endpoint', 'endpoints']}
+              nameOf={nameOf}
+              renews={[endpointsPath]}
+              onDone={onDone}
+            />
+          )}
           columns={[
             {
               key: 'name',

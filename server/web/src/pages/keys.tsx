@@ -3,7 +3,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Key } from '../api/types.ts';
-import { type Choice, NameField } from '../components/fields/field.tsx';
+import { NameField } from '../components/fields/field.tsx';
 import { FilterBar, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
 import { PickField } from '../components/fields/pick-field.tsx';
 import { readTags, Tags, TagsField } from '../components/fields/tags.tsx';
@@ -11,9 +11,10 @@ import { FormDialog } from '../components/forms/form.tsx';
 import { BulkKeys } from '../components/keys/bulk-keys.tsx';
 import { KeyRowMenu } from '../components/keys/key-actions.tsx';
 import { ages, keyQuery, uses } from '../components/keys/key-filters.ts';
-import { keysPath } from '../components/keys/keys.ts';
+import { keyKinds, keyStates, keysPath } from '../components/keys/keys.ts';
 import { nameVault, useVaults } from '../components/keys/vaults.ts';
-import { Button } from '../components/page/button.tsx';
+import { Button, buttonClass } from '../components/page/button.tsx';
+import { Icon } from '../components/page/icon.tsx';
 import { LongName } from '../components/page/long-name.tsx';
 import { Page, Panel } from '../components/page/page.tsx';
 import { EmptyState } from '../components/page/problem-view.tsx';
@@ -22,18 +23,6 @@ import { Time } from '../components/page/time.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/keys');
-
-const states: readonly Choice[] = [
-  { value: 'active', text: 'Active' },
-  { value: 'disabled', text: 'Disabled' },
-  { value: 'soft-deleted', text: 'Soft-deleted' },
-  { value: 'destroyed', text: 'Destroyed' },
-];
-
-const kinds: readonly Choice[] = [
-  { value: 'general', text: 'General-purpose' },
-  { value: 'master', text: 'TDE master key' },
-];
 
 const keyId = ({ id }: Key): string => id;
 const keyName = ({ name }: Key): string => name;
@@ -92,6 +81,13 @@ const CreateKey = ({ vaultId, onClose }: { vaultId: string | undefined; onClose:
   );
 };
 
+const inventory = (
+  <Link key="inventory" to="/keys/export" className={buttonClass()}>
+    <Icon name="download" />
+    Export inventory
+  </Link>
+);
+
 export const KeysPage = () => {
   const filters = route.useSearch();
   const navigate = route.useNavigate();
@@ -103,7 +99,7 @@ export const KeysPage = () => {
     void navigate({ search: (previous) => ({ ...previous, ...change }), hash: true, replace: true });
   const clear = () => void navigate({ search: {}, replace: true });
   const create = (
-    <Button tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
+    <Button key="create" tone="primary" icon="plus" creates needs="keys:manage" opens onClick={() => setCreating(true)}>
       Create key
     </Button>
   );
@@ -111,16 +107,16 @@ export const KeysPage = () => {
     <Page
       title="Keys"
       description="General-purpose keys for cloud key stores, and the master keys that databases created through the provider."
-      actions={create}
+      actions={[inventory, create]}
     >
       <Panel flush>
         <FilterBar active={filtered} onClear={clear}>
-          <SelectFilter label="Kind" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={kinds} />
+          <SelectFilter label="Kind" value={filters.kind} onValue={(kind) => setFilter({ kind })} choices={keyKinds} />
           <SelectFilter
             label="State"
             value={filters.state}
             onValue={(state) => setFilter({ state })}
-            choices={states}
+            choices={keyStates}
           />
           <SelectFilter
             label="Vault"

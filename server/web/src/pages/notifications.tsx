@@ -17,6 +17,7 @@ import { notificationKindNames } from '../components/service/notification-kinds.
 import { NotificationTabs } from '../components/service/notification-tabs.tsx';
 import { ActionLink, Harm, NotificationText, SeverityBadge } from '../components/service/notifications.tsx';
 import { notificationsPath } from '../components/service/today.ts';
+import { BulkActions, type RowsAction } from '../components/table/bulk-actions.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 const route = getRouteApi('/notifications');
@@ -40,6 +41,13 @@ const careCall = ({ id, acknowledgedAt }: Notification): ApiCall => ({
   method: acknowledgedAt === null ? 'POST' : 'DELETE',
   path: `${notificationsPath}/${encodeURIComponent(id)}/acknowledge`,
 });
+
+const nameOf = ({ text }: Notification): string => text;
+const acknowledge: RowsAction<Notification> = {
+  ...{ verb: 'Acknowledge', needs: 'notifications:acknowledge' },
+  text: 'Acknowledge notifications to show that you are working on them. They stay open until their cause is gone.',
+  callOf: ({ id }) => ({ method: 'POST', path: `${notificationsPath}/${encodeURIComponent(id)}/acknowledge` }),
+};
 
 const Care = ({ notification }: { notification: Notification }) => {
   const client = useQueryClient();
@@ -134,6 +142,21 @@ export const NotificationsPage = () => {
           endless
           caption="Notifications"
           rowKey={({ id }) => id}
+          nameOf={nameOf}
+          {...(over
+            ? {}
+            : {
+                bulk: (rows: readonly Notification[], onDone: () => void) => (
+                  <BulkActions
+                    rows={rows}
+                    actions={[acknowledge]}
+                    nouns={['notification', 'notifications']}
+                    nameOf={nameOf}
+                    renews={[notificationsPath]}
+                    onDone={onDone}
+                  />
+                ),
+              })}
           filtered={filtered}
           onClearFilters={clear}
           empty={

@@ -21,6 +21,8 @@ import { StateBadge } from '../components/page/state-badge.tsx';
 import { Time } from '../components/page/time.tsx';
 import { titled } from '../components/people/roles.ts';
 import { mayOf, stateOfToken } from '../components/people/token-list.tsx';
+import { TokenTabs } from '../components/people/token-tabs.tsx';
+import { BulkActions, type RowsAction } from '../components/table/bulk-actions.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 const path = '/api/tokens';
@@ -161,6 +163,23 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
 
 const nameOf = ({ name }: Token): string => name;
 
+const revoke: RowsAction<Token> = {
+  ...{ verb: 'Revoke', needs: 'tokens:manage', danger: true },
+  text: 'Scripts and sessions that use them will be refused. A revoked token stays revoked.',
+  callOf: ({ id }) => ({ method: 'DELETE', path: `${path}/${encodeURIComponent(id)}` }),
+};
+
+const BulkTokens = ({ tokens, onDone }: { tokens: readonly Token[]; onDone: () => void }) => (
+  <BulkActions
+    rows={tokens}
+    actions={[revoke]}
+    nouns={['token', 'tokens']}
+    nameOf={nameOf}
+    renews={[path]}
+    onDone={onDone}
+  />
+);
+
 export const TokensPage = () => {
   const list = useList<Token>(path);
   const [creating, setCreating] = useState(false);
@@ -177,6 +196,7 @@ export const TokensPage = () => {
       description="For this console, the dke command and scripts. A token for metrics can do nothing else. The service stores only keyed hashes."
       actions={create}
     >
+      <TokenTabs />
       <Panel flush>
         <ListView
           list={list}
@@ -184,6 +204,7 @@ export const TokensPage = () => {
           caption="API tokens"
           rowKey={(token) => token.id}
           nameOf={nameOf}
+          bulk={(rows, onDone) => <BulkTokens tokens={rows} onDone={onDone} />}
           columns={[
             {
               key: 'name',

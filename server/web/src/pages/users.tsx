@@ -18,6 +18,7 @@ import { SessionList } from '../components/people/session-list.tsx';
 import { useRoles, useUserActions } from '../components/people/user-actions.tsx';
 import { UserFactors, UserState } from '../components/people/user-facts.tsx';
 import { usersPath as path } from '../components/people/users.ts';
+import { BulkActions, type RowsAction } from '../components/table/bulk-actions.tsx';
 import { ListView, useList } from '../components/table/list-view.tsx';
 
 /** What a screen reader and the status line say when the invitation is not shown. */
@@ -96,6 +97,12 @@ const CreateUser = ({ onInvited, onClose }: { onInvited: (invited: InvitedUser) 
 
 const nameOf = ({ displayName, name }: User): string => `${displayName} ${name}`;
 
+const disable: RowsAction<User> = {
+  ...{ verb: 'Disable', needs: 'users:manage', danger: true },
+  text: 'Their sessions end and their tokens stop working until they are enabled again.',
+  callOf: ({ id }) => ({ method: 'POST', path: `${path}/${encodeURIComponent(id)}/disable` }),
+};
+
 export const UsersPage = () => {
   const list = useList<User>(path);
   const [creating, setCreating] = useState(false);
@@ -115,6 +122,16 @@ export const UsersPage = () => {
           caption="Users"
           rowKey={(user) => user.id}
           nameOf={nameOf}
+          bulk={(rows, onDone) => (
+            <BulkActions
+              rows={rows}
+              actions={[disable]}
+              nouns={['user', 'users']}
+              nameOf={({ displayName }) => displayName}
+              renews={[path]}
+              onDone={onDone}
+            />
+          )}
           columns={[
             {
               key: 'name',

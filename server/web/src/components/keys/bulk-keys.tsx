@@ -6,26 +6,30 @@ import type { Key } from '../../api/types.ts';
 import { readTags, TagsField } from '../fields/tags.tsx';
 import { readTagged } from '../forms/edit-dialog.tsx';
 import { Button } from '../page/button.tsx';
-import { type BulkAction, BulkDialog } from '../table/bulk.tsx';
+import { BulkDialog } from '../table/bulk.tsx';
+import { BulkActions, type RowsAction } from '../table/bulk-actions.tsx';
 import { keyPath, keysPath } from './keys.ts';
 
-const plain = {
-  disable: {
-    verb: 'Disable',
+const post =
+  (verb: string) =>
+  ({ id }: Key) =>
+    ({ method: 'POST', path: `${keyPath(id)}/${verb}` }) as const;
+const actions: readonly RowsAction<Key>[] = [
+  {
+    ...{ verb: 'Disable', needs: 'keys:manage', danger: true, callOf: post('disable') },
     text: 'Requests that use these keys will fail until you enable them again. No data is lost.',
-    danger: true,
   },
-  enable: { verb: 'Enable', text: 'They can be used again at once.', danger: false },
-  rotate: {
-    verb: 'Rotate',
+  {
+    ...{ verb: 'Enable', needs: 'keys:manage', callOf: post('enable') },
+    text: 'They can be used again at once.',
+  },
+  {
+    ...{ verb: 'Rotate', needs: 'keys:manage', callOf: post('rotate') },
     text: 'New data is encrypted with a new version. Earlier versions can still decrypt their data.',
-    danger: false,
   },
-} as const;
-type Plain = keyof typeof plain;
+];
 
-const count = (keys: readonly Key[]): string =>
-  keys.length === 1 ? '1 key' : `${keys.length.toLocaleString('en-GB')} keys`;
+const nameOf = ({ name }: Key): string => name;
 
 const addTags = async ({ id }: Key, tags: readonly string[]): Promise<void> => {
   const { data, etag } = await readTagged<Key>(keyPath(id));
@@ -34,53 +38,39 @@ const addTags = async ({ id }: Key, tags: readonly string[]): Promise<void> => {
 };
 
 export const BulkKeys = ({ keys, onDone }: { keys: readonly Key[]; onDone: () => void }) => {
-  // The rows that were chosen then: a list that is read again may have lost them.
-  const [chosen, setChosen] = useState<{ readonly what: Plain | 'tag'; readonly rows: readonly Key[] } | null>(null);
+  const [tagged, setTagged] = useState<readonly Key[] | null>(null);
   const [text, setText] = useState('');
   const tags = readTags(text);
-  const rows = chosen?.rows ?? [];
-  const shared = { rows, nameOf: ({ name }: Key) => name, renews: [keysPath] };
-  const action = ((): BulkAction<Key> | undefined => {
-    if (chosen === null) return undefined;
-    if (chosen.what === 'tag')
-      return {
-        ...shared,
-        title: `Add tags to ${count(rows)}?`,
-        submitLabel: 'Add tags',
-        act: (key) => addTags(key, tags),
-        submitDisabled: tags.length === 0,
-        children: <TagsField value={text} onValue={setText} fault={() => undefined} />,
-      };
-    const { verb, text: consequence, danger } = plain[chosen.what];
-    return {
-      ...shared,
-      title: `${verb} ${count(rows)}?`,
-      submitLabel: `${verb} ${count(rows)}`,
-      danger,
-      act: ({ id }) => send({ method: 'POST', path: `${keyPath(id)}/${chosen.what}` }),
-      children: <p>{consequence}</p>,
-    };
-  })();
+  const count = tagged?.length ?? 0;
   return (
     <>
-      {keys.length > 0 && (
-        <>
-          {(['disable', 'enable', 'rotate'] as const).map((what) => (
-            <Button key={what} needs="keys:manage" opens onClick={() => setChosen({ what, rows: keys })}>
-              {`${plain[what].verb}`}
-            </Button>
-          ))}
-          <Button needs="keys:manage" opens onClick={() => setChosen({ what: 'tag', rows: keys })}>
-            Add tags
-          </Button>
-        </>
-      )}
-      {action !== undefined && (
+      <BulkActions
+        rows={keys}
+        actions={actions}
+        nouns={['key', 'keys']}
+        nameOf={nameOf}
+        renews={[keysPath]}
+        onDone={onDone}
+      >
+        <Button needs="keys:manage" opens onClick={() => setTagged(keys)}>
+          Add tags
+        </Button>
+      </BulkActions>
+      {tagged !== null && (
         <BulkDialog
-          action={action}
-          onClose={() => setChosen(null)}
+          action={{
+            title: `Add tags to ${count === 1 ? '1 key' : `${count.toLocaleString('en-GB')} keys`}?`,
+            submitLabel: 'Add tags',
+            rows: tagged,
+            nameOf,
+            renews: [keysPath],
+            act: (key) => addTags(key, tags),
+            submitDisabled: tags.length === 0,
+            children: <TagsField value={text} onValue={setText} fault={() => undefined} />,
+          }}
+          onClose={() => setTagged(null)}
           onDone={() => {
-            setChosen(null);
+            setTagged(null);
             onDone();
           }}
         />

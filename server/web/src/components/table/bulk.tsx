@@ -24,6 +24,8 @@ export interface BulkAction<Row> {
 }
 
 interface Result {
+  /** Its place: names repeat. */
+  readonly id: number;
   readonly name: string;
   /** Undefined: done. */
   readonly failure: string | undefined;
@@ -42,8 +44,8 @@ const Results = ({ results, left }: { results: readonly Result[]; left: number }
         {results.length - failed.length} done, {failed.length} refused{left > 0 && `, ${left} left`}.
       </p>
       <ul className="max-h-72 space-y-1 overflow-y-auto" aria-label="Results">
-        {results.map(({ name, failure }) => (
-          <li key={name} className="flex items-start gap-2 wrap-anywhere">
+        {results.map(({ id, name, failure }) => (
+          <li key={id} className="flex items-start gap-2 wrap-anywhere">
             <Icon
               name={failure === undefined ? 'check' : 'warning'}
               className={`mt-0.5 size-4 ${failure === undefined ? 'text-ok' : 'text-danger'}`}
@@ -80,7 +82,7 @@ export const BulkDialog = <Row,>({
     for (const row of rows) {
       if (stopped.current) break;
       const failure = await act(row).then(() => undefined, reason);
-      all.push({ name: nameOf(row), failure });
+      all.push({ id: all.length, name: nameOf(row), failure });
       setResults([...all]);
     }
     await renew(client, renews);
