@@ -15,8 +15,8 @@ export interface Changes {
   readonly objects?: readonly number[];
   /** Credentials of endpoints that no longer exist. */
   readonly credentials?: readonly string[];
-  /** A whole tenant was restored: everything is read again. */
-  readonly everything?: boolean;
+  /** Tenants with restored rows: all of theirs is read again, and nothing of others. */
+  readonly restored?: readonly string[];
   /** The set of tenants' KEKs. */
   readonly keks?: boolean;
   /**
@@ -26,8 +26,8 @@ export interface Changes {
   readonly destroyed?: boolean;
 }
 
-const lists = ['tenants', 'vaults', 'keys', 'endpoints', 'applications', 'credentials', 'objects'] as const;
-const flags = ['everything', 'keks', 'destroyed'] as const;
+const lists = ['tenants', 'restored', 'vaults', 'keys', 'endpoints', 'applications', 'credentials', 'objects'] as const;
+const flags = ['keks', 'destroyed'] as const;
 
 /** All in one, each once. */
 export const mergeChanges = (parts: readonly Changes[]): Changes => ({

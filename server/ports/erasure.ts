@@ -30,6 +30,11 @@ export interface ErasureState {
   readonly blockers: ErasureBlockers | null;
   /** Where `state` is `failed`: why the last try ended. It is tried again. */
   readonly failure: string | null;
+  /**
+   * Where `state` is `waiting`: for other destructions, which share a run; for copies of the
+   * database that it does not show; or for the node that has the duty.
+   */
+  readonly waitsFor: 'destructions' | 'copies' | 'node' | null;
 }
 
 export interface ErasureRuns {

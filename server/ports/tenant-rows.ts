@@ -96,8 +96,8 @@ export interface TenantRows {
   /** The same, of these ids, whenever that was. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   count(table: TenantTable, tenantId: string): Promise<number>;
-  /** Inserts, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
-  put(table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
+  /** Inserts rows of a tenant, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
+  put(tenantId: string, table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** The same, without rows of other tenants. */
   findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
   /** Of rows of this tenant, by their ids. A row that was changed from outside owns nothing. */

@@ -83,7 +83,7 @@ const putRows = async (
   terms: RowTerms,
   tags: RowTags,
   table: TenantTable,
-  given: Parameters<TenantRows['put']>[1],
+  given: Parameters<TenantRows['put']>[2],
 ): Promise<void> => {
   const { columns, policy, identity: own } = of(table);
   const names = [...columns, ...codeColumns(table)];
@@ -239,7 +239,7 @@ export const createTenantRows = (
         select count(*) as count from ${sql.table(table)} where ${ownedBy(table, tenantId)}`.execute(db);
       return Number(found[0]?.count ?? 0);
     },
-    put: (table, given) => putRows(db, policyRows, terms, tags, table, given),
+    put: (_tenantId, table, given) => putRows(db, policyRows, terms, tags, table, given),
     place: async (places) => {
       const placeOf = new Map(places.map((each) => [each.id, each]));
       let isSound = true;

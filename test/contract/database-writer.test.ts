@@ -846,7 +846,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       const row = await rowOf(table);
       const columns = store.read.tenantRows.of(table).columns;
       const given = Object.fromEntries(columns.map((column) => [column, row[column] ?? null])) as SnapshotRow;
-      await store.write((tx) => tx.tenantRows.put(table, [{ row: given, integrity: 'tampered' }]));
+      await store.write((tx) => tx.tenantRows.put(tenant.id, table, [{ row: given, integrity: 'tampered' }]));
       expect([table, await integrityOf(table)]).toEqual([table, 'tampered']);
       const { change } = all[table];
       if (change !== undefined)
@@ -867,7 +867,9 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
     await replace('tde_objects', older);
     expect(await integrityOf('tde_objects')).toBe('ok');
     const given = Object.fromEntries(columns.map((column) => [column, older[column as keyof typeof older] ?? null]));
-    await store.write((tx) => tx.tenantRows.put('tde_objects', [{ row: given as SnapshotRow, integrity: 'ok' }]));
+    await store.write((tx) =>
+      tx.tenantRows.put(tenant.id, 'tde_objects', [{ row: given as SnapshotRow, integrity: 'ok' }]),
+    );
     expect([await integrityOf('tde_objects'), (await rowOf('tde_objects')).content_digest]).toEqual([
       'ok',
       contentDigest(value.content),

@@ -190,7 +190,7 @@ describe.each([false, true])('dual control: %s', (governed) => {
       for (const { attempt } of quiet) await tokenFor(attempt.scope);
       const before = await factsOf(...quiet.map(({ attempt }) => attempt));
       // But exports and long requests one after the other: a caller has a limited number of them.
-      const isLong = ({ row }: Planned): boolean => row.streams !== undefined || row.long === true;
+      const isLong = ({ row }: Planned): boolean => row.streams !== undefined || row.long !== undefined;
       const answers = await Promise.all(quiet.filter((each) => !isLong(each)).map((each) => call(each)));
       for (const each of quiet.filter(isLong)) answers.push(await call(each));
       for (const answer of answers) {

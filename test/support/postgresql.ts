@@ -11,8 +11,12 @@ import { quickFolder, runFolder } from './quick-folder.ts';
 const releases = existsSync('/usr/lib/postgresql')
   ? readdirSync('/usr/lib/postgresql').sort((a, b) => Number(a) - Number(b))
   : [];
-/** The folder of the oldest server that is installed: the tests were written for 15. */
-export const postgresqlPrograms = `/usr/lib/postgresql/${releases[0] ?? '15'}/bin`;
+/**
+ * The folder of the oldest server that is installed: the tests were written for 15.
+ * DKE_POSTGRESQL_PROGRAMS names that of another one (newer-postgresql.sh).
+ */
+export const postgresqlPrograms =
+  process.env.DKE_POSTGRESQL_PROGRAMS ?? `/usr/lib/postgresql/${releases[0] ?? '15'}/bin`;
 
 /** The user that runs a server: PostgreSQL's own when the tests are root's, which it refuses; undefined: the tests' own. */
 export const postgresqlUser = (): { readonly uid: number; readonly gid: number } | undefined => {

@@ -1421,6 +1421,8 @@ export type Status = {
     /** blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried. */
     readonly state: 'idle' | 'waiting' | 'running' | 'blocked' | 'failed';
     readonly failure: string | null;
+    /** Of the state waiting. destructions: others of the next seconds share the run. copies: the WAL archive, or `replica_lag_seconds` for copies that the database does not show. node: no node that can run it has begun yet; it is the one with the duty `erasure`. */
+    readonly waitsFor: 'destructions' | 'copies' | 'node' | null;
     readonly blockers: {
       readonly since: string;
       readonly records: readonly {

@@ -66,7 +66,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   };
   const callerAgain = async (context: Context<ApiEnv>): Promise<TenantCaller> =>
     actIn(context, await authenticator.authenticate(context, context.get('requestId'), false));
-  const shared: Shared = { operations, authenticator, callerAgain, idempotency, shares, afterSent };
+  const shared: Shared = { operations, authenticator, clock, callerAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
     Record<string, Readonly<Record<string, AnyHandler>>>
   >;

@@ -7,6 +7,7 @@ import type { ShownKey } from '../../domain/key.ts';
 import type { RequestPages } from '../../operations/index.ts';
 import type { Key as ApiKey } from '../contract/api/keys.ts';
 import type { EndpointRequest } from '../contract/api/requests.ts';
+import { always, type StillAllowed } from './credential-end.ts';
 import { representKey, representRequest } from './represent.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
@@ -17,8 +18,6 @@ export type ExportFormat = 'ndjson' | 'csv';
  */
 const stallMs = 60_000;
 const leastBytesPerMs = 16;
-/** How often it is looked whether the caller may still have the file. */
-const lookMs = 1_000;
 
 /** A file that is sent while it is read, as the connection takes it. */
 export class StreamedFile {
@@ -33,8 +32,7 @@ export class StreamedFile {
   /** How long its reader was waited for, and since when it is. */
   #waitedMs = 0;
   #waitsSince = 0;
-  #requireAllowed: () => Promise<unknown> = async () => undefined;
-  #lookedAt = performance.now();
+  #stillAllowed: StillAllowed = always;
 
   constructor(contentType: string, name: string, pieces: AsyncIterable<Uint8Array>) {
     this.contentType = contentType;
@@ -45,14 +43,12 @@ export class StreamedFile {
         start: (controller) => this.#await(controller),
         pull: async (controller) => {
           clearTimeout(this.#stalled);
-          const now = performance.now();
-          this.#waitedMs += now - this.#waitsSince;
+          this.#waitedMs += performance.now() - this.#waitsSince;
           try {
-            if (now - this.#lookedAt >= lookMs) {
-              await this.#requireAllowed();
-              this.#lookedAt = now;
-            }
+            await this.#stillAllowed();
             const { value, done } = await this.#iterator.next();
+            // A piece may be long in coming.
+            await this.#stillAllowed();
             if (this.#isEnded) return;
             if (done !== true) {
               controller.enqueue(value);
@@ -74,8 +70,8 @@ export class StreamedFile {
   }
 
   /** Throws once the caller may not have it: a credential that has ended ends its files. */
-  onlyWhile(requireAllowed: () => Promise<unknown>): void {
-    this.#requireAllowed = requireAllowed;
+  onlyWhile(stillAllowed: StillAllowed): void {
+    this.#stillAllowed = stillAllowed;
   }
 
   /** Also when it is not read to its end. */

@@ -298,7 +298,7 @@ export const describeApi = (version: string): object => {
         summary: row.summary,
         ...describeRow(row),
         ...permissionOf(row),
-        ...(row.long === true ? { 'x-long': true } : {}),
+        ...(row.long !== undefined ? { 'x-long': true } : {}),
         security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),

@@ -484,6 +484,7 @@ export const representStatus = (service: ServiceStatus, health: Health): status.
     pendingObjects: service.erasure.pendingObjects,
     state: service.erasure.state,
     failure: service.erasure.failure,
+    waitsFor: service.erasure.waitsFor,
     blockers:
       service.erasure.blockers === null
         ? null

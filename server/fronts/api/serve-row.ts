@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
-import { toRfc3339 } from '../../base/clock.ts';
+import { type Clock, toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
@@ -22,6 +22,7 @@ import { type Admission, admitCaller, admitStranger } from '../shared/admission.
 import { answerInPieces } from '../shared/outbox.ts';
 import { piecesOf, readBody } from '../shared/read-body.ts';
 import { type Caller, type createAuthenticator, isOwnSite } from './authenticate.ts';
+import { always, createStillAllowed, type StillAllowed, whileAllowed, withholdsAnswer } from './credential-end.ts';
 import { entityTag, matches, versioned } from './entity-tag.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
 import { StreamedFile } from './export.ts';
@@ -56,6 +57,7 @@ interface Call {
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: Readonly<Record<string, unknown>>;
   readonly file: AsyncIterable<Uint8Array> | undefined;
+  readonly stillAllowed: StillAllowed;
   /** Releases the place of the call; of a file, when it is sent. */
   readonly release: () => void;
 }
@@ -66,6 +68,7 @@ export type AnyHandler = (call: Call) => Promise<unknown>;
 export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
+  readonly clock: Pick<Clock, 'monotonic'>;
   /** Who calls, read again while an answer is sent: that extends no session. */
   readonly callerAgain: (context: ApiContext) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
@@ -225,7 +228,7 @@ const create = async (served: Served, context: ApiContext, call: Call, body: Buf
 
 /** A place for an export, or for what takes long: while it is worked on and, of a file, while it is sent. */
 const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() => void) => {
-  if (row.streams === undefined && row.long !== true) return () => undefined;
+  if (row.streams === undefined && row.long === undefined) return () => undefined;
   const release = shares.take(id, tenantId);
   if (release === undefined)
     throw new LimitRefused('exports', 'too many exports and long requests are in progress', {
@@ -254,27 +257,31 @@ const takeBody = async (
   { row }: Served,
   incoming: IncomingMessage,
   admitted: Admission | undefined,
+  stillAllowed: StillAllowed,
 ): Promise<{ readonly bytes: Buffer; readonly file: AsyncIterable<Uint8Array> | undefined }> => {
   if (row.method === 'get' || admitted === undefined) return { bytes: Buffer.alloc(0), file: undefined };
-  if (row.takes !== undefined) return { bytes: Buffer.alloc(0), file: readFile(incoming, row.takes, admitted) };
+  if (row.takes !== undefined)
+    return { bytes: Buffer.alloc(0), file: whileAllowed(readFile(incoming, row.takes, admitted), stillAllowed) };
   return { bytes: await readBody(incoming, maxBody, admitted), file: undefined };
 };
 
 const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
   const { authenticator, row, handler } = served;
-  if (row.creates) return observe(served, context, () => create(served, context, call, bytes));
+  if (row.creates) {
+    const made = await observe(served, context, () => create(served, context, call, bytes));
+    if (withholdsAnswer(row, call.query)) await call.stillAllowed();
+    return made;
+  }
   const given = await observe(served, context, () => handler(call));
   const { pendingNodes = [], pendingUntil = null } = context.get('unconfirmed') ?? {};
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
-    given.onlyWhile(async () => {
-      const now = admit(served, context, await served.callerAgain(context), call.path);
-      served.operations.access.requireAsMuch(now, call.actor);
-    });
+    given.onlyWhile(call.stillAllowed);
     // Also where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
     return sendFile(given);
   }
+  if (withholdsAnswer(row, call.query)) await call.stillAllowed();
   if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
   if (given instanceof SessionChange) {
     if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
@@ -310,6 +317,7 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   await checkTag();
   // Again in the unit of work that makes the change: the tenant may have been deleted, or the resource changed, since the request came.
   const check = async (): Promise<void> => {
+    await call.stillAllowed();
     if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);
     await checkTag();
   };
@@ -329,7 +337,7 @@ const requireTag = (row: RouteRow, context: ApiContext, query: Readonly<Record<s
 export const serveRow =
   (served: Served) =>
   async (context: ApiContext): Promise<Response> => {
-    const { authenticator, row } = served;
+    const { authenticator, callerAgain, clock, operations, row } = served;
     const from = authenticator.originOf(context, context.get('requestId'));
     const isOpen = row.needs === 'sign-in';
     if (isOpen && row.method !== 'get') isOwnSite(context);
@@ -345,7 +353,13 @@ export const serveRow =
     const actor = admit(served, context, caller, path);
     const query = readQuery(row.query, context.req.url);
     requireTag(row, context, query);
-    const { bytes, file } = await takeBody(served, context.env.incoming, admitted);
+    const stillAllowed = isOpen
+      ? always
+      : createStillAllowed(clock, async () => {
+          const now = admit(served, context, await callerAgain(context), path);
+          operations.access.requireAsMuch(now, actor);
+        });
+    const { bytes, file } = await takeBody(served, context.env.incoming, admitted, stillAllowed);
     const release = takePlace(served, actor);
     let secrets: Record<string, Buffer> = {};
     let isSending = false;
@@ -354,7 +368,8 @@ export const serveRow =
       const body = readJson(row.body, context.req.header('content-type'), bytes);
       const { search } = new URL(context.req.url);
       const binding = authenticator.bindingOf(context);
-      const call = { actor, grants, session, from, search, binding, secrets, path, query, body, file, release };
+      const asked = { path, query, body, file };
+      const call = { actor, grants, session, from, search, binding, secrets, ...asked, stillAllowed, release };
       const response = await answer(served, context, call, bytes);
       isSending = row.streams !== undefined;
       return response;

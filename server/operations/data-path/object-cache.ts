@@ -169,7 +169,8 @@ export const createObjectCache = (
     forget: (changes) => {
       generation += 1;
       searches.clear();
-      if (changes.tenants !== undefined && changes.tenants.length > 0) dropOfTenants(new Set(changes.tenants));
+      const tenants = new Set([...(changes.tenants ?? []), ...(changes.restored ?? [])]);
+      if (tenants.size > 0) dropOfTenants(tenants);
       const vaults = new Set(changes.vaults);
       const keys = new Set(changes.keys);
       if (vaults.size + keys.size > 0)

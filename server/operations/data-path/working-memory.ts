@@ -1,7 +1,7 @@
 // What the working memory consists of, and how it follows the store: what was changed is read again, one change after the other.
 
 import type { Changes } from '../../domain/changes.ts';
-import { everyTenant } from '../../domain/tenant.ts';
+import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Directory } from '../../ports/directory.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -37,22 +37,59 @@ const pages = async <T extends { readonly id: string }>(
   for await (const item of each(list, byId, fewAtOnce)) await renew(item);
 };
 
+/** Reads what is stored, of every tenant or of one, and again what is in memory. */
+const createLoads = (
+  { store }: Pick<Ports, 'store'>,
+  { vaults, endpoints, applications }: Pick<WorkingMemory, 'vaults' | 'endpoints' | 'applications'>,
+) => {
+  const { keys } = endpoints;
+  const renewVault = async (id: string): Promise<void> => {
+    const vault = await store.read.vaults.stored(everyTenant, id);
+    if (vault === undefined) vaults.delete(id);
+    else vaults.set(id, vault);
+  };
+  const loadOf = async (tenantId: TenantScope): Promise<void> => {
+    await pages(
+      (window) => store.read.vaults.list(tenantId, window),
+      async (vault) => {
+        vaults.set(vault.id, vault);
+      },
+    );
+    await pages(
+      (window) => store.read.endpoints.list(tenantId, window),
+      (endpoint) => endpoints.renew(endpoint.id),
+    );
+    await pages(
+      (window) => store.read.applications.list(tenantId, {}, window),
+      (application) => applications.renew(application.id),
+    );
+  };
+  /** What is in memory first: of what is stored no longer, it is not kept. */
+  const renewHeld = async (isTheirs: (of: { readonly tenantId: string }) => boolean): Promise<void> => {
+    for (const vault of [...vaults.values()]) if (isTheirs(vault)) await renewVault(vault.id);
+    for (const { endpoint } of [...endpoints.held.values()]) if (isTheirs(endpoint)) await endpoints.renew(endpoint.id);
+    for (const { key } of [...keys.held.values()]) if (isTheirs(key)) await keys.renew(key.id);
+    for (const id of applications.ids()) {
+      const application = applications.applicationById(id);
+      if (application !== undefined && isTheirs(application)) await applications.renew(id);
+    }
+  };
+  return { renewVault, loadOf, renewHeld };
+};
+
 export const createRenewals = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
-  { checks, tenants, vaults, endpoints, applications, objects }: WorkingMemory,
+  memory: WorkingMemory,
 ): Pick<Directory, 'loadTenants' | 'load' | 'reload' | 'forget' | 'renew' | 'renewRefused' | 'epoch'> => {
+  const { checks, tenants, vaults, endpoints, applications, objects } = memory;
   const { keys } = endpoints;
+  const { renewVault, loadOf, renewHeld } = createLoads({ store }, memory);
   /** Changes with every renewal: agents see it as part of the epoch. */
   let generation = 0;
   /** So that a restarted service does not show an epoch that an agent has seen for another state. */
   const epochBase = clock.now();
   let renewals: Promise<void> = Promise.resolve();
 
-  const renewVault = async (id: string): Promise<void> => {
-    const vault = await store.read.vaults.stored(everyTenant, id);
-    if (vault === undefined) vaults.delete(id);
-    else vaults.set(id, vault);
-  };
   const releaseTenant = (id: string): void => {
     for (const { endpoint } of [...endpoints.held.values()])
       if (endpoint.tenantId === id) endpoints.release(endpoint.id);
@@ -70,12 +107,19 @@ export const createRenewals = (
       );
   };
 
+  const loadTenantAgain = async (id: string): Promise<void> => {
+    await renewTenant(id);
+    await renewHeld(({ tenantId }) => tenantId === id);
+    await loadOf(id);
+  };
+
   const forget = (changes: Changes): void => {
     generation += 1;
     objects.forget(changes);
   };
   const renewNow = async (changes: Changes): Promise<void> => {
     for (const id of changes.tenants ?? []) await renewTenant(id);
+    for (const id of changes.restored ?? []) await loadTenantAgain(id);
     for (const id of changes.vaults ?? []) await renewVault(id);
     for (const id of changes.credentials ?? []) {
       const endpointId = endpoints.withCredential(id);
@@ -92,26 +136,10 @@ export const createRenewals = (
   };
   const loadAll = async (): Promise<void> => {
     await loadTenants();
-    await pages(
-      (window) => store.read.vaults.list(everyTenant, window),
-      async (vault) => {
-        vaults.set(vault.id, vault);
-      },
-    );
-    await pages(
-      (window) => store.read.endpoints.list(everyTenant, window),
-      (endpoint) => endpoints.renew(endpoint.id),
-    );
-    await pages(
-      (window) => store.read.applications.list(everyTenant, {}, window),
-      (application) => applications.renew(application.id),
-    );
+    await loadOf(everyTenant);
   };
   const loadAgain = async (): Promise<void> => {
-    for (const id of [...vaults.keys()]) await renewVault(id);
-    for (const id of [...endpoints.held.keys()]) await endpoints.renew(id);
-    for (const id of [...keys.held.keys()]) await keys.renew(id);
-    for (const id of applications.ids()) await applications.renew(id);
+    await renewHeld(() => true);
     await loadAll();
   };
 

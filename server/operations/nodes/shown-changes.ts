@@ -47,9 +47,9 @@ export const takeChanges = async (
   changes: Changes,
 ): Promise<void> => {
   directory.forget(changes);
-  if (changes.keks === true || changes.everything === true) await ring.refresh(store.read);
-  if (changes.everything === true) await directory.reload();
-  else await directory.renew(changes);
+  const { keks, restored = [] } = changes;
+  if (keks === true || restored.length > 0) await ring.refresh(store.read);
+  await directory.renew(changes);
 };
 
 /** The last change that was read, and the ids of the last changes by their numbers. */

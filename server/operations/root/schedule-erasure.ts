@@ -28,6 +28,8 @@ const isRequested = async ({ decisions }: Pick<Repositories, 'decisions'>): Prom
 const createSharedState = (
   { store, fleet }: Pick<RunPorts, 'store'> & { readonly fleet: Pick<Fleet, 'holds'> },
   ownState: () => ErasureState,
+  /** A run must follow, whether or not one was asked for here. */
+  isDue: () => Promise<boolean>,
 ) => {
   let told: string | undefined;
   let telling: Promise<void> = Promise.resolve();
@@ -48,11 +50,13 @@ const createSharedState = (
       told = undefined;
     },
     state: async (): Promise<ErasureState> => {
-      if (store.link === undefined || fleet.holds('erasure')) return ownState();
-      const text = await store.read.settings.get(toldSetting);
+      const isOwn = store.link === undefined || fleet.holds('erasure');
+      const text = isOwn ? undefined : await store.read.settings.get(toldSetting);
       const found = text === undefined ? ownState() : (JSON.parse(text) as ErasureState);
-      const isWaiting = found.state === 'idle' && (await isRequested(store.read));
-      return isWaiting ? { ...found, state: 'waiting' } : found;
+      if (found.state !== 'idle') return found;
+      // What was destroyed a moment ago, or while no node has the duty, waits for its run.
+      const isWaiting = (await isRequested(store.read)) || (await isDue());
+      return isWaiting ? { ...found, state: 'waiting', waitsFor: isOwn ? 'destructions' : 'node' } : found;
     },
   };
 };
@@ -69,6 +73,8 @@ export const createErasureScheduler = (
   let stopped = false;
   let held: ErasureBlockers | null = null;
   let failure: string | null = null;
+  /** What the timer waits for. */
+  let waitsFor: ErasureState['waitsFor'] = null;
   const runOnceMore = runErasure(ports, () => stopped);
   /** While files of snapshots are missing, a run only checks whether they still are. */
   const run = async (): Promise<Outcome> => {
@@ -83,8 +89,9 @@ export const createErasureScheduler = (
     (await isRunDue(store.read)) ||
     (await store.read.decisions.get(rotationSetting)) !== undefined ||
     (await isConclusionDue(store));
-  const later = (ms: number): void => {
+  const later = (ms: number, forWhat: NonNullable<ErasureState['waitsFor']>): void => {
     if (stopped || timer !== undefined) return;
+    waitsFor = forWhat;
     timer = setTimeout(() => {
       timer = undefined;
       start();
@@ -92,17 +99,15 @@ export const createErasureScheduler = (
     timer.unref();
     shared.tell();
   };
-  const soon = (): void => later(Math.max(delays.gatherMs, lastMs));
+  const soon = (): void => later(Math.max(delays.gatherMs, lastMs), 'destructions');
   const ownState = (): ErasureState => {
-    if (held !== null) return { state: 'blocked', blockers: held, failure: null };
-    if (failure !== null) return { state: 'failed', blockers: null, failure };
-    return {
-      state: running !== undefined ? 'running' : timer === undefined ? 'idle' : 'waiting',
-      blockers: null,
-      failure: null,
-    };
+    const rest = { blockers: null, failure: null, waitsFor: null };
+    if (held !== null) return { ...rest, state: 'blocked', blockers: held };
+    if (failure !== null) return { ...rest, state: 'failed', failure };
+    if (running !== undefined) return { ...rest, state: 'running' };
+    return timer === undefined ? { ...rest, state: 'idle' } : { ...rest, state: 'waiting', waitsFor };
   };
-  const shared = createSharedState(ports, ownState);
+  const shared = createSharedState(ports, ownState, () => isRunDue(store.read));
   const start = (): void => {
     if (running !== undefined || stopped) return;
     if (!fleet.holds('erasure')) {
@@ -124,8 +129,8 @@ export const createErasureScheduler = (
           failure = null;
           lastMs = clock.monotonic() - began;
           // The next check, which costs next to nothing, finds what the operator did about the damaged records.
-          if (holding !== null) later(Math.max(delays.heldMs, lastMs));
-          else if (pauseMs > 0) later(pauseMs);
+          if (holding !== null) later(Math.max(delays.heldMs, lastMs), 'copies');
+          else if (pauseMs > 0) later(pauseMs, 'copies');
           // Destructions during the run need another one.
           else if (await isDue()) soon();
         },
@@ -133,12 +138,12 @@ export const createErasureScheduler = (
           if (error instanceof Interrupted) return;
           if (error instanceof DutyLost) {
             // This node may have it again: only the fencing number of this work is too old.
-            if (fleet.holds('erasure')) later(delays.heldMs);
+            if (fleet.holds('erasure')) later(delays.heldMs, 'node');
             return;
           }
           failure = error instanceof Error ? error.message : 'failed';
           log.error('the erasure run failed and will be retried', { error });
-          later(delays.retryMs);
+          later(delays.retryMs, 'destructions');
         },
       )
       .catch((error: unknown) => {

@@ -165,7 +165,7 @@ const putCopiedValues = async (
     const digest = content === null ? null : contentDigest(content);
     put.push({ row: { ...row, content, content_digest: digest }, integrity: 'ok' });
   }
-  await tx.tenantRows.put('tde_objects', put);
+  await tx.tenantRows.put(restore.target.tenantId, 'tde_objects', put);
 };
 
 export const putMaterials = async (restore: RunningRestore, { materials }: RestoreBatch): Promise<void> => {

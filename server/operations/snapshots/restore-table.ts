@@ -202,6 +202,7 @@ const putBindings = async ({ tx, target, newIds }: RunningRestore, here: readonl
   if (target.tenantId === target.fromTenantId && !newIds) return;
   const bound = here.filter(({ from }) => from.kind === 'general');
   await tx.tenantRows.put(
+    target.tenantId,
     'key_bindings',
     bound.map(({ from, row }) => ({
       row: {
@@ -324,6 +325,6 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     putRow(wanted, 'ok', existing);
   }
   await refuseTakenNames(restore, table, put);
-  await tenantRows.put(table, put);
+  await tenantRows.put(restore.target.tenantId, table, put);
   if (table === 'keys') await putBindings(restore, here);
 };

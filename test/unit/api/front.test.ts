@@ -602,6 +602,7 @@ describe('exports and long requests', () => {
       const response = await front.request('/api/requests/export', withToken());
       expect(response.status).toBe(200);
       front.regrant(narrower);
+      front.advance(1_000);
       await expect(readTo(response)).rejects.toMatchObject({ code });
     };
     await Promise.all([
@@ -623,6 +624,7 @@ describe('exports and long requests', () => {
       const response = await front.request('/api/requests/export', credential);
       expect(response.status).toBe(200);
       front.revoke();
+      front.advance(1_000);
       await expect(readTo(response)).rejects.toMatchObject({ code: 'unauthenticated' });
       // Its place is free for another one.
       expect((await front.request('/api/requests/export', withToken({}, otherToken))).status).toBe(200);

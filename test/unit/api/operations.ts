@@ -98,13 +98,15 @@ const createSessionsOfTest = (grantsNow: () => readonly Grant[], isRevoked: () =
 const incomingOf = ({ headers, body }: Request): Readable => {
   const stream = body === null ? Readable.from([]) : Readable.fromWeb(body as WebStream<Uint8Array>);
   Object.defineProperty(stream, 'complete', { get: () => stream.readableEnded });
-  return Object.assign(stream, { headers: Object.fromEntries(headers), httpVersionMajor: 2 });
+  return Object.assign(stream, { headers: Object.fromEntries(headers), httpVersionMajor: 2, socket: { bytesRead: 0 } });
 };
 
 /** The front, reached as through the listener: absolute https URLs. */
 export const openFront = (
   members: object = {},
   first: readonly Grant[] = [{ role: 'administrator', scope: null, tenantId: null }],
+  /** Called when the unit of work of a change has had to wait, and begins. */
+  { beforeUnit = () => undefined }: { readonly beforeUnit?: () => void } = {},
 ): FrontUnderTest => {
   let grants = first;
   const calls = new Map<string, number>();
@@ -158,6 +160,7 @@ export const openFront = (
       },
       preconditions: {
         under: async (check: () => Promise<void>, work: () => Promise<unknown>) => {
+          beforeUnit();
           await check();
           return work();
         },

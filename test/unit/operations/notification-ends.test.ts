@@ -524,15 +524,15 @@ const ends: Readonly<Record<NotificationKind, Begin>> = {
   },
   'erasure.blocked': async () => {
     const blockers = { since: time, nodes: ['one'], standbys: [], snapshots: [], records: [] };
-    facts.erasure = { state: 'blocked', blockers, failure: null };
+    facts.erasure = { state: 'blocked', blockers, failure: null, waitsFor: null };
     return () => {
-      facts.erasure = { state: 'idle', blockers: null, failure: null };
+      facts.erasure = { state: 'idle', blockers: null, failure: null, waitsFor: null };
     };
   },
   'erasure.failed': async () => {
-    facts.erasure = { state: 'failed', blockers: null, failure: 'the disk is full' };
+    facts.erasure = { state: 'failed', blockers: null, failure: 'the disk is full', waitsFor: null };
     return () => {
-      facts.erasure = { state: 'idle', blockers: null, failure: null };
+      facts.erasure = { state: 'idle', blockers: null, failure: null, waitsFor: null };
     };
   },
   'erasure.copies-left': async () => {

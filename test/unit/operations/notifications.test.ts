@@ -314,7 +314,7 @@ describe('what is checked', () => {
   let nodes: readonly Partial<FleetNode>[] = [];
   let logFailure: LogState['failure'] = null;
   let isAway = false;
-  let erasureState: ErasureState = { state: 'idle', blockers: null, failure: null };
+  let erasureState: ErasureState = { state: 'idle', blockers: null, failure: null, waitsFor: null };
   let sinks: readonly LogSinkState[] = [];
   let schedule: string | null = null;
   let reminders = { token: 0, key: 0, backup: 0 };
@@ -771,11 +771,11 @@ describe('what is checked', () => {
         } as const),
       })),
     };
-    erasureState = { state: 'blocked', blockers, failure: null };
+    erasureState = { state: 'blocked', blockers, failure: null, waitsFor: null };
     const [blocked] = await look('erasure.blocked');
     expect(blocked?.details).toMatchObject({ records: 25, nodes: ['one'], standbys: ['west'], snapshots: ['s'] });
     expect(blocked?.details.recordIds).toHaveLength(20);
-    erasureState = { state: 'idle', blockers: null, failure: null };
+    erasureState = { state: 'idle', blockers: null, failure: null, waitsFor: null };
     certificateFaults = async () => ['one is missing', 'two expired'];
     expect(await look('tls.file-unusable')).toMatchObject([
       { subject: { name: 'one is missing; two expired' }, details: { faults: ['one is missing', 'two expired'] } },

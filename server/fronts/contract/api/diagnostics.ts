@@ -89,7 +89,7 @@ export const diagnosticsRoutes = {
     summary: 'Run the diagnostics of a key store endpoint',
     description: 'Checks from this node and through the public name. Takes a few seconds if something does not answer.',
     body: newDiagnosis,
-    long: true,
+    long: 'reads',
     answer: diagnosisSchema,
     creates: true,
   },

@@ -162,7 +162,7 @@ export const requestRoutes = {
       'Compares whole minutes; by default those of the last hour. Finds records that were changed, removed or added after their minute ' +
       'was hashed, and minutes in which signed requests were not recorded.',
     query: z.strictObject(timeSpan),
-    long: true,
+    long: 'reads',
     answer: verificationSchema,
   },
   searchOne: {

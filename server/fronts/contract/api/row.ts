@@ -41,8 +41,12 @@ export interface RouteRow {
   readonly takes?: 'application/octet-stream';
   /** Null: no content, or what `streams` says. */
   readonly answer: z.ZodType | null;
-  /** Answers when everything is checked or written, which may take long: clients wait longer for it. */
-  readonly long?: true;
+  /**
+   * Answers when everything is checked or written, which may take long: clients wait longer for it.
+   * The answer of one that reads is not given when the caller's credential has ended in the
+   * meantime (credential-end.ts).
+   */
+  readonly long?: 'reads' | 'changes';
   /** The answer is a file of one of these media types, sent while it is read. */
   readonly streams?: readonly string[];
   /** Makes something: answers 201 and takes `Idempotency-Key`. */

@@ -132,7 +132,7 @@ export const snapshotRoutes = {
     description:
       'A consistent online snapshot of the current tenant. With the permission for the whole platform, you can name any tenant. Answers when the file is durable and has been verified.',
     body: z.strictObject({ tenantId: identifier.optional() }).openapi('NewSnapshot'),
-    long: true,
+    long: 'changes',
     answer: snapshotSchema,
     creates: true,
   },
@@ -244,7 +244,7 @@ export const snapshotRoutes = {
     summary: 'Verify a snapshot',
     description: 'Without a key. Checks the signature, structure, digest and counts.',
     body: z.strictObject({}),
-    long: true,
+    long: 'reads',
     answer: snapshotSchema,
   },
   verifyOpened: {
@@ -254,7 +254,7 @@ export const snapshotRoutes = {
     tenancy: 'platform',
     summary: 'Verify a snapshot with its key',
     body: z.strictObject(openingAnswer).openapi('SnapshotOpeningAnswer'),
-    long: true,
+    long: 'reads',
     answer: snapshotSchema,
   },
   restore: {
@@ -276,7 +276,7 @@ export const snapshotRoutes = {
       .openapi('SnapshotRestoreRequest', {
         example: { openingId: '01981d2c-7c1f-7b35-9a04-52a1be40c0de', sealedKey: 'text', newTenant: 'restored' },
       }),
-    long: true,
+    long: 'changes',
     answer: restoreSchema,
     mayWait: true,
   },

@@ -42,6 +42,14 @@ export const statusSchema = z
           'blocked: stored records cannot be opened and would be lost after the run, nodes do not take part, copies of the database are behind, or snapshot files are missing. failed: the run is retried.',
       }),
       failure: z.string().nullable(),
+      waitsFor: z
+        .enum(['destructions', 'copies', 'node'])
+        .nullable()
+        .openapi({
+          description:
+            'Of the state waiting. destructions: others of the next seconds share the run. copies: the WAL archive, or `replica_lag_seconds` for copies that ' +
+            'the database does not show. node: no node that can run it has begun yet; it is the one with the duty `erasure`.',
+        }),
       blockers: z
         .strictObject({
           since: moment,

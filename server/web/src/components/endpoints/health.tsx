@@ -23,6 +23,15 @@ const waitingText = ({ pendingKeys, pendingObjects }: Status['erasure']): string
     ...(pendingKeys === 0 ? [] : [formatKeys(pendingKeys)]),
     ...(pendingObjects === 0 ? [] : [pendingObjects === 1 ? '1 value' : `${pendingObjects} values`]),
   ].join(', ') || 'nothing';
+const waitsForTexts: Readonly<Record<NonNullable<Status['erasure']['waitsFor']>, string>> = {
+  destructions: 'The run starts in a few seconds, with further destructions',
+  copies: 'The run waits for the WAL archive, or for the lag of copies',
+  node: 'The run waits for the node with the duty “Erasure runs”',
+};
+const runText = ({ state, waitsFor }: Status['erasure']): string =>
+  waitsFor === null
+    ? { idle: 'No run', waiting: 'Waiting', running: 'In progress', blocked: 'Blocked', failed: 'Failed' }[state]
+    : waitsForTexts[waitsFor];
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
 
 const Warnings = ({ status }: { status: Status }): ReactNode => (
@@ -127,6 +136,7 @@ export const HealthView = ({ status }: { status: Status }) => (
           `${mebibytes(status.memory.used)} of ${mebibytes(status.memory.capacity)}, ${formatKeys(status.memory.keys)}`,
         ],
         ['Waiting for erasure', waitingText(status.erasure)],
+        ['Erasure run', runText(status.erasure)],
       ]}
     />
   </div>

@@ -1,0 +1,187 @@
+// A credential that ends while a request is under way ends what is written for it: every route that may take long, and every change and list, which
+// may wait. A long route without a decision here does not compile, and fails.
+import { describe, expect, test } from 'vitest';
+import { type ApiRoutes, apiRoutes } from '../../../server/fronts/contract/api/index.ts';
+import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
+import { adminToken, type FrontUnderTest, openFront, post, withToken } from './operations.ts';
+
+/**
+ * `file`: ends before its next piece. `upload`: the next piece of the body is not taken. `answer`:
+ * withheld. `change`: refused where it has not been made; made, it is answered.
+ */
+type Decision = 'file' | 'upload' | 'answer' | 'change';
+type IsLong<R> = R extends
+  | { readonly streams: readonly string[] }
+  | { readonly long: string }
+  | { readonly takes: string }
+  ? true
+  : false;
+type LongRoute = {
+  [G in keyof ApiRoutes]: {
+    [N in keyof ApiRoutes[G]]: IsLong<ApiRoutes[G][N]> extends true ? `${G & string}.${N & string}` : never;
+  }[keyof ApiRoutes[G]];
+}[keyof ApiRoutes];
+
+interface LongCase {
+  readonly decision: Decision;
+  /** The operation that takes long. */
+  readonly operation: string;
+  readonly body?: object;
+}
+const opening = { openingId: 'opening', sealedKey: 'AAAA' };
+const cases: Readonly<Record<LongRoute, LongCase>> = {
+  'keys.export': { decision: 'file', operation: 'keys.export' },
+  'requests.export': { decision: 'file', operation: 'requests.export' },
+  'requests.exportOne': { decision: 'file', operation: 'requests.export' },
+  'requests.verify': { decision: 'answer', operation: 'requests.verify' },
+  'audit.export': { decision: 'file', operation: 'audit.export' },
+  'audit.exportTenant': { decision: 'file', operation: 'audit.exportTenant' },
+  'packages.download': { decision: 'file', operation: 'packages.open' },
+  'diagnostics.run': { decision: 'answer', operation: 'diagnostics.run', body: {} },
+  'diagnostics.follow': { decision: 'file', operation: 'diagnostics.follow', body: {} },
+  'snapshots.create': { decision: 'change', operation: 'snapshots.create', body: {} },
+  'snapshots.export': { decision: 'file', operation: 'snapshots.export' },
+  'snapshots.import': { decision: 'upload', operation: 'snapshots.import' },
+  'snapshots.verify': { decision: 'answer', operation: 'snapshots.verify', body: {} },
+  'snapshots.verifyOpened': { decision: 'answer', operation: 'snapshots.verify', body: opening },
+  'snapshots.restore': { decision: 'change', operation: 'snapshots.restore', body: opening },
+};
+
+const rows = new Map<string, RouteRow>(
+  Object.entries(apiRoutes).flatMap(([group, all]: [string, RouteGroup]) =>
+    Object.entries(all).map(([name, row]): [string, RouteRow] => [`${group}.${name}`, row]),
+  ),
+);
+const rowOf = (name: string): RouteRow => {
+  const row = rows.get(name);
+  if (row === undefined) throw new Error(`there is no route ${name}`);
+  return row;
+};
+
+/** What an operation answers, whatever a route shows of it. */
+const anything: unknown = new Proxy(() => undefined, {
+  get: (_, name) => {
+    if (name === Symbol.toPrimitive) return () => 0;
+    if (name === Symbol.iterator) return () => [][Symbol.iterator]();
+    return name === 'then' || name === 'toJSON' ? undefined : anything;
+  },
+  apply: () => [],
+  ownKeys: () => [],
+});
+/** Pages, lines or events without an end. */
+async function* withoutEnd(): AsyncGenerator<unknown> {
+  for (;;) {
+    await new Promise((resolve) => setImmediate(resolve));
+    yield new Uint8Array(1);
+  }
+}
+const pages = async function* pages(): AsyncGenerator<unknown> {
+  for await (const _ of withoutEnd()) yield [];
+};
+
+const bodyOf = ({ row, body }: { readonly row: RouteRow; readonly body?: object | undefined }): RequestInit => {
+  if (row.takes !== undefined)
+    return {
+      method: 'POST',
+      headers: { 'content-type': row.takes },
+      body: ReadableStream.from(withoutEnd()) as unknown as NonNullable<RequestInit['body']>,
+      duplex: 'half',
+    } as RequestInit;
+  return body === undefined
+    ? { method: row.method.toUpperCase() }
+    : { ...post(body), method: row.method.toUpperCase() };
+};
+const ways = ['token', 'session'] as const;
+const credentialOf = async (
+  front: FrontUnderTest,
+  by: (typeof ways)[number],
+  init: RequestInit,
+): Promise<RequestInit> => {
+  if (by === 'token') return withToken(init);
+  const signedIn = await front.request('/api/session', post({ token: adminToken }));
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+  return { ...init, headers: { ...(init.headers as Record<string, string>), cookie, 'sec-fetch-site': 'same-origin' } };
+};
+const endIt = (front: FrontUnderTest): void => {
+  front.revoke();
+  front.advance(1_000);
+};
+const targetOf = (row: RouteRow): string => row.path.replace(/\{\w+\}/g, 'some-id');
+/** What has no end of its own would otherwise be read forever. */
+const mostPieces = 100;
+const readOn = async (response: Response): Promise<string> => {
+  const reader = response.body?.getReader();
+  for (let pieces = 0; pieces < mostPieces; pieces += 1)
+    if ((await reader?.read())?.done !== false) return 'ended in good order';
+  return 'goes on';
+};
+
+test('every route that may take long has a decision', () => {
+  const long = [...rows].filter(
+    ([, row]) => row.streams !== undefined || row.long !== undefined || row.takes !== undefined,
+  );
+  expect(long.map(([name]) => name).toSorted()).toEqual(Object.keys(cases).toSorted());
+  for (const [name, { streams, takes, long: kind }] of long) {
+    const { decision } = cases[name as LongRoute];
+    const wanted =
+      streams !== undefined ? 'file' : takes !== undefined ? 'upload' : kind === 'reads' ? 'answer' : 'change';
+    expect([name, decision]).toEqual([name, wanted]);
+  }
+});
+
+describe.each(ways)('a %s that ends in the middle', (by) => {
+  test.each(Object.entries(cases))('%s', async (name, { decision, operation, body }) => {
+    const row = rowOf(name);
+    const taken: unknown[] = [];
+    const front: FrontUnderTest = openFront({
+      'endpoints.get': () => ({ id: 'some-id' }),
+      'snapshots.schedule': () => ({ settings: { undeleteDays: 1 } }),
+      [operation]: async (...given: readonly unknown[]) => {
+        if (decision === 'file') return /packages|snapshots/.test(operation) ? withoutEnd() : pages();
+        if (decision === 'upload') {
+          for await (const piece of given[1] as AsyncIterable<Uint8Array>) {
+            taken.push(piece);
+            if (taken.length === 2) endIt(front);
+            if (taken.length === mostPieces) break;
+          }
+          throw new Error('the body ended');
+        }
+        endIt(front);
+        return anything;
+      },
+    });
+    const response = await front.request(targetOf(row), await credentialOf(front, by, bodyOf({ row, body })));
+    if (decision === 'file') {
+      expect(response.status).toBe(200);
+      endIt(front);
+      await expect(readOn(response)).rejects.toMatchObject({ code: 'unauthenticated' });
+      return;
+    }
+    expect([response.status, taken.length]).toEqual([
+      decision === 'change' ? (row.creates ? 201 : 200) : 401,
+      decision === 'upload' ? 2 : 0,
+    ]);
+  });
+
+  test('a list and a dry run that took long are not shown', async () => {
+    for (const [path, operation, init] of [
+      ['/api/vaults', 'vaults.list', {}],
+      ['/api/snapshots/some-id/restore?dryRun=true', 'snapshots.restore', post(opening)],
+    ] as const) {
+      const front: FrontUnderTest = openFront({
+        [operation]: () => {
+          endIt(front);
+          return operation === 'vaults.list' ? { items: [], next: null } : anything;
+        },
+      });
+      const response = await front.request(path, await credentialOf(front, by, init));
+      expect([path, response.status]).toEqual([path, 401]);
+    }
+  });
+});
+
+test('a change whose unit of work comes too late is refused; one that is made is answered', async () => {
+  const front: FrontUnderTest = openFront({}, undefined, { beforeUnit: () => endIt(front) });
+  expect((await front.request('/api/vaults', withToken(post({ name: 'late' })))).status).toBe(401);
+  expect(front.calls.get('vaults.create')).toBeUndefined();
+});
