@@ -3,7 +3,10 @@ import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vit
 import { LongestFirst } from './test/support/sequencer.ts';
 import { alsoOnPostgresql, isLong, longFiles, sqliteOnly } from './test/support/tiers.ts';
 
-/** The database of the services in a run: `sqlite` by default, `postgresql`, or `both`: SQLite, with some tests on PostgreSQL as well. */
+/**
+ * The database of the services in a run: `sqlite` by default, `postgresql`, or `both`: SQLite, with
+ * some tests on PostgreSQL as well.
+ */
 const store = process.env.DKE_TEST_STORE ?? 'sqlite';
 if (!['sqlite', 'postgresql', 'both'].includes(store))
   throw new Error(`DKE_TEST_STORE is ${store}: it is sqlite, postgresql or both`);
@@ -13,8 +16,9 @@ const all = ['test/**/*.test.ts'];
 const longOnly = isLong ? {} : longFiles;
 
 /**
- * Tests within one process. In `npm test`, those of a worker share its modules: loading the service once for each file costs more than most
- * files. Each file restores what it changes in its process. The agent's tests have a process for each file.
+ * Tests within one process. In `npm test`, those of a worker share its modules: loading the service
+ * once for each file costs more than most files. Each file restores what it changes in its process.
+ * The agent's tests have a process for each file.
  */
 const inProcess = [
   'test/unit/*.test.ts',
@@ -23,8 +27,9 @@ const inProcess = [
   'test/house/*.test.ts',
 ];
 /**
- * Tests whose services, agents and databases are processes of their own. In `npm test`, those of a worker share its modules, too. Tests that
- * load the library or parts of the service into their own process have one for each file.
+ * Tests whose services, agents and databases are processes of their own. In `npm test`, those of a
+ * worker share its modules, too. Tests that load the library or parts of the service into their own
+ * process have one for each file.
  */
 const loading =
   'agent-*|audit-sinks|bad-input-agent|deleted-database|due-exchanges|erasure-rounds|host-life|keys-in-memory|nodes-marks|notifications|open-id|threads|unreadable-master-key';
@@ -60,7 +65,8 @@ for (const [file, why] of Object.entries(longOnly)) console.log(`only in npm run
 if (store === 'postgresql')
   for (const [files, why] of Object.entries(sqliteOnly)) console.log(`not on PostgreSQL: ${files}: ${why}`);
 
-// Tests start thousands of Node processes with the same programs: the cache compiles each program once.
+// Tests start thousands of Node processes with the same programs: the cache compiles each program
+// once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'build/compile-cache');
 
 export default defineConfig({
@@ -75,7 +81,8 @@ export default defineConfig({
     // Limits end tests that hang. They are long enough for a machine that is ten times slower.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    // Long enough for a busy machine; not too often, because questions use the processors that the answer needs.
+    // Long enough for a busy machine; not too often, because questions use the processors that the
+    // answer needs.
     expect: { poll: { timeout: 300_000, interval: 100 } },
     reporters: ['default'],
   },

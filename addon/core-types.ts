@@ -1,12 +1,13 @@
-// What goes to the core and comes back: keys, parameters and metadata. No key bytes: a key is an opaque number.
+// What goes to the core and comes back: keys, parameters and metadata. No key bytes: a key is an
+// opaque number.
 
 declare const keyRefBrand: unique symbol;
 declare const kekRefBrand: unique symbol;
 declare const operationRefBrand: unique symbol;
 
 /**
- * A key in the addon's key table: process-wide, usable from every thread, never reused within a process. A key that is not
- * released goes with the thread (the Node environment) that made it.
+ * A key in the addon's key table: process-wide, usable from every thread, never reused within a
+ * process. A key that is not released goes with the thread (the Node environment) that made it.
  */
 export type KeyRef = number & { readonly [keyRefBrand]: true };
 /**
@@ -19,7 +20,10 @@ export type KekRef = number & { readonly [kekRefBrand]: true };
 export type AnyKeyRef = KeyRef | KekRef;
 /** The reference to a key of this kind. */
 export type RefOf<Kind extends 'aes' | 'generic' | 'kek'> = Kind extends 'kek' ? KekRef : KeyRef;
-/** A running multi-part operation inside the addon, known to the thread that began it. Ends by its final call or `operationCancel`. */
+/**
+ * A running multi-part operation inside the addon, known to the thread that began it. Ends by its
+ * final call or `operationCancel`.
+ */
 export type OperationRef = number & { readonly [operationRefBrand]: true };
 
 export type Digest =
@@ -127,7 +131,10 @@ export type MacParameters =
   | { readonly algorithm: 'hmac'; readonly digest: Digest }
   | { readonly algorithm: 'aes-cmac' };
 
-/** `message` inputs are hashed inside; `prehashed` inputs are the digest itself (RSA PKCS#1: the DigestInfo when `digest` is absent). */
+/**
+ * `message` inputs are hashed inside; `prehashed` inputs are the digest itself (RSA PKCS#1: the
+ * DigestInfo when `digest` is absent).
+ */
 export type SignatureParameters =
   | { readonly algorithm: 'rsa-pkcs1'; readonly digest?: Digest }
   | {
@@ -147,7 +154,10 @@ export interface OaepParameters {
   readonly label?: Uint8Array | undefined;
 }
 
-/** Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes (rsa_encryption.h). */
+/**
+ * Decryption with PKCS#1 v1.5 padding never fails for wrong padding: it answers with other bytes
+ * (rsa_encryption.h).
+ */
 export type RsaEncryptionParameters = OaepParameters | { readonly padding: 'pkcs1' };
 
 /** AES key wrap. `iv` is the initial value: 8 bytes, 4 when `padded`; absent: that of the RFC. */
@@ -176,9 +186,10 @@ export interface EcdhOptions {
 }
 
 /**
- * What the pseudorandom function of SP 800-108 takes for each block: `data`, the fixed part, with the counter at `counterAt` and, in
- * feedback mode, the block before, at first `iv`, at `previousAt`. Where both are at one place, `counterFirst` tells their order. `data` and
- * `iv` have at most 4096 bytes, a counter has 1 to 4.
+ * What the pseudorandom function of SP 800-108 takes for each block: `data`, the fixed part, with
+ * the counter at `counterAt` and, in feedback mode, the block before, at first `iv`, at
+ * `previousAt`. Where both are at one place, `counterFirst` tells their order. `data` and `iv` have
+ * at most 4096 bytes, a counter has 1 to 4.
  */
 export interface Sp800108Parameters {
   readonly data: Uint8Array;
@@ -192,7 +203,10 @@ export interface Sp800108Parameters {
 
 /** How a key is derived from another. */
 export type DeriveParameters =
-  /** `kdf`: that of ANSI X9.63, with `shared`; null: the last bytes of the shared secret, as PKCS#11 cuts it. */
+  /**
+   * `kdf`: that of ANSI X9.63, with `shared`; null: the last bytes of the shared secret, as PKCS#11
+   * cuts it.
+   */
   | { readonly way: 'ecdh'; readonly point: Uint8Array; readonly kdf: Digest | null; readonly shared: Uint8Array }
   | {
       readonly way: 'hkdf';
@@ -222,7 +236,10 @@ export interface RecordContext {
   readonly epoch: number;
   /** What this blob is, for example 'vault-copy', 'sealed-copy', 'tenant-kek'. */
   readonly class: string;
-  /** Bound into the seal: algorithm and immutable attributes, in a canonical form the caller chooses. */
+  /**
+   * Bound into the seal: algorithm and immutable attributes, in a canonical form the caller
+   * chooses.
+   */
   readonly attributes: Uint8Array;
 }
 
@@ -241,7 +258,10 @@ export interface RootFile {
   readonly key: KekRef;
 }
 
-/** Reply of an XKS body function: bytes to send, made inside the addon so that no plaintext becomes a JavaScript string. */
+/**
+ * Reply of an XKS body function: bytes to send, made inside the addon so that no plaintext becomes
+ * a JavaScript string.
+ */
 export interface XksRequestMetadata {
   readonly kmsRequestId: string;
   readonly kmsOperation: string;
@@ -252,14 +272,20 @@ export interface XksRequestMetadata {
   readonly kmsViaService: string | undefined;
 }
 export type XksOperation = 'health' | 'metadata' | 'encrypt' | 'decrypt';
-/** A parsed XKS request: the metadata as strings, the secret members kept inside the addon under `body`. */
+/**
+ * A parsed XKS request: the metadata as strings, the secret members kept inside the addon under
+ * `body`.
+ */
 export type XksParsed =
   | {
       readonly ok: true;
       readonly body: number;
       readonly requestMetadata: XksRequestMetadata | undefined;
       readonly empty: boolean;
-      /** Decrypt: the version that sealed the ciphertext; 0, which no key has, when it was not made here. */
+      /**
+       * Decrypt: the version that sealed the ciphertext; 0, which no key has, when it was not made
+       * here.
+       */
       readonly keyVersion: number;
     }
   | { readonly ok: false; readonly errorName: XksBodyErrorName; readonly message: string };

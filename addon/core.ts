@@ -1,11 +1,13 @@
 // The typed face of the core addon, and the only file that loads the .node.
 //
-// Every secret byte stays in the addon. What crosses this line are key references (opaque numbers), operation references,
-// key records (sealed), public keys, and buffers of data. No function returns the value of a key except
-// `exportSecret` and `exportPrivateKey`, which exist for PKCS#11 keys that are extractable and not sensitive: a house test names
-// the files that may call them. A key that goes to another process goes sealed (`hpkeSealKey`).
+// Every secret byte stays in the addon. What crosses this line are key references (opaque numbers),
+// operation references, key records (sealed), public keys, and buffers of data. No function returns
+// the value of a key except `exportSecret` and `exportPrivateKey`, which exist for PKCS#11 keys
+// that are extractable and not sensitive: a house test names the files that may call them. A key
+// that goes to another process goes sealed (`hpkeSealKey`).
 //
-// Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages contain no data.
+// Errors: every function throws `CoreError` with a `code` from `CoreErrorCode`. Messages contain no
+// data.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -68,12 +70,18 @@ export class CoreError extends Error {
   }
 }
 
-/** What the .node exports. Arguments are trusted there: this file's callers pass good shapes, the binding checks the rest. */
+/**
+ * What the .node exports. Arguments are trusted there: this file's callers pass good shapes, the
+ * binding checks the rest.
+ */
 export interface Core {
   /** Of OpenSSL, whose libcrypto is linked in: "3.5.9". */
   libcryptoVersion(): string;
-  // --- memory -----------------------------------------------------------------------------------------------------
-  /** Reserves the locked key arena once per process; later calls answer the status. Throws `memory-lock` with the limit to raise. */
+  // --- memory ------------------------------------------------------------------------------------
+  /**
+   * Reserves the locked key arena once per process; later calls answer the status. Throws
+   * `memory-lock` with the limit to raise.
+   */
   initialize(options?: {
     readonly arenaBytes?: number;
     /** An arena of at least this size is accepted, if more cannot be locked. */
@@ -97,14 +105,18 @@ export interface Core {
   /** Marks an IV as used by a key. False when it was: nothing may be encrypted with it then. */
   claimIv(owner: number, iv: Uint8Array, identity: Uint8Array, otherIdentity?: Uint8Array): boolean;
 
-  // --- keys -------------------------------------------------------------------------------------------------------
+  // --- keys --------------------------------------------------------------------------------------
   generateAes(bits: 128 | 192 | 256): KeyRef;
   generateGeneric(bytes: number): KeyRef;
-  /** A key encryption key: it seals and opens records and is the start of derived keys; it ciphers, wraps and signs nothing. */
+  /**
+   * A key encryption key: it seals and opens records and is the start of derived keys; it ciphers,
+   * wraps and signs nothing.
+   */
   generateKek(): KekRef;
   generateRsa(bits: number): KeyRef;
-  // What ends in "Later" runs on a thread of its own (binding/jobs.h), for callers whose own thread must not stand still. Arguments are
-  // read before it returns; it throws or rejects with `CoreError`. Callers bound how many run (server/base/fair-queue.ts).
+  // What ends in "Later" runs on a thread of its own (binding/jobs.h), for callers whose own thread
+  // must not stand still. Arguments are read before it returns; it throws or rejects with
+  // `CoreError`. Callers bound how many run (server/base/fair-queue.ts).
   generateRsaLater(bits: number): Promise<KeyRef>;
   generateEc(curve: Curve): KeyRef;
   /** Copies the bytes into the arena. The caller wipes its own buffer. */
@@ -113,8 +125,8 @@ export interface Core {
   importPrivateKey(pkcs8: Uint8Array): KeyRef;
   importPrivateKeyLater(pkcs8: Uint8Array): Promise<KeyRef>;
   /**
-   * An RSA private key from its modulus and private exponent: the other numbers are computed, but for those that are given. Unsigned, most
-   * significant byte first; empty where one is not known.
+   * An RSA private key from its modulus and private exponent: the other numbers are computed, but
+   * for those that are given. Unsigned, most significant byte first; empty where one is not known.
    */
   importRsaNumbersLater(
     modulus: Uint8Array,
@@ -124,20 +136,28 @@ export interface Core {
     prime2: Uint8Array,
   ): Promise<KeyRef>;
   importPublicKey(spki: Uint8Array): KeyRef;
-  /** Raw value of a secret key: only for keys whose policy (kept by the caller) says extractable and not sensitive. */
+  /**
+   * Raw value of a secret key: only for keys whose policy (kept by the caller) says extractable and
+   * not sensitive.
+   */
   exportSecret(key: KeyRef): Buffer;
   /** PKCS#8 of a private key: under the same condition. The caller wipes it. */
   exportPrivateKey(key: KeyRef): Buffer;
   /** SubjectPublicKeyInfo of a public key or of a private key's public half. */
   exportPublicKey(key: KeyRef): Buffer;
   describe(key: AnyKeyRef): KeyDescription;
-  /** PKCS#11 check value: first 3 bytes of ECB over zeros (AES), of SHA-1 over the value (generic). */
+  /**
+   * PKCS#11 check value: first 3 bytes of ECB over zeros (AES), of SHA-1 over the value (generic).
+   */
   checkValue(key: KeyRef): Buffer;
-  /** Wipes the key now; running operations on it fail with bad-key from here on. Unknown references are ignored. */
+  /**
+   * Wipes the key now; running operations on it fail with bad-key from here on. Unknown references
+   * are ignored.
+   */
   release(key: AnyKeyRef): void;
   /**
-   * HKDF (RFC 5869) from a secret key into a new one; only `extract` gives as many bytes as the digest has. The salt may be the
-   * value of another secret key.
+   * HKDF (RFC 5869) from a secret key into a new one; only `extract` gives as many bytes as the
+   * digest has. The salt may be the value of another secret key.
    */
   hkdf<Kind extends 'aes' | 'generic' | 'kek'>(
     key: AnyKeyRef,
@@ -150,8 +170,8 @@ export interface Core {
   ): RefOf<Kind>;
 
   /**
-   * A KEK from a passphrase by scrypt (RFC 7914), N = 2^cost. Takes 128 * r * N bytes for the time (at most 1 GiB) and stands this
-   * thread still. The caller wipes the passphrase.
+   * A KEK from a passphrase by scrypt (RFC 7914), N = 2^cost. Takes 128 * r * N bytes for the time
+   * (at most 1 GiB) and stands this thread still. The caller wipes the passphrase.
    */
   scryptKek(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): KekRef;
   scryptKekLater(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): Promise<KekRef>;
@@ -165,7 +185,10 @@ export interface Core {
     bytes: number,
   ): KeyRef;
 
-  /** A key from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and as long as the key or longer. */
+  /**
+   * A key from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and as
+   * long as the key or longer.
+   */
   deriveByEncryption(
     key: KeyRef,
     parameters: CipherParameters,
@@ -174,7 +197,10 @@ export interface Core {
     bytes: number,
   ): KeyRef;
 
-  /** The one of these that `parameters` name. `saltKey`: a key whose value is the salt of HKDF; null where it is not one. */
+  /**
+   * The one of these that `parameters` name. `saltKey`: a key whose value is the salt of HKDF; null
+   * where it is not one.
+   */
   derive(
     key: KeyRef,
     parameters: DeriveParameters,
@@ -183,33 +209,40 @@ export interface Core {
     bytes: number,
   ): KeyRef;
 
-  // --- one-shot ciphers: bytes written into `out` are returned as a count -------------------------------------------
+  // --- one-shot ciphers: bytes written into `out` are returned as a count ------------------------
   /**
-   * The hot path. `parameters` is parsed once by `cipherPlan` (algorithm and tag length), the iv and aad are given per call.
-   * In and out may overlap only exactly. Throws buffer-too-small before anything is written.
+   * The hot path. `parameters` is parsed once by `cipherPlan` (algorithm and tag length), the iv
+   * and aad are given per call. In and out may overlap only exactly. Throws buffer-too-small before
+   * anything is written.
    */
   cipher(key: KeyRef, direction: Direction, parameters: CipherParameters, input: Uint8Array, out: Uint8Array): number;
   /** Exact or upper-bound output length for a whole message. */
   cipherLength(direction: Direction, parameters: CipherParameters, inputLength: number): number;
 
-  // --- multi-part ---------------------------------------------------------------------------------------------------
+  // --- multi-part --------------------------------------------------------------------------------
   cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
   /**
-   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the caller may not show it before
-   * `cipherFinal` has succeeded.
+   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the
+   * caller may not show it before `cipherFinal` has succeeded.
    */
   cipherBeginUnchecked(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
-  /** Upper bound of what the next `cipherUpdate` may write. Decryption in GCM and CCM holds plaintext (up to 64 MiB) back until its tag is checked. */
+  /**
+   * Upper bound of what the next `cipherUpdate` may write. Decryption in GCM and CCM holds
+   * plaintext (up to 64 MiB) back until its tag is checked.
+   */
   cipherUpdateLength(operation: OperationRef, inputLength: number): number;
   cipherUpdate(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
-  /** Runs the whole message of an operation that has not been updated yet. Consumes it, except on buffer-too-small. */
+  /**
+   * Runs the whole message of an operation that has not been updated yet. Consumes it, except on
+   * buffer-too-small.
+   */
   cipherOneShot(operation: OperationRef, input: Uint8Array, out: Uint8Array): number;
   cipherOneShotLength(operation: OperationRef, inputLength: number): number;
   cipherFinalLength(operation: OperationRef): number;
   cipherFinal(operation: OperationRef, out: Uint8Array): number;
   /**
-   * Checks the tag of a message whose plaintext is held back. Then `cipherTake` gives out as much of it as there is room for, and
-   * `cipherFinal` the rest. Ends the operation when it throws.
+   * Checks the tag of a message whose plaintext is held back. Then `cipherTake` gives out as much
+   * of it as there is room for, and `cipherFinal` the rest. Ends the operation when it throws.
    */
   cipherCheck(operation: OperationRef): void;
   cipherTake(operation: OperationRef, out: Uint8Array): number;
@@ -236,30 +269,37 @@ export interface Core {
     part: SealedPart,
     out: Uint8Array,
   ): readonly [state: Buffer, at: number];
-  /** The same of a message that is authenticated. Answers the sealed state, and after the last part the MAC. */
+  /**
+   * The same of a message that is authenticated. Answers the sealed state, and after the last part
+   * the MAC.
+   */
   macPart(key: KeyRef, parameters: MacParameters, part: SealedPart): Buffer;
 
-  // --- digests, macs, signatures --------------------------------------------------------------------------------------
+  // --- digests, macs, signatures -----------------------------------------------------------------
   digest(digest: Digest, input: Uint8Array, out: Uint8Array): number;
   mac(key: KeyRef, parameters: MacParameters, input: Uint8Array, out: Uint8Array): number;
   sign(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Buffer;
   signLater(key: KeyRef, parameters: SignatureParameters, input: Uint8Array): Promise<Buffer>;
   /** False for a wrong signature; throws only for wrong arguments. */
   verify(key: KeyRef, parameters: SignatureParameters, input: Uint8Array, signature: Uint8Array): boolean;
-  /** What a PKCS#1 v1.5 signature was made of; authentication-failed when it is none of this key's. */
+  /**
+   * What a PKCS#1 v1.5 signature was made of; authentication-failed when it is none of this key's.
+   */
   recover(key: KeyRef, signature: Uint8Array): Buffer;
   rsaEncrypt(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Buffer;
   rsaDecrypt(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Buffer;
   rsaDecryptLater(key: KeyRef, parameters: RsaEncryptionParameters, input: Uint8Array): Promise<Buffer>;
   /**
-   * The ECDH shared secret (x coordinate; RFC 7748 on X25519 and X448) as a key: all of it as a generic key, or what `options` say. `peer`
-   * is an uncompressed point, or the peer's public key of 32 or 56 bytes.
+   * The ECDH shared secret (x coordinate; RFC 7748 on X25519 and X448) as a key: all of it as a
+   * generic key, or what `options` say. `peer` is an uncompressed point, or the peer's public key
+   * of 32 or 56 bytes.
    */
   ecdh(key: KeyRef, peer: Uint8Array, options?: EcdhOptions): KeyRef;
 
-  // --- key wrap: AES-KW (RFC 3394), AES-KWP (RFC 5649), AES modes and RSA-OAEP ------------------------------------------
-  // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is authentication-failed. AES-KW and CBC wrap whole blocks
-  // only: a key of another length is padded with zeros, which are taken off where `bytes` tells the length of the key.
+  // --- key wrap: AES-KW (RFC 3394), AES-KWP (RFC 5649), AES modes and RSA-OAEP -------------------
+  // A private key travels as its PKCS#8. Whatever is wrong with a wrapped key is
+  // authentication-failed. AES-KW and CBC wrap whole blocks only: a key of another length is padded
+  // with zeros, which are taken off where `bytes` tells the length of the key.
   wrapKey(wrapping: KeyRef, parameters: WrapParameters, key: KeyRef): Buffer;
   unwrapKey(
     wrapping: KeyRef,
@@ -279,14 +319,21 @@ export interface Core {
   wrapData(wrapping: KeyRef, parameters: KeyWrapParameters, data: Uint8Array): Buffer;
   unwrapData(wrapping: KeyRef, parameters: KeyWrapParameters, wrapped: Uint8Array): Buffer;
 
-  // --- keys on their way to another host: HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM ---
+  // --- keys on their way to another host ---
+  // HPKE (RFC 9180), base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM.
   /** An ephemeral X25519 key pair: `release` ends it. */
   generateHpkeKey(): KeyRef;
-  /** The X25519 key pair that follows from a generic secret of at least 32 bytes (RFC 9180, 7.1.3): the same wherever that secret is. */
+  /**
+   * The X25519 key pair that follows from a generic secret of at least 32 bytes (RFC 9180, 7.1.3):
+   * the same wherever that secret is.
+   */
   deriveHpkeKey(secret: KeyRef): KeyRef;
   /** Its public key: 32 bytes. */
   hpkePublicKey(key: KeyRef): Buffer;
-  /** A secret key's value, or a private key's PKCS#8, sealed to `recipient` (32 bytes): encapsulated key (32 bytes), then the ciphertext. */
+  /**
+   * A secret key's value, or a private key's PKCS#8, sealed to `recipient` (32 bytes): encapsulated
+   * key (32 bytes), then the ciphertext.
+   */
   hpkeSealKey(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, key: KeyRef): Buffer;
   /** Opens it. Throws authentication-failed whatever is wrong with it. */
   hpkeOpenKey(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array, kind: UnwrappedKind): KeyRef;
@@ -297,61 +344,88 @@ export interface Core {
     sealed: Uint8Array,
     kind: UnwrappedKind,
   ): Promise<KeyRef>;
-  /** The same for a KEK, which nothing else lets out: a root key for another node. The caller answers for the recipient. */
+  /**
+   * The same for a KEK, which nothing else lets out: a root key for another node. The caller
+   * answers for the recipient.
+   */
   hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KekRef): Buffer;
   hpkeOpenKek(own: KeyRef, info: Uint8Array, aad: Uint8Array, sealed: Uint8Array): KekRef;
 
   /**
-   * Logs a user in to a PKCS#11 token of a library that this process has loaded otherwise; `session` is the library's handle as
-   * bytes. Answers the library's return value, 0 for success. The caller wipes the PIN.
+   * Logs a user in to a PKCS#11 token of a library that this process has loaded otherwise;
+   * `session` is the library's handle as bytes. Answers the library's return value, 0 for success.
+   * The caller wipes the PIN.
    */
   loginToken(module: string, session: Uint8Array, pin: Uint8Array): number;
 
-  // --- records and roots ------------------------------------------------------------------------------------------------
+  // --- records and roots -------------------------------------------------------------------------
   /** Seals a secret or private key under a KEK: key record, format 1 (FORMAT.md). */
   sealRecord(kek: KekRef, context: RecordContext, key: AnyKeyRef): Buffer;
   /**
-   * Opens a record: of a caller's key, or with `<KekRef>` of another KEK; the context, which the seal
-   * binds, says which. Throws authentication-failed when any bound field differs, format when it is
-   * not a record.
+   * Opens a record: of a caller's key, or with `<KekRef>` of another KEK; the context, which the
+   * seal binds, says which. Throws authentication-failed when any bound field differs, format when
+   * it is not a record.
    */
   openRecord<Ref extends AnyKeyRef = KeyRef>(kek: KekRef, context: RecordContext, record: Uint8Array): Ref;
   /**
-   * Opens a record and seals its content under another KEK or another context. The key is not imported. Throws as `openRecord`.
+   * Opens a record and seals its content under another KEK or another context. The key is not
+   * imported. Throws as `openRecord`.
    */
   resealRecord(from: KekRef, was: RecordContext, record: Uint8Array, to: KekRef, becomes: RecordContext): Buffer;
   /** The epoch and version written in a record's header, without opening it. */
   peekRecord(record: Uint8Array): { readonly epoch: number; readonly version: number };
-  /** Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if the file exists. */
+  /**
+   * Makes the root file (mode 0400, two preallocated slots, fsynced with its directory). Fails if
+   * the file exists.
+   */
   createRootFile(path: string): RootFile;
   /** The same with the root key of a backup, of this epoch; answers a reference of its own. */
   restoreRootFile(path: string, epoch: number, key: KekRef): RootFile;
-  /** Opens it: checks owner, mode and layout. `slots` is the number of slots that contain a key (2 = an unfinished rotation). */
+  /**
+   * Opens it: checks owner, mode and layout. `slots` is the number of slots that contain a key (2 =
+   * an unfinished rotation).
+   */
   openRootFile(path: string): { readonly current: RootFile; readonly previous: RootFile | undefined };
-  /** Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot stays. */
+  /**
+   * Writes a fresh root key into the free slot, epoch + 1, fsynced and read back. The old slot
+   * stays.
+   */
   addRootEpoch(path: string): RootFile;
-  /** The same with the KEK given, which is another node's root key of this epoch; answers a reference of its own. */
+  /**
+   * The same with the KEK given, which is another node's root key of this epoch; answers a
+   * reference of its own.
+   */
   takeRootEpoch(path: string, epoch: number, key: KekRef): RootFile;
-  /** Writes the current slot again and syncs it: after a failed sync, the data may be only in the cache. */
+  /**
+   * Writes the current slot again and syncs it: after a failed sync, the data may be only in the
+   * cache.
+   */
   settleRootFile(path: string): void;
-  /** Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where possible. */
+  /**
+   * Overwrites the slot of an older epoch in place, fsyncs, reads back through O_DIRECT where
+   * possible.
+   */
   eraseRootEpoch(path: string, epoch: number): void;
   /** Name of the file system below a path and whether overwriting in place erases there. */
   fileSystem(path: string): { readonly name: string; readonly overwritesInPlace: boolean };
-  /** Key pair and self-signed X.509 certificate (P-256): the key file is written by the addon (mode 0600). Returns the certificate as PEM. */
+  /**
+   * Key pair and self-signed X.509 certificate (P-256): the key file is written by the addon (mode
+   * 0600). Returns the certificate as PEM.
+   */
   createSelfSignedCertificate(options: {
     readonly keyPath: string;
     readonly names: readonly string[];
     readonly days: number;
   }): string;
 
-  // --- XKS ----------------------------------------------------------------------------------------------------------------
+  // --- XKS ---------------------------------------------------------------------------------------
   /** kSigning for one day and region (SigV4), from a generic key holding the secret access key. */
   sigv4SigningKey(secret: KeyRef, date: string, region: string, service: string): KeyRef;
   /**
-   * Whether a SigV4 signature (64 lower-case hex digits) is that of a request, compared in constant time. `head` is the
-   * canonical request but for its last line, `scope` the string to sign but for its last line, both one byte a character;
-   * `statedHash` is x-amz-content-sha256, or '' when it was not sent.
+   * Whether a SigV4 signature (64 lower-case hex digits) is that of a request, compared in constant
+   * time. `head` is the canonical request but for its last line, `scope` the string to sign but for
+   * its last line, both one byte a character; `statedHash` is x-amz-content-sha256, or '' when it
+   * was not sent.
    */
   sigv4Verify(
     signingKey: KeyRef,
@@ -361,17 +435,29 @@ export interface Core {
     signature: string,
     statedHash: string,
   ): boolean;
-  /** Fresh secret access key of 64 characters: the key reference, and the characters in a buffer to be shown once and wiped. */
+  /**
+   * Fresh secret access key of 64 characters: the key reference, and the characters in a buffer to
+   * be shown once and wiped.
+   */
   generateSecretAccessKey(): { readonly key: KeyRef; readonly characters: Buffer };
-  /** Strict JSON (RFC 8259, UTF-8, no duplicate members) and strict Base64; secret members stay in the addon until `xksRelease` or the operation. */
+  /**
+   * Strict JSON (RFC 8259, UTF-8, no duplicate members) and strict Base64; secret members stay in
+   * the addon until `xksRelease` or the operation.
+   */
   xksParse(operation: XksOperation, body: Uint8Array): XksParsed;
-  /** Encrypts what was parsed, decrypts and compares, and writes the whole JSON answer. Consumes `body`. */
+  /**
+   * Encrypts what was parsed, decrypts and compares, and writes the whole JSON answer. Consumes
+   * `body`.
+   */
   xksEncrypt(body: number, key: KeyRef, keyVersion: number, binding: Uint8Array): string;
-  /** Decrypts and writes the whole JSON answer. Throws authentication-failed. Consumes `body`. The caller wipes the answer after it was sent. */
+  /**
+   * Decrypts and writes the whole JSON answer. Throws authentication-failed. Consumes `body`. The
+   * caller wipes the answer after it was sent.
+   */
   xksDecrypt(body: number, key: KeyRef, binding: Uint8Array): Buffer;
   xksRelease(body: number): void;
 
-  // --- frames ---------------------------------------------------------------------------------------------------------------
+  // --- frames ------------------------------------------------------------------------------------
   createFrameServer(options: FrameServerOptions, handlers: FrameHandlers): FrameServer;
   /** From any thread: makes `run` return. Unknown ids are ignored. */
   wakeFrameServer(id: number): void;
@@ -414,7 +500,10 @@ const packageRoot = (from: string): string => {
   }
 };
 
-/** What the binding answers: members by position, fewer of them for a refusal and for a body without metadata. */
+/**
+ * What the binding answers: members by position, fewer of them for a refusal and for a body without
+ * metadata.
+ */
 type RawXksParsed =
   | readonly [errorName: XksBodyErrorName, message: string]
   | readonly [body: number, keyVersion: number, empty: boolean]

@@ -1,4 +1,5 @@
-// The core's frame server as JavaScript sees it: the framing of a unix socket, and the calls that it repeats without JavaScript.
+// The core's frame server as JavaScript sees it: the framing of a unix socket, and the calls that
+// it repeats without JavaScript.
 import type { CipherParameters, Direction, KeyRef, MacParameters } from './core-types.ts';
 
 export interface FrameServerOptions {
@@ -12,25 +13,35 @@ export interface FrameServerOptions {
    * connection; 0 = off.
    */
   readonly spinMicroseconds: number;
-  /** Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes the connection. */
+  /**
+   * Largest sum of a frame's options and body, and largest reply, in bytes. A longer request closes
+   * the connection.
+   */
   readonly maxFrame: number;
   readonly maxConnections: number;
   /**
-   * A peer that does not say its version byte, or takes nothing of the output that waits for it, for this long is
-   * disconnected. Default 30 000; 0 = never.
+   * A peer that does not say its version byte, or takes nothing of the output that waits for it,
+   * for this long is disconnected. Default 30 000; 0 = never.
    */
   readonly stallMilliseconds?: number;
-  /** A peer that is answered this version byte is offered a lane: memory shared with it, for the time while calls flow. Absent: none is. */
+  /**
+   * A peer that is answered this version byte is offered a lane: memory shared with it, for the
+   * time while calls flow. Absent: none is.
+   */
   readonly laneVersion?: number;
   /**
-   * A peer must be admitted (`admit`) within this time after it connects, or it is disconnected; until then its frames have at most
-   * `admissionFrame` bytes. Absent or 0: every greeted peer is admitted.
+   * A peer must be admitted (`admit`) within this time after it connects, or it is disconnected;
+   * until then its frames have at most `admissionFrame` bytes. Absent or 0: every greeted peer is
+   * admitted.
    */
   readonly admissionMilliseconds?: number;
   readonly admissionFrame?: number;
   /** For all connections of one user together; absent or 0: no limit. How many there may be, */
   readonly userConnections?: number;
-  /** and the bytes that the server keeps for them: frames that are not complete, and answers that are not read. */
+  /**
+   * and the bytes that the server keeps for them: frames that are not complete, and answers that
+   * are not read.
+   */
   readonly userBytes?: number;
 }
 export interface Peer {
@@ -41,26 +52,35 @@ export interface Peer {
   readonly groups: readonly number[];
 }
 /**
- * Called inside `run`, on its thread. A handler that throws, or answers with something else than its number, ends that run
- * with the error after its connection was closed; the server stays usable. No connection's work waits for another's: a peer
- * that sends faster than it reads is not read from until it has caught up.
+ * Called inside `run`, on its thread. A handler that throws, or answers with something else than
+ * its number, ends that run with the error after its connection was closed; the server stays
+ * usable. No connection's work waits for another's: a peer that sends faster than it reads is not
+ * read from until it has caught up.
  */
 export interface FrameHandlers {
-  /** A peer has connected and sent its version byte. Return the version byte to answer with, or -1 to refuse. */
+  /**
+   * A peer has connected and sent its version byte. Return the version byte to answer with, or -1
+   * to refuse.
+   */
   connect(connection: number, peer: Peer, version: number): number;
   /**
-   * One whole frame. `request` is a reused buffer: valid only during the call (it is wiped afterwards); the frame body is
-   * request[0..length). Write the reply body into `reply` (reused, maxFrame long) and return its length (> 0): it is sent
-   * with the same call code, and that much of `reply` is wiped. Return 0 when the reply comes later through `send`. Return
-   * -1 to close the connection. Neither buffer may be transferred to another thread.
+   * One whole frame. `request` is a reused buffer: valid only during the call (it is wiped
+   * afterwards); the frame body is request[0..length). Write the reply body into `reply` (reused,
+   * maxFrame long) and return its length (> 0): it is sent with the same call code, and that much
+   * of `reply` is wiped. Return 0 when the reply comes later through `send`. Return -1 to close the
+   * connection. Neither buffer may be transferred to another thread.
    */
   frame(connection: number, callCode: number, request: Buffer, length: number, reply: Buffer): number;
   /**
-   * The connection's user holds too much memory: a frame is thrown away, of whose body request[0..length) has come; or the answer to a frame
-   * is, and then length is 0. Return the length of the reply instead, 1 to 4096, or -1 to close. Absent: -1.
+   * The connection's user holds too much memory: a frame is thrown away, of whose body
+   * request[0..length) has come; or the answer to a frame is, and then length is 0. Return the
+   * length of the reply instead, 1 to 4096, or -1 to close. Absent: -1.
    */
   refuse?(connection: number, request: Buffer, length: number, reply: Buffer): number;
-  /** A connection was closed at once because its user has too many. Told once in ten seconds for each user. */
+  /**
+   * A connection was closed at once because its user has too many. Told once in ten seconds for
+   * each user.
+   */
   tooMany?(peer: Peer): void;
   /** Once for each connection that `connect` accepted, after either side closed it. */
   close(connection: number): void;
@@ -71,7 +91,9 @@ export interface IvUser {
   readonly otherIdentity?: Uint8Array | undefined;
 }
 export interface ReplayInOnePiece {
-  /** What the operation's message begins with, before the data, and its answer, before the result. */
+  /**
+   * What the operation's message begins with, before the data, and its answer, before the result.
+   */
   readonly operation: Uint8Array;
   readonly operationAnswer: Uint8Array;
 }
@@ -115,24 +137,30 @@ export interface FrameServer {
   /** Process-wide number of this server, for `wakeFrameServer` from other threads. */
   readonly id: number;
   /**
-   * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame` callback returned 0 and the
-   * batch of ready events is done (so that promises can settle). Returns 'woken', 'pending', or 'stopped' after `stop`.
-   * 'woken' also means that this thread's own event loop has work (a message, the end of the worker): let it run before
-   * the next call, which will not sleep until that work is done. With `glance` serves what is there now and does not block: for a
-   * caller that has work of its own left, which nothing wakes it for.
+   * Blocks this thread and serves frames, until `wakeFrameServer(id)` was called, or a `frame`
+   * callback returned 0 and the batch of ready events is done (so that promises can settle).
+   * Returns 'woken', 'pending', or 'stopped' after `stop`. 'woken' also means that this thread's
+   * own event loop has work (a message, the end of the worker): let it run before the next call,
+   * which will not sleep until that work is done. With `glance` serves what is there now and does
+   * not block: for a caller that has work of its own left, which nothing wakes it for.
    */
   run(glance?: boolean): 'woken' | 'pending' | 'stopped';
   /**
-   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has closed them). Copies what the
-   * socket does not take at once. False when the connection's user holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
+   * Sends a late reply from the server's own thread. Unknown connections are ignored (the peer has
+   * closed them). Copies what the socket does not take at once. False when the connection's user
+   * holds too much (`userBytes`): send a reply of at most 4096 bytes instead.
    */
   send(connection: number, callCode: number, body: Uint8Array): boolean;
-  /** Whether the peer may stay: see `admissionMilliseconds`, which begin again with false. From the server's own thread. */
+  /**
+   * Whether the peer may stay: see `admissionMilliseconds`, which begin again with false. From the
+   * server's own thread.
+   */
   admit(connection: number, admitted: boolean): void;
   /**
-   * From now on answers these messages of the connection itself, and again those of its slot, as `resume` does. Everything
-   * else goes to `frame`, and before it each Init and Update that was answered so and whose operation has not ended. Answers how often the
-   * replay was used that had to make room for it, -1 when none had to. From the server's own thread, like the next three.
+   * From now on answers these messages of the connection itself, and again those of its slot, as
+   * `resume` does. Everything else goes to `frame`, and before it each Init and Update that was
+   * answered so and whose operation has not ended. Answers how often the replay was used that had
+   * to make room for it, -1 when none had to. From the server's own thread, like the next three.
    */
   learn(connection: number, replay: Replay): number;
   /** The replays of a slot wait until `resume`, or until one of it is learned. */
@@ -155,6 +183,9 @@ export interface FrameServer {
     readonly refusedFrames: number;
     readonly heldBytes: number;
   };
-  /** Closes the socket and every connection; the next `run` reports them to `close` and returns 'stopped'. */
+  /**
+   * Closes the socket and every connection; the next `run` reports them to `close` and returns
+   * 'stopped'.
+   */
   stop(): void;
 }

@@ -1,8 +1,10 @@
-// A log in a file, for the service and the agent. Lines are written in the background, so that a disk that hangs delays the log and
-// nothing else. What a write could not store is tried again every second. What waits is limited: lines beyond that are lost and
-// counted. A log never ends the process that writes it.
+// A log in a file, for the service and the agent. Lines are written in the background, so that a
+// disk that hangs delays the log and nothing else. What a write could not store is tried again
+// every second. What waits is limited: lines beyond that are lost and counted. A log never ends the
+// process that writes it.
 //
-// The file is rotated by size and by age. Its name is looked up before each write, so that another program may move it away.
+// The file is rotated by size and by age. Its name is looked up before each write, so that another
+// program may move it away.
 
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, rename, stat, unlink } from 'node:fs/promises';
@@ -15,7 +17,10 @@ export interface LogFileOptions {
   readonly rotateMs: number;
   /** Files next to the current one; the oldest are removed. 0: all stay. */
   readonly keep: number;
-  /** False: the last name of the path must be a regular file, not a link, and what it is is not waited for. Default true. */
+  /**
+   * False: the last name of the path must be a regular file, not a link, and what it is is not
+   * waited for. Default true.
+   */
   readonly followsLinks?: boolean;
   /** Called when lines reach the file again. */
   readonly recovered: (failure: LogFailure) => void;
@@ -57,7 +62,10 @@ interface OpenFile {
   readonly begunAt: number;
 }
 
-/** When its first line was written, as the line says: not every file system knows when a file was created. */
+/**
+ * When its first line was written, as the line says: not every file system knows when a file was
+ * created.
+ */
 const beginOf = async (handle: FileHandle): Promise<number | undefined> => {
   const head = Buffer.alloc(512);
   const { bytesRead } = await handle.read(head, 0, head.length, 0);
@@ -92,7 +100,8 @@ const moveAway = async (path: string, keep: number, at: number): Promise<void> =
     .filter((name) => /^\d{8}T\d{6}Z(-\d{4})?$/.test(name.slice(basename(path).length + 1)))
     .sort();
   const begin = `${basename(path)}.${stamp}`;
-  // Behind the last of this second: an earlier one may be removed already, and the order of names is that of time.
+  // Behind the last of this second: an earlier one may be removed already, and the order of names
+  // is that of time.
   const same = rotated.findLast((name) => name.startsWith(begin));
   const name =
     same === undefined ? begin : `${begin}-${String(Number(same.slice(begin.length + 1)) + 1).padStart(4, '0')}`;

@@ -1,4 +1,5 @@
-// Starts and stops the server: one HTTPS listener in one process, and one router behind it (fronts/shared/dispatch.ts).
+// Starts and stops the server: one HTTPS listener in one process, and one router behind it
+// (fronts/shared/dispatch.ts).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
@@ -22,7 +23,10 @@ import { createListener, type Listener, type TlsMaterial } from './listener/list
 import { openLogs } from './open-logs.ts';
 import type { Log } from './ports/log.ts';
 
-/** The version in package.json, which is one folder up from the sources and two from what was built of them. */
+/**
+ * The version in package.json, which is one folder up from the sources and two from what was built
+ * of them.
+ */
 const readVersion = (): string => {
   for (const up of ['..', '../..']) {
     const path = join(import.meta.dirname, up, 'package.json');
@@ -42,7 +46,10 @@ export interface StartOptions {
   readonly ask?: Parameters<typeof openService>[0]['ask'];
   /** One line for people at a time: the first token, the certificate, the address. Not the log. */
   readonly say: (line: string) => void;
-  /** A new file for the first administrator token, which is then not printed: standard output may go to a log. */
+  /**
+   * A new file for the first administrator token, which is then not printed: standard output may go
+   * to a log.
+   */
   readonly tokenFile?: string | undefined;
   /**
    * When a stop begins: a process that is nothing but this server ends in time, whatever does not
@@ -51,7 +58,10 @@ export interface StartOptions {
   readonly endInTime?: typeof endStopInTime;
 }
 
-/** A file has mode 600 and is on the disk when this returns. If it cannot be written, the token is printed: it is shown once. */
+/**
+ * A file has mode 600 and is on the disk when this returns. If it cannot be written, the token is
+ * printed: it is shown once.
+ */
 const showFirstToken = (token: string, path: string | undefined, say: (line: string) => void): void => {
   if (path === undefined) {
     say(`administrator token (shown once): ${token}`);
@@ -73,11 +83,14 @@ export interface RunningServer {
   /** PEM file that a client of the self-signed certificate trusts. */
   readonly certificatePath: string;
   readonly adminToken: string | undefined;
-  /** Resolves when the server has ended: undefined after `stop`, the reason when it ended on its own or its store did not take the last records. */
+  /**
+   * Resolves when the server has ended: undefined after `stop`, the reason when it ended on its own
+   * or its store did not take the last records.
+   */
   readonly ended: Promise<StartError | undefined>;
   /**
-   * Turns health bad for the notice time (a second call cuts it short), finishes running requests, at most for the drain time,
-   * then writes what waits.
+   * Turns health bad for the notice time (a second call cuts it short), finishes running requests,
+   * at most for the drain time, then writes what waits.
    */
   stop(): Promise<void>;
   /** Reads the certificate again; running connections keep theirs. */
@@ -320,8 +333,9 @@ export const startServer = async ({
 };
 
 /**
- * Runs the server until a signal ends it; answers the exit code (base/start-error.ts lists the classes). SIGTERM and SIGINT
- * drain and stop (a second one does not wait for the notice), SIGHUP reads the certificate and opens the log file again.
+ * Runs the server until a signal ends it; answers the exit code (base/start-error.ts lists the
+ * classes). SIGTERM and SIGINT drain and stop (a second one does not wait for the notice), SIGHUP
+ * reads the certificate and opens the log file again.
  */
 export const runServer = async (options: {
   readonly configPath: string | undefined;
@@ -335,7 +349,8 @@ export const runServer = async (options: {
   // What the service writes is for itself alone, the side files of its database included.
   process.umask(0o077);
   keepHelpersBack();
-  // Before the start: a reader of "listening" may send a signal at once, and one that comes earlier waits for it.
+  // Before the start: a reader of "listening" may send a signal at once, and one that comes earlier
+  // waits for it.
   let server: RunningServer | undefined;
   let stopAsked = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const)

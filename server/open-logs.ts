@@ -53,7 +53,9 @@ const plain = (value: unknown): unknown => {
   };
 };
 
-/** Standard output or error: a full disk or a reader that has gone costs lines, never the service. */
+/**
+ * Standard output or error: a full disk or a reader that has gone costs lines, never the service.
+ */
 const openStandardStream = (descriptor: 1 | 2): LogFile => {
   const stream = openDestination({ dest: descriptor, sync: true, maxLength: mostWaiting });
   let lost = 0;

@@ -17,7 +17,8 @@ dke::Environment::~Environment() {
 
 namespace {
 
-// Before libcrypto's first allocation: its key schedules and private numbers belong in memory that is wiped and not dumped.
+// Before libcrypto's first allocation: its key schedules and private numbers belong in memory that
+// is wiped and not dumped.
 const bool adopted = dke::AdoptCryptoAllocations();
 
 Napi::Value LibcryptoVersion(const Napi::CallbackInfo& info) {

@@ -1,5 +1,6 @@
-// How a call from JavaScript is taken apart: typed readers that refuse what they were not promised. Written on plain
-// Node-API, because the hot calls (a cipher, a MAC, random bytes) are shorter than a wrapper object's life.
+// How a call from JavaScript is taken apart: typed readers that refuse what they were not promised.
+// Written on plain Node-API, because the hot calls (a cipher, a MAC, random bytes) are shorter than
+// a wrapper object's life.
 #pragma once
 
 #include <cstdint>
@@ -105,7 +106,8 @@ void ThrowOutOfMemory(napi_env env);
 
 using Handler = napi_value (*)(const Arguments&);
 
-// Gives a handler the shape Node-API calls: the one place where a C++ exception becomes a JavaScript one.
+// Gives a handler the shape Node-API calls: the one place where a C++ exception becomes a
+// JavaScript one.
 template <Handler handler>
 napi_value Call(napi_env env, napi_callback_info info) {
   try {
@@ -127,8 +129,9 @@ void Define(Napi::Env env, Napi::Object exports, const char* name) {
   }
 }
 
-// --- parameters that several functions take (CipherParameters, RsaEncryptionParameters and UnwrappedKind in core.ts). Views on JavaScript's
-// bytes: valid during the call ---
+// --- parameters that several functions take ---
+// CipherParameters, RsaEncryptionParameters and UnwrappedKind in core.ts. Views on JavaScript's
+// bytes: valid during the call.
 
 CipherParameters ReadCipher(const Arguments& arguments, size_t index);
 // The same from an object at hand.
@@ -138,14 +141,16 @@ RsaEncryptionParameters RsaEncryptionOf(const Arguments& arguments, napi_value o
 RsaEncryptionParameters ReadRsaEncryption(const Arguments& arguments, size_t index);
 // Without an initial value it is the one that the RFC fixes.
 KeyWrapParameters KeyWrapOf(const Arguments& arguments, napi_value object);
-// How a key is wrapped, and where in `object` the parameters of that way are (WrapParameters in core-types.ts).
+// How a key is wrapped, and where in `object` the parameters of that way are (WrapParameters in
+// core-types.ts).
 enum class WrapWay { kKeyWrap, kCipher, kOaep };
 struct Wrapping {
   WrapWay way;
   napi_value parameters;
 };
 Wrapping WrappingOf(const Arguments& arguments, napi_value object);
-// RSA decryption with copies of what it takes, for a job: the private key (first argument), the parameters and the encrypted bytes (third argument).
+// RSA decryption with copies of what it takes, for a job: the private key (first argument), the
+// parameters and the encrypted bytes (third argument).
 class RsaDecryptionJob {
  public:
   RsaDecryptionJob(const Arguments& arguments, napi_value parameters);

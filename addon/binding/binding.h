@@ -1,7 +1,8 @@
-// What the binding's files share: one registration function a file, and how a failure becomes a CoreError.
+// What the binding's files share: one registration function a file, and how a failure becomes a
+// CoreError.
 //
-// This folder is the only one that knows Node. It checks arguments and converts values; decisions are in ../core and in
-// TypeScript.
+// This folder is the only one that knows Node. It checks arguments and converts values; decisions
+// are in ../core and in TypeScript.
 #pragma once
 
 #include <napi.h>
@@ -11,8 +12,8 @@
 
 namespace dke {
 
-// State of one Node environment (the main thread and each worker have their own). When it ends, everything that its thread
-// has created and not released goes with it.
+// State of one Node environment (the main thread and each worker have their own). When it ends,
+// everything that its thread has created and not released goes with it.
 class Jobs;
 struct UserFileDesk;
 struct Environment {
@@ -28,7 +29,8 @@ struct Environment {
 // Drops the parsed request bodies of this thread.
 void ReleaseBodies();
 
-// Throws the CoreError that core.ts registered, with one of its codes. The message contains no data.
+// Throws the CoreError that core.ts registered, with one of its codes. The message contains no
+// data.
 [[noreturn]] void Fail(Napi::Env env, const char* code, const std::string& message);
 
 void RegisterErrors(Napi::Env env, Napi::Object exports);

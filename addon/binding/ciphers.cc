@@ -1,4 +1,5 @@
-// Ciphers, digests and MACs, whole and in pieces (Core in core.ts: "one-shot ciphers", "multi-part", "digests, macs").
+// Ciphers, digests and MACs, whole and in pieces (Core in core.ts: "one-shot ciphers",
+// "multi-part", "digests, macs").
 #include "../core/ciphers/block_cipher.h"
 #include "../core/digests/digest.h"
 #include "../core/digests/mac.h"

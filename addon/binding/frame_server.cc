@@ -1,11 +1,14 @@
-// The frame server as JavaScript sees it (FrameServer in core.ts): argument checks, and the way from a frame to a callback.
+// The frame server as JavaScript sees it (FrameServer in core.ts): argument checks, and the way
+// from a frame to a callback.
 //
-// `run` blocks its thread in the loop and calls the handlers synchronously. A handler that throws, or answers with what is
-// no number, ends the run with that error after its connection was closed; the server stays usable.
+// `run` blocks its thread in the loop and calls the handlers synchronously. A handler that throws,
+// or answers with anything but a number, ends the run with that error after its connection was
+// closed; the server stays usable.
 //
-// A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node announces both through the
-// thread's libuv loop, so the loop watches libuv's descriptor together with the sockets: `run` returns 'woken', and Node takes
-// over. The same makes an ordinary message to the worker end its run.
+// A worker that is terminated, or whose process exits, has to come out of a blocked `run`. Node
+// announces both through the thread's libuv loop, so the loop watches libuv's descriptor together
+// with the sockets: `run` returns 'woken', and Node takes over. The same makes an ordinary message
+// to the worker end its run.
 
 #include "../core/base/user_files.h"
 #include "../core/frames/frame_loop.h"
@@ -67,7 +70,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   }
 
  private:
-  // ---- Arguments ------------------------------------------------------------------------------------------------------
+  // ---- Arguments --------------------------------------------------------------------------------
 
   static uint32_t ReadNumber(const Napi::Object& options, const char* name, double largest, const Napi::Value& value) {
     const double number = value.IsNumber() ? value.As<Napi::Number>().DoubleValue() : -1;
@@ -110,7 +113,8 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return Napi::Persistent(handler.As<Napi::Function>());
   }
 
-  // A Buffer over the loop's memory. It owns the memory, not the loop: a view that outlives the server stays harmless.
+  // A Buffer over the loop's memory. It owns the memory, not the loop: a view that outlives the
+  // server stays harmless.
   Napi::Object View(Napi::Env env, uint8_t* memory) const {
     auto* const hold = new std::shared_ptr<FrameBuffers>(loop_->buffers());
     const auto release = [](napi_env, void*, void* hint) { delete static_cast<std::shared_ptr<FrameBuffers>*>(hint); };
@@ -127,7 +131,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
     return static_cast<uint64_t>(info[0].As<Napi::Number>().Int64Value());
   }
 
-  // ---- Methods --------------------------------------------------------------------------------------------------------
+  // ---- Methods ----------------------------------------------------------------------------------
 
   Napi::Value Id(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), loop_->id()); }
 
@@ -273,7 +277,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
 
   void Stop(const Napi::CallbackInfo&) { loop_->Stop(); }
 
-  // ---- From the loop to JavaScript: plain Node-API, because every frame passes here --------------------------------------
+  // ---- From the loop to JavaScript: plain Node-API, because every frame passes here -------------
 
   class Scope {
    public:

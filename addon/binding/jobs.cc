@@ -19,7 +19,8 @@ Jobs::~Jobs() = default;
 void Jobs::Open(napi_env env) {
   if (done_ != nullptr) return;
   napi_value name;
-  // Hooks run in the reverse order: `End` has waited for every thread before Node frees what they call.
+  // Hooks run in the reverse order: `End` has waited for every thread before Node frees what they
+  // call.
   if (napi_create_string_utf8(env, "dke job", NAPI_AUTO_LENGTH, &name) != napi_ok ||
       napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, nullptr, Settle, &done_) != napi_ok ||
       napi_unref_threadsafe_function(env, done_) != napi_ok || napi_add_env_cleanup_hook(env, End, this) != napi_ok) {

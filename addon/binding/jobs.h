@@ -1,16 +1,21 @@
-// Work that takes longer than 5 ms, on a thread of its own, for a promise. The thread that asked answers others in the meantime.
+// Work that takes longer than 5 ms, on a thread of its own, for a promise. The thread that asked
+// answers others in the meantime.
 //
 // The rules that make this safe:
-// - A job touches nothing of Node's and nothing of its caller's. Inputs are copied before it starts: secrets into the key arena, whose blocks are
-//   wiped when they are freed, on whichever thread.
-// - A job locks no mutex of a key while it computes. Of a key of a pair it has a reference of libcrypto's (HoldPkey), so releasing the
-//   key never waits for the job. What the job makes of a key that was released in the meantime is the caller's to drop.
-// - A key that a job makes belongs to the thread that asked: it enters the table there, when the promise is fulfilled. When that thread
-//   has ended, the key is wiped and was never in the table.
-// - A Node environment that ends waits for its jobs. A search for primes hears of it and stops; the others take milliseconds.
+// - A job touches nothing of Node's and nothing of its caller's. Inputs are copied before it
+//   starts: secrets into the key arena, whose blocks are wiped when they are freed, on whichever
+//   thread.
+// - A job locks no mutex of a key while it computes. Of a key of a pair it has a reference of
+//   libcrypto's (HoldPkey), so releasing the key never waits for the job. What the job makes of a
+//   key that was released in the meantime is the caller's to drop.
+// - A key that a job makes belongs to the thread that asked: it enters the table there, when the
+//   promise is fulfilled. When that thread has ended, the key is wiped and was never in the table.
+// - A Node environment that ends waits for its jobs. A search for primes hears of it and stops; the
+//   others take milliseconds.
 //
-// How many jobs may run, and whose come next, is decided by their callers (server/base/fair-queue.ts). Threads of libuv's pool are not used:
-// there are four for the whole process, and they also serve files and names.
+// How many jobs may run, and whose come next, is decided by their callers
+// (server/base/fair-queue.ts). Threads of libuv's pool are not used: there are four for the whole
+// process, and they also serve files and names.
 #pragma once
 
 #include <atomic>

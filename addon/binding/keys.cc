@@ -289,7 +289,8 @@ napi_value ImportPrivateLater(const Arguments& arguments) {
       FinishKey);
 }
 
-// Modulus, public exponent, private exponent and the two primes; without bytes where one is not known.
+// Modulus, public exponent, private exponent and the two primes; without bytes where one is not
+// known.
 napi_value ImportRsaLater(const Arguments& arguments) {
   constexpr size_t kMostNumber = 1024;
   std::vector<SecureBuffer> numbers;
@@ -345,7 +346,8 @@ napi_value Unwrap(const Arguments& arguments) {
   const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
   return ReturnLoose(arguments, OpenUnwrapped(arguments.Unwrap(UnwrapBy(arguments, WrappingOf(arguments, arguments.at(1)), kind)), kind));
 }
-// The value is unwrapped here, where its wrapping key may be used, and a job checks its content. A private key unwraps in the job.
+// The value is unwrapped here, where its wrapping key may be used, and a job checks its content. A
+// private key unwraps in the job.
 napi_value UnwrapLater(const Arguments& arguments) {
   const UnwrappedKind kind = ReadUnwrapped(arguments, 3);
   const Wrapping by = WrappingOf(arguments, arguments.at(1));

@@ -11,7 +11,10 @@ export interface UserLimits {
   readonly sessions: number;
   /** Session objects. */
   readonly objects: number;
-  /** Bytes that frames, running operations and session objects hold, each of the two ledgers (here and in the frame server) on its own. */
+  /**
+   * Bytes that frames, running operations and session objects hold, each of the two ledgers (here
+   * and in the frame server) on its own.
+   */
   readonly memory: number;
 }
 
@@ -24,7 +27,10 @@ const ranges: Readonly<Record<keyof UserLimits, readonly [least: number, most: n
   memory: [4, 4095],
 };
 
-/** Reads `connections=4096,sessions=16384,objects=65536,memory=128` (MiB); what is not named has its default. Throws Error. */
+/**
+ * Reads `connections=4096,sessions=16384,objects=65536,memory=128` (MiB); what is not named has its
+ * default. Throws Error.
+ */
 export const parseLimits = (text: string): UserLimits => {
   const limits = { ...defaultLimits };
   for (const part of text.split(',').filter((each) => each !== '')) {
@@ -73,7 +79,9 @@ export class Account {
     this.limits = limits;
   }
 
-  /** Takes `amount` more. Throws CKR_DEVICE_MEMORY, and takes nothing, when that is over the limit. */
+  /**
+   * Takes `amount` more. Throws CKR_DEVICE_MEMORY, and takes nothing, when that is over the limit.
+   */
   take(what: Counted, amount = 1): void {
     if (amount > 0 && this.#counts[what] + amount > this.limits[what]) throw this.exceeded(what);
     this.#counts[what] += amount;

@@ -1,5 +1,6 @@
-// One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its sessions, its login state, its
-// session objects, and its way to the service. Everything it holds is released when it ends.
+// One application, from C_Initialize to C_Finalize (PKCS#11 2.40, sections 2.4 and 5.6): its
+// sessions, its login state, its session objects, and its way to the service. Everything it holds
+// is released when it ends.
 import { core, type KeyRef } from '../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../server/base/compatibility.ts';
 import { ServiceError } from '../../server/base/errors.ts';
@@ -46,12 +47,18 @@ import { inSlices, untilDone } from './slices.ts';
 import { uniqueId } from './unique-id.ts';
 import { UsedIvs } from './used-ivs.ts';
 
-/** Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init asks one question. */
+/**
+ * Token objects whose fixed properties (class, type, size, private) are remembered, so that an Init
+ * asks one question.
+ */
 const maxRemembered = 4096;
 /** Most objects have less than 1 KiB of attributes. */
 const maxRememberedBytes = 4 << 20;
 
-/** Recipients in a row that have expired when the key arrives: an honest service does not replace so many at once. */
+/**
+ * Recipients in a row that have expired when the key arrives: an honest service does not replace so
+ * many at once.
+ */
 const mostRecipients = 3;
 const keyInfo = Buffer.from(keyForServiceInfo);
 
@@ -94,7 +101,8 @@ const costOf = (attributes: ReadonlyAttributes, key: SharedKey | null): Cost => 
   const memory = attributesBytes(attributes);
   if (key === null) return { memory, keys: 0 };
   const { kind, bits } = core.describe(key.ref);
-  // Secret keys are in the arena; the numbers of the others, with what libcrypto computes in advance, are outside.
+  // Secret keys are in the arena; the numbers of the others, with what libcrypto computes in
+  // advance, are outside.
   const isSecret = kind === 'aes' || kind === 'generic';
   return { memory: memory + (isSecret ? 0 : bits), keys: isSecret ? arenaBlock(bits / 8) : 0 };
 };
@@ -108,7 +116,10 @@ export class Application {
   readonly sessions = new HandleMap<Session>(1);
   readonly roles: KeyRoles;
   readonly usedIvs = new UsedIvs();
-  /** Whether the process is a Java program, and so calls through SunPKCS11. Its own word: nothing secret may depend on it. */
+  /**
+   * Whether the process is a Java program, and so calls through SunPKCS11. Its own word: nothing
+   * secret may depend on it.
+   */
   readonly isJava: boolean;
   /** What all processes of its user have in this agent. */
   readonly account: Account;
@@ -148,7 +159,7 @@ export class Application {
     this.#log(level, { ...fields, cause }, line);
   }
 
-  // --- service --------------------------------------------------------------------------------------------------------
+  // --- service -----------------------------------------------------------------------------------
 
   /** Asks the service. `raw` is given away: the door wipes it. */
   ask<R extends RouteName>(
@@ -163,8 +174,9 @@ export class Application {
   }
 
   /**
-   * Asks the service with a key, which stays the caller's: its value is sealed in the addon, for this one request only (`boundTo`). The
-   * recipient is asked for once, and again when the service has another one.
+   * Asks the service with a key, which stays the caller's: its value is sealed in the addon, for
+   * this one request only (`boundTo`). The recipient is asked for once, and again when the service
+   * has another one.
    */
   async askWithKey<R extends 'createObject' | 'wrap'>(
     route: R,
@@ -195,7 +207,10 @@ export class Application {
     return this.#info;
   }
 
-  /** The compatibility switches that are on, as far as this application has asked. Empty while the service cannot be asked. */
+  /**
+   * The compatibility switches that are on, as far as this application has asked. Empty while the
+   * service cannot be asked.
+   */
   async knownSwitches(): Promise<readonly string[]> {
     try {
       return (await this.info()).compatibility ?? [];
@@ -206,8 +221,9 @@ export class Application {
   }
 
   /**
-   * Throws with the return value of `refusal` unless one of the switches is on. The service is asked each time, because a switch may have been changed. The first use of each
-   * one is a line in the log.
+   * Throws with the return value of `refusal` unless one of the switches is on. The service is
+   * asked each time, because a switch may have been changed. The first use of each one is a line in
+   * the log.
    */
   async permit(switches: readonly CompatibilitySwitch[], refusal: () => CryptokiError): Promise<void> {
     this.#info = null;
@@ -224,13 +240,16 @@ export class Application {
     return this.#usedSwitches.has(name);
   }
 
-  /** The key pair that keys from the service are sealed to: made when it is first needed, gone with the application. */
+  /**
+   * The key pair that keys from the service are sealed to: made when it is first needed, gone with
+   * the application.
+   */
   recipient(): KeyRef {
     this.#recipient ??= core.generateHpkeKey();
     return this.#recipient;
   }
 
-  // --- sessions and login ---------------------------------------------------------------------------------------------
+  // --- sessions and login ------------------------------------------------------------------------
 
   openSession(readWrite: boolean): Session {
     this.account.take('sessions');
@@ -257,7 +276,9 @@ export class Application {
     return this.#closeSessions([...this.sessions.values()]);
   }
 
-  /** From now on the sessions and their objects are not found. Their memory is released in slices. */
+  /**
+   * From now on the sessions and their objects are not found. Their memory is released in slices.
+   */
   #closeSessions(sessions: readonly Session[]): Later<void> {
     for (const session of sessions) {
       session.closed = true;
@@ -275,7 +296,10 @@ export class Application {
     this.loggedIn = true;
   }
 
-  /** Private session objects are destroyed, and what runs on private objects ends. Handles of token objects never change. */
+  /**
+   * Private session objects are destroyed, and what runs on private objects ends. Handles of token
+   * objects never change.
+   */
   logout(): Later<void> {
     this.loggedIn = false;
     this.#logouts++;
@@ -292,9 +316,12 @@ export class Application {
     return andThen(cancelled, () => inSlices(this.account.uid, [...this.#objects.values()], removeGone));
   }
 
-  // --- objects --------------------------------------------------------------------------------------------------------
+  // --- objects -----------------------------------------------------------------------------------
 
-  /** The session object of this handle as far as the user may see it; undefined for handles of token objects. */
+  /**
+   * The session object of this handle as far as the user may see it; undefined for handles of token
+   * objects.
+   */
   sessionObject(handle: number, named: Named): SessionObject | undefined {
     if (handle < firstSessionObject) return undefined;
     const object = this.#objects.get(handle);
@@ -302,7 +329,10 @@ export class Application {
     return object;
   }
 
-  /** The token object of this handle; `fresh` asks the service even if its fixed properties are known. */
+  /**
+   * The token object of this handle; `fresh` asks the service even if its fixed properties are
+   * known.
+   */
   async tokenObject(handle: number, named: Named, fresh: boolean): Promise<TokenView> {
     if (handle <= 0 || !Number.isInteger(handle)) throw invalid[named]();
     const known = fresh ? undefined : this.#tokens.get(handle)?.view;
@@ -338,7 +368,9 @@ export class Application {
     return view;
   }
 
-  /** Those that were asked for longest ago, until there are few enough and they are small enough. */
+  /**
+   * Those that were asked for longest ago, until there are few enough and they are small enough.
+   */
   #forgetTokens(most: number): void {
     for (const handle of this.#tokens.keys()) {
       const isMuch = this.#tokenBytes > maxRememberedBytes || this.account.isFull('memory');
@@ -376,7 +408,10 @@ export class Application {
     return this.#objects.get(object.handle) === object && this.#isThere(object) && this.sees(object);
   }
 
-  /** False from the moment on when its session is closed, or the user of a private object logs out; its memory is released later. */
+  /**
+   * False from the moment on when its session is closed, or the user of a private object logs out;
+   * its memory is released later.
+   */
   #isThere(object: SessionObject): boolean {
     return !object.session.closed && (object.logouts === this.#logouts || !isTrue(object, CKA.PRIVATE));
   }
@@ -386,7 +421,10 @@ export class Application {
     for (const object of this.#objects.values()) if (this.#isThere(object)) yield object.attributes;
   }
 
-  /** The attributes of the session keys that are decrypting at this moment, as they were when that began. */
+  /**
+   * The attributes of the session keys that are decrypting at this moment, as they were when that
+   * began.
+   */
   *decrypting(): Generator<ReadonlyAttributes> {
     for (const { decrypt, messageDecrypt } of this.sessions.values()) {
       if (decrypt?.keyAttributes !== undefined) yield decrypt.keyAttributes;
@@ -447,7 +485,9 @@ export class Application {
     this.account.take('objects');
   }
 
-  /** Whether this session may make, change or destroy an object that is on the token, or private. */
+  /**
+   * Whether this session may make, change or destroy an object that is on the token, or private.
+   */
   checkMayWrite(session: Session, onToken: boolean, isPrivate: boolean): void {
     if (onToken && !session.readWrite) throw sessionReadOnly();
     if (isPrivate && !this.loggedIn) throw notLoggedIn();

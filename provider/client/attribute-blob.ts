@@ -1,7 +1,8 @@
-// The encoding of the attributes that the service keeps for the agent without looking into them (`attributes` of a token
-// object). Format 1, forever: a byte 1, then per attribute its type (u32) and its value:
-//   0 false · 1 true · 2 CK_ULONG (u64) · 3 bytes (u32 length, bytes) · 4 mechanisms (u32 count, u64 each)
-//   5 template (u32 length, attributes in this same form without the first byte)
+// The encoding of the attributes that the service keeps for the agent without looking into them
+// (`attributes` of a token object). Format 1, forever: a byte 1, then per attribute its type (u32)
+// and its value:
+//   0 false · 1 true · 2 CK_ULONG (u64) · 3 bytes (u32 length, bytes) · 4 mechanisms (u32 count,
+//   u64 each) 5 template (u32 length, attributes in this same form without the first byte)
 // Big-endian, ordered by type, so that equal attributes have equal bytes.
 import type { Attribute, AttributeValue } from '../schema/types.ts';
 
@@ -95,7 +96,10 @@ const decodeEntries = (bytes: Buffer): [number, AttributeValue][] => {
   return entries;
 };
 
-/** Throws RangeError when the bytes are not of this format. An object made without attributes has none. */
+/**
+ * Throws RangeError when the bytes are not of this format. An object made without attributes has
+ * none.
+ */
 export const decodeAttributes = (bytes: Buffer): AttributeMap => {
   if (bytes.length === 0) return new Map();
   if (bytes[0] !== format) throw new RangeError('the attributes have an unknown format');

@@ -1,5 +1,6 @@
-// What the agent's two threads say to each other. The socket thread (listen.ts) carries Cryptoki; the main thread (host.ts)
-// carries everything that waits: HTTPS, files, logs, time. Bytes are transferred, not copied.
+// What the agent's two threads say to each other. The socket thread (listen.ts) carries Cryptoki;
+// the main thread (host.ts) carries everything that waits: HTTPS, files, logs, time. Bytes are
+// transferred, not copied.
 import type { MessagePort } from 'node:worker_threads';
 import type { Peer } from '../../addon/core.ts';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
@@ -139,7 +140,8 @@ export class HostPort {
 
   async open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context> {
     const reply = await this.#ask({ kind: 'open', config, peer, wait });
-    // The errors of the configuration are in the log: the main thread, which checked it, wrote them there.
+    // The errors of the configuration are in the log: the main thread, which checked it, wrote them
+    // there.
     if (reply.kind !== 'opened') {
       const { told, message } = reply.kind === 'refused' ? reply : { told: null, message: '' };
       const rv = told === 'user-limit' ? CKR.DEVICE_MEMORY : CKR.DEVICE_ERROR;
@@ -165,7 +167,10 @@ export class HostPort {
     this.tell({ kind: 'release', context });
   }
 
-  /** The service through the main thread. What one process has learned counts for all that share the configuration. */
+  /**
+   * The service through the main thread. What one process has learned counts for all that share the
+   * configuration.
+   */
   #door(context: number, cache: ServiceAnswerCache): ServiceDoor {
     const ask = async <R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>> => {
       const { raw } = request;

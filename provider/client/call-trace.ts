@@ -1,10 +1,14 @@
-// What a debug trace tells of each call of a process: its name, handles, the attributes that it gives, lengths. It is how a person learns which calls
-// a database makes. Of bytes, only the length is told: a label, a value, data, a PIN or an IV is never in a line. Numbers and flags are told as they
-// are; none of them is a secret. A line has no `=` and no `:`, so that what hides secrets in logs leaves it alone.
+// What a debug trace tells of each call of a process: its name, handles, the attributes that it
+// gives, lengths. It is how a person learns which calls a database makes. Of bytes, only the length
+// is told: a label, a value, data, a PIN or an IV is never in a line. Numbers and flags are told as
+// they are; none of them is a secret. A line has no `=` and no `:`, so that what hides secrets in
+// logs leaves it alone.
 //
-// The process chooses every argument, and how often it calls. A line has a bounded length and contains names and numbers only; of each user, so many
-// calls a second are told, and the others counted, so that the lines that wait to be written stay few. Calls that the library answers on its own are
-// not told. The socket loop repeats no call of a traced process on its own (replays.ts), so that each one is told.
+// The process chooses every argument, and how often it calls. A line has a bounded length and
+// contains names and numbers only; of each user, so many calls a second are told, and the others
+// counted, so that the lines that wait to be written stay few. Calls that the library answers on
+// its own are not told. The socket loop repeats no call of a traced process on its own
+// (replays.ts), so that each one is told.
 import { attributeName } from '../schema/attributes.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import { mechanismName } from '../schema/mechanisms.ts';
@@ -69,7 +73,9 @@ const argumentText = ({ kind, name }: Arg, value: unknown): string | null => {
 export const callText = (name: CallName, input: Readonly<Record<string, unknown>>): string =>
   calls[name].args.flatMap((arg) => (arg.name in input ? (argumentText(arg, input[arg.name]) ?? []) : [])).join(', ');
 
-/** Calls of a user that are told in a second: several times those of a heartbeat of a thousand keys. */
+/**
+ * Calls of a user that are told in a second: several times those of a heartbeat of a thousand keys.
+ */
 const mostInSecond = 10_000;
 const seconds = new WeakMap<Account, { begunAt: number; told: number; left: number }>();
 
@@ -90,7 +96,9 @@ const tell = (connection: Connection, name: CallName, input: Readonly<Record<str
   connection.log('debug', { call: name, arguments: callText(name, input) }, 'called');
 };
 
-/** Tells each call of a traced process before it is carried out. A failure has a line of its own. */
+/**
+ * Tells each call of a traced process before it is carried out. A failure has a line of its own.
+ */
 export const callWitness: Witness<Connection> = {
   before(connection, call, input) {
     replayWitness.before(connection, call, input);

@@ -1,5 +1,6 @@
-// From what went wrong to its cause (schema/causes.ts), and from the cause to the line that an administrator reads. Which return value
-// the database gets is decided in errors.ts; a test holds the two together.
+// From what went wrong to its cause (schema/causes.ts), and from the cause to the line that an
+// administrator reads. Which return value the database gets is decided in errors.ts; a test holds
+// the two together.
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import { type CauseName, causes, describeCause, type Facts, returnValuesOf } from '../schema/causes.ts';
 import { CKR, type ReturnValueName } from '../schema/return-values.ts';
@@ -11,7 +12,10 @@ export interface Told {
   readonly line: string;
 }
 
-/** Facts come from files, names and the service's answers: a line stays one line, and no longer than is read. */
+/**
+ * Facts come from files, names and the service's answers: a line stays one line, and no longer than
+ * is read.
+ */
 const tidy = (text: string): string => text.replace(/[^\x20-\x7e\u00a1-\u{10ffff}]/gu, '?').slice(0, 600);
 
 export const tell = <C extends CauseName>(cause: C, facts: Facts<C>): Told => {
@@ -60,7 +64,10 @@ interface Refused {
   readonly handle: number | null;
 }
 
-/** What the service refuses; null for what is the program's own affair (a wrong length, a bad signature). */
+/**
+ * What the service refuses; null for what is the program's own affair (a wrong length, a bad
+ * signature).
+ */
 export const tellRefused = ({ origin, code, reason, message, handle }: Refused): Told | null => {
   const key = { handle: handle ?? '-' };
   const error = message;
@@ -114,7 +121,10 @@ export class LoggedError extends CryptokiError {
   }
 }
 
-/** A cause that the agent itself finds, as a return value: `rvFor`, or the only one that the cause has. */
+/**
+ * A cause that the agent itself finds, as a return value: `rvFor`, or the only one that the cause
+ * has.
+ */
 export class ToldError extends CryptokiError {
   readonly told: CauseName;
   constructor({ cause, line }: Told, rvFor?: number) {

@@ -17,7 +17,10 @@ export interface ProviderConfig {
   readonly path: string;
   /** scheme://host:port of the service. */
   readonly origin: string;
-  /** Path below the origin, with the access_guid and app_id and no slash at its end: secret, never to be logged. */
+  /**
+   * Path below the origin, with the access_guid and app_id and no slash at its end: secret, never
+   * to be logged.
+   */
   readonly basePath: string;
   /** The same address for logs: what stands for the access_guid only shows which are equal. */
   readonly redactedUrl: string;
@@ -25,7 +28,10 @@ export interface ProviderConfig {
   readonly accessToken: string;
   /** PEM file with the authorities to trust instead of the system's. */
   readonly caFile: string | null;
-  /** PEM files of the certificate that the service is shown, with its chain, and of its private key; null for none. */
+  /**
+   * PEM files of the certificate that the service is shown, with its chain, and of its private key;
+   * null for none.
+   */
   readonly clientCertificate: { readonly certificate: string; readonly key: string } | null;
   /** For whom the file was read: with whose rights the files that it names are. */
   readonly user: FileUser;
@@ -36,7 +42,10 @@ export interface ProviderConfig {
   readonly logLevel: LogLevel;
   /** Microseconds that the agent's socket loop spins after a call before it sleeps. */
   readonly spinUs: number;
-  /** How long the service's word of a key or an object spares the next question for it (service-answer-cache.ts); 0: everything is asked. */
+  /**
+   * How long the service's word of a key or an object spares the next question for it
+   * (service-answer-cache.ts); 0: everything is asked.
+   */
   readonly keyCheckMs: number;
   /** How long C_Initialize waits until the service answers; 0: not at all (wait-for-service.ts). */
   readonly waitSeconds: number;

@@ -1,5 +1,5 @@
-// One process on the other end of the socket: who it is, and the application it becomes by C_Initialize. Whatever the process
-// has open here ends with the connection.
+// One process on the other end of the socket: who it is, and the application it becomes by
+// C_Initialize. Whatever the process has open here ends with the connection.
 import { hostname } from 'node:os';
 import type { Peer } from '../../addon/core.ts';
 import { type InstanceHeader, instanceText, onceRoutes } from '../../server/fronts/contract/tde.ts';
@@ -25,7 +25,10 @@ export interface Context {
 
 /** What a connection needs from the rest of the agent. */
 export interface Surroundings {
-  /** Opens the configuration at a path, null for the agent's own, on behalf of a user. Throws CryptokiError. */
+  /**
+   * Opens the configuration at a path, null for the agent's own, on behalf of a user. Throws
+   * CryptokiError.
+   */
   open(config: string | null, peer: Peer, wait: Wait | null): Promise<Context>;
   /** Says that one user of a context is gone. */
   release(context: Context): void;
@@ -84,7 +87,8 @@ export class Connection {
       if (seconds > 0) this.#surroundings.admit?.(this.id, true);
       const wait = seconds > 0 ? { seconds, instance: instanceText(instance) } : null;
       const context = await this.#surroundings.open(hello?.config ?? null, this.peer, wait);
-      // The process may have ended in the meantime: then what is opened here would never be released.
+      // The process may have ended in the meantime: then what is opened here would never be
+      // released.
       if (this.#closed) this.#surroundings.release(context);
       else this.#context = context;
       this.#process = hello?.process ?? '';

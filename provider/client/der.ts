@@ -1,5 +1,6 @@
-// As much DER (X.690) as keys need: tags below 31, lengths below 64 KiB. Writing takes a tree and makes one buffer, so that key
-// material is copied once, into memory that the caller wipes; reading gives views.
+// As much DER (X.690) as keys need: tags below 31, lengths below 64 KiB. Writing takes a tree and
+// makes one buffer, so that key material is copied once, into memory that the caller wipes; reading
+// gives views.
 
 export const tags = {
   integer: 0x02,
@@ -15,7 +16,10 @@ export const tags = {
 export interface Der {
   readonly tag: number;
   readonly content: Uint8Array | readonly Der[];
-  /** Bytes that stand before the content: a sign for integers, the count of unused bits for bit strings. */
+  /**
+   * Bytes that stand before the content: a sign for integers, the count of unused bits for bit
+   * strings.
+   */
   readonly zero?: boolean;
 }
 

@@ -1,5 +1,6 @@
-// Is this database host in order? Configuration, log directory, library, socket, and the way to the service up to one label:
-// what a database would meet, in the order in which it would meet it. Reads only; the service sees one `info` and one look-up.
+// Is this database host in order? Configuration, log directory, library, socket, and the way to the
+// service up to one label: what a database would meet, in the order in which it would meet it.
+// Reads only; the service sees one `info` and one look-up.
 
 import {
   accessSync,
@@ -129,7 +130,10 @@ const checkLogFolder = (context: Context): Finding => {
   }
 };
 
-/** The mode that a library in a database's tree may have, by its vendor's convention: 775, no others may write. */
+/**
+ * The mode that a library in a database's tree may have, by its vendor's convention: 775, no others
+ * may write.
+ */
 const checkLibrary = ({ options }: Context): Finding => {
   const { library } = options;
   if (library === undefined) return notAsked('none named (--library)');
@@ -311,7 +315,10 @@ const checks: readonly Check<Context>[] = [
   { id: 'master-keys', layer: 'key', title: 'master keys decrypt', needs: ['token'], run: checkMasterKeys },
 ];
 
-/** Runs every check, as the user that calls: a database's checks are true only when its own OS user runs them. */
+/**
+ * Runs every check, as the user that calls: a database's checks are true only when its own OS user
+ * runs them.
+ */
 export const diagnose = async (
   options: DiagnoseOptions,
   environment: NodeJS.ProcessEnv = process.env,

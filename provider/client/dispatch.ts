@@ -1,5 +1,5 @@
-// From a frame to its handler and back: the chapters put together, each function behind its guard, and the one place where
-// whatever a handler throws becomes a return value and a line in the log.
+// From a frame to its handler and back: the chapters put together, each function behind its guard,
+// and the one place where whatever a handler throws becomes a return value and a line in the log.
 import { type CallName, calls, type Handlers } from '../schema/calls.ts';
 import { CKR, returnValueName } from '../schema/return-values.ts';
 import { type Call, CryptokiError } from '../schema/types.ts';
@@ -65,7 +65,10 @@ export const handlers = Object.fromEntries(
   Object.entries(chapters).map(([name, handler]) => [name, guarded(name as CallName, handler as Handler)]),
 ) as Handlers<Connection>;
 
-/** Answers that belong to normal use: probing for attributes, for state, for room. Logged only when asked for. */
+/**
+ * Answers that belong to normal use: probing for attributes, for state, for room. Logged only when
+ * asked for.
+ */
 const everyday: ReadonlySet<number> = new Set([
   CKR.BUFFER_TOO_SMALL,
   CKR.ATTRIBUTE_SENSITIVE,
@@ -112,8 +115,9 @@ const fail: Fail<Connection> = (thrown, call, connection) => {
 const callsByCode = new Map((Object.entries(calls) as [CallName, Call][]).map(([name, { code }]) => [code, name]));
 
 /**
- * Answers a frame that is not carried out because the user of its connection holds too much memory: CKR_DEVICE_MEMORY, which ends the
- * operation that the call would have continued. `request[0..length)` is the beginning of the frame's body. The answer's length.
+ * Answers a frame that is not carried out because the user of its connection holds too much memory:
+ * CKR_DEVICE_MEMORY, which ends the operation that the call would have continued.
+ * `request[0..length)` is the beginning of the frame's body. The answer's length.
  */
 export const refuseFrame = (connection: Connection, request: Buffer, length: number, reply: Buffer): number => {
   const name = length < 8 ? undefined : callsByCode.get(request.readUInt32BE(0));

@@ -1,5 +1,6 @@
-// What the service's failures, and the addon's, are called in Cryptoki (PKCS#11 2.40, section 5.1): the code that names the
-// cause best, because the database prints it. `dispatch.ts` is the only place that asks.
+// What the service's failures, and the addon's, are called in Cryptoki (PKCS#11 2.40, section 5.1):
+// the code that names the cause best, because the database prints it. `dispatch.ts` is the only
+// place that asks.
 import { CoreError, type CoreErrorCode } from '../../addon/core.ts';
 import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
 import type { CallName } from '../schema/calls.ts';
@@ -95,7 +96,8 @@ const serviceRows = {
     derive: CKR.MECHANISM_PARAM_INVALID,
     otherwise: CKR.ARGUMENTS_BAD,
   },
-  // The credential in pkcs11.toml is refused: no PIN was checked, so none of the PIN codes would be true.
+  // The credential in pkcs11.toml is refused: no PIN was checked, so none of the PIN codes would be
+  // true.
   unauthenticated: CKR.ACTION_PROHIBITED,
   forbidden: { wrapping: CKR.KEY_NOT_WRAPPABLE, otherwise: CKR.ACTION_PROHIBITED },
   // Of people at the console; a database has no session there.
@@ -108,7 +110,8 @@ const serviceRows = {
   'key-tampered': CKR.DEVICE_ERROR,
   // Of an encryption: the IV was used with this key before.
   conflict: { encrypt: CKR.MECHANISM_PARAM_INVALID, otherwise: CKR.ACTION_PROHIBITED },
-  // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a label names one key.
+  // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a
+  // label names one key.
   'label-exists': CKR.TEMPLATE_INCONSISTENT,
   'precondition-failed': CKR.ACTION_PROHIBITED,
   'precondition-required': CKR.ACTION_PROHIBITED,
@@ -146,7 +149,10 @@ const choose = (row: Row, call: CallName | null): number => {
 /** Whether the service says by this code that there is no such object. */
 export const isGone = (code: ServiceErrorCode): boolean => serviceRows[code] === gone;
 
-/** The return value for whatever a handler of `call` threw. Anything unforeseen is CKR_GENERAL_ERROR. */
+/**
+ * The return value for whatever a handler of `call` threw. Anything unforeseen is
+ * CKR_GENERAL_ERROR.
+ */
 export const returnValueFor = (error: unknown, call: CallName | null): number => {
   if (error instanceof CryptokiError) return error.rv;
   if (error instanceof ServiceError) return choose(serviceRows[error.code], call);

@@ -1,6 +1,7 @@
-// What must hold before a function runs (PKCS#11 2.40, sections 5.1.2 and 5.4): one row a function. The guard finds what the
-// handler works on, so that no handler looks up a session, or asks whether C_Initialize was called, on its own. Rules about
-// read-write sessions and logged-in users depend on the object: `Application.checkMayWrite` and `sees`.
+// What must hold before a function runs (PKCS#11 2.40, sections 5.1.2 and 5.4): one row a function.
+// The guard finds what the handler works on, so that no handler looks up a session, or asks whether
+// C_Initialize was called, on its own. Rules about read-write sessions and logged-in users depend
+// on the object: `Application.checkMayWrite` and `sees`.
 import type { CallName, Input, Output } from '../schema/calls.ts';
 import type { Application } from './application.ts';
 import type { Connection } from './connection.ts';

@@ -1,11 +1,17 @@
-// Handles for things that live in the agent: sessions and session objects. A handle is never used twice by one process, so a
-// stale one cannot come to mean something else: not by one application, and not by the next one of the same process, after a
-// restart of the agent.
+// Handles for things that live in the agent: sessions and session objects. A handle is never used
+// twice by one process, so a stale one cannot come to mean something else: not by one application,
+// and not by the next one of the same process, after a restart of the agent.
 
-/** Handles of session objects start above this; those of token objects, which the service assigns, stay below it. */
+/**
+ * Handles of session objects start above this; those of token objects, which the service assigns,
+ * stay below it.
+ */
 export const firstSessionObject = 2 ** 31;
 
-/** The first handle of a process' session objects on its connection of this number: each has 2^31 of its own. */
+/**
+ * The first handle of a process' session objects on its connection of this number: each has 2^31 of
+ * its own.
+ */
 export const firstOfConnection = (number: number): number => firstSessionObject * (1 + (number % 2 ** 20));
 
 export class HandleMap<T> {

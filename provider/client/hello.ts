@@ -1,5 +1,6 @@
-// What our library says of itself in the reserved string of C_Initialize (PROTOCOL.md, "Hello"): a JSON object and a NUL.
-// Foreign peers send nothing there. Reads and checks; what to do with it is connection.ts's business.
+// What our library says of itself in the reserved string of C_Initialize (PROTOCOL.md, "Hello"): a
+// JSON object and a NUL. Foreign peers send nothing there. Reads and checks; what to do with it is
+// connection.ts's business.
 //
 // Any local user may send one. It proves nothing about the process: credentials are the socket's.
 // What it says is bounded, and a session or a login that it brings back is one that the library
@@ -8,7 +9,10 @@ import { CKU } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
 import { CryptokiError } from '../schema/types.ts';
 
-/** A session that was open when the library lost its agent: to be opened again under the same handle. */
+/**
+ * A session that was open when the library lost its agent: to be opened again under the same
+ * handle.
+ */
 export interface ResumedSession {
   readonly handle: number;
   readonly slot: number;
@@ -22,7 +26,10 @@ export interface Hello {
   readonly library: string;
   /** How many connections to an agent the process has had before this one. */
   readonly connection: number;
-  /** For how many seconds the library waits longer for this answer, so that the agent can wait for the service. */
+  /**
+   * For how many seconds the library waits longer for this answer, so that the agent can wait for
+   * the service.
+   */
   readonly wait: number;
   /** As the process sees itself; the socket's credentials are what counts. */
   readonly pid: number;
@@ -48,7 +55,10 @@ const largestHandle = 2 ** 31 - 1;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** The library writes bytes above 0x7e as \u00XX, one escape a byte, so that any path survives: back to UTF-8 here. */
+/**
+ * The library writes bytes above 0x7e as \u00XX, one escape a byte, so that any path survives: back
+ * to UTF-8 here.
+ */
 const asText = (value: unknown, name: string, most: number): string => {
   if (typeof value !== 'string' || value.length > most || /[\0\u0100-\uffff]/.test(value)) throw bad(name);
   return Buffer.from(value, 'latin1').toString('utf8');
@@ -61,7 +71,10 @@ const asSession = (value: unknown): ResumedSession => {
   return { handle, slot, flags };
 };
 
-/** Throws CKR_ARGUMENTS_BAD when the string is not a hello. Unknown members are allowed: newer libraries may say more. */
+/**
+ * Throws CKR_ARGUMENTS_BAD when the string is not a hello. Unknown members are allowed: newer
+ * libraries may say more.
+ */
 export const parseHello = (reserved: Uint8Array): Hello => {
   const end = reserved.at(-1) === 0 ? reserved.length - 1 : reserved.length;
   let value: unknown;

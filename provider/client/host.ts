@@ -28,7 +28,10 @@ export interface Host {
   close(): Promise<void>;
 }
 
-/** Writes the lines of the socket thread. What fails, fails with every heartbeat and in every process: told once, then counted. */
+/**
+ * Writes the lines of the socket thread. What fails, fails with every heartbeat and in every
+ * process: told once, then counted.
+ */
 const writeLines = (contexts: Contexts, log: Log) => {
   const logOf = ({ context }: LogNotice): Log => contexts.get(context ?? 0)?.log ?? log;
   const repeats = new Repeats<LogNotice>({

@@ -1,6 +1,6 @@
-// The two forms of a key of a pair: Cryptoki's attributes (PKCS#11 mechanisms 2.40, sections 2.1 and 2.3; for Edwards and Montgomery
-// curves 3.0, section 2.3), and the DER that the core takes and gives (SubjectPublicKeyInfo, RFC 5280 and 8410; PKCS#8, RFC 5208
-// and 5958).
+// The two forms of a key of a pair: Cryptoki's attributes (PKCS#11 mechanisms 2.40, sections 2.1
+// and 2.3; for Edwards and Montgomery curves 3.0, section 2.3), and the DER that the core takes and
+// gives (SubjectPublicKeyInfo, RFC 5280 and 8410; PKCS#8, RFC 5208 and 5958).
 import { type Curve, core } from '../../addon/core.ts';
 import { CKA } from '../schema/attributes.ts';
 import { CKK } from '../schema/constants.ts';
@@ -16,9 +16,15 @@ const ecPublicKey = hex('2a8648ce3d0201');
 interface CurveRow {
   readonly curve: Curve;
   readonly keyType: number;
-  /** The content of its object identifier: of the curve, or of a key whose value is a row of bytes (RFC 8410). */
+  /**
+   * The content of its object identifier: of the curve, or of a key whose value is a row of bytes
+   * (RFC 8410).
+   */
   readonly oid: Buffer;
-  /** What CKA_EC_PARAMS may be: the object identifier, and for some curves a name (3.0, section 2.3). */
+  /**
+   * What CKA_EC_PARAMS may be: the object identifier, and for some curves a name (3.0, section
+   * 2.3).
+   */
   readonly names: readonly Buffer[];
   /** As the core counts them. */
   readonly bits: number;
@@ -81,13 +87,16 @@ const rowOf = (keyType: number, attributes: ReadonlyAttributes): CurveRow => {
 export const curveOf = (keyType: number, attributes: ReadonlyAttributes): Pick<CurveRow, 'curve' | 'bits'> =>
   rowOf(keyType, attributes);
 
-/** Bytes of a bare point on a curve: uncompressed, or a row of bytes. 0 for keys that are on none. */
+/**
+ * Bytes of a bare point on a curve: uncompressed, or a row of bytes. 0 for keys that are on none.
+ */
 export const pointLength = (curve: Curve | undefined): number =>
   curveRows.find((row) => row.curve === curve)?.pointLength ?? 0;
 
 /**
- * The point itself, whether given as the standard says, in an OCTET STRING, or bare. `length`: of a bare point on its curve. It decides, and not
- * how the bytes begin: one bare point in 256 on P-256 begins like an OCTET STRING of the rest.
+ * The point itself, whether given as the standard says, in an OCTET STRING, or bare. `length`: of a
+ * bare point on its curve. It decides, and not how the bytes begin: one bare point in 256 on P-256
+ * begins like an OCTET STRING of the rest.
  */
 export const pointOf = (given: Uint8Array, length: number): Uint8Array => {
   if (given.length === length) return given;
@@ -161,7 +170,10 @@ export const encodePrivateKey = (
 
 const bitsOf = (modulus: Uint8Array): number => (modulus.length - 1) * 8 + (32 - Math.clz32(modulus[0] ?? 0));
 
-/** What a public key's SubjectPublicKeyInfo says, as attributes; `which` half of the pair they are for. */
+/**
+ * What a public key's SubjectPublicKeyInfo says, as attributes; `which` half of the pair they are
+ * for.
+ */
 export const publicAttributes = (spki: Buffer, which: 'public' | 'private'): AttributeMap => {
   const info = new DerReader(spki).into(tags.sequence);
   const algorithm = info.into(tags.sequence);
@@ -193,8 +205,8 @@ export const sameNumber = (given: AttributeValue | undefined, own: AttributeValu
   given instanceof Uint8Array && own instanceof Uint8Array && same(withoutLeadingZeros(given), own);
 
 /**
- * The material of a private key from its PKCS#8, as attributes: views on it. The caller wipes the PKCS#8 when it is done with
- * them.
+ * The material of a private key from its PKCS#8, as attributes: views on it. The caller wipes the
+ * PKCS#8 when it is done with them.
  */
 export const privateMaterial = (pkcs8: Buffer): ReadonlyMap<number, Buffer> => {
   const info = new DerReader(pkcs8).into(tags.sequence);

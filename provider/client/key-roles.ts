@@ -1,10 +1,12 @@
-// Which keys have wrapped what is sensitive, so that none of them opens it again in the clear: the attack of Clulow (2003) wraps a
-// sensitive key and decrypts what came out; another one unwraps it with a template that makes it readable. Attributes do not
-// stop them, because they change, and because two objects can hold one key: a copy, or the same wrapped key unwrapped twice.
-// So what counts here is the key itself, known by its type, size and check value (for RSA, its modulus), and what it has done
-// is remembered as long as the application lives.
+// Which keys have wrapped what is sensitive, so that none of them opens it again in the clear: the
+// attack of Clulow (2003) wraps a sensitive key and decrypts what came out; another one unwraps it
+// with a template that makes it readable. Attributes do not stop them, because they change, and
+// because two objects can hold one key: a copy, or the same wrapped key unwrapped twice. So what
+// counts here is the key itself, known by its type, size and check value (for RSA, its modulus),
+// and what it has done is remembered as long as the application lives.
 //
-// Two different keys that look alike by three bytes of check value cost one refusal in sixteen million.
+// Two different keys that look alike by three bytes of check value cost one refusal in sixteen
+// million.
 import { CKA } from '../schema/attributes.ts';
 import type { Account } from './account.ts';
 import type { ReadonlyAttributes } from './attribute-blob.ts';
@@ -24,7 +26,10 @@ const entryBytes = 64;
 const sameBytes = (a: unknown, b: unknown): boolean =>
   a instanceof Uint8Array && b instanceof Uint8Array && Buffer.compare(a, b) === 0;
 
-/** Whether two keys have one identity. Quick, because it is asked of every object of an application at once. */
+/**
+ * Whether two keys have one identity. Quick, because it is asked of every object of an application
+ * at once.
+ */
 const isSame = (a: ReadonlyAttributes, b: ReadonlyAttributes): boolean =>
   a.has(CKA.MODULUS) || b.has(CKA.MODULUS)
     ? sameBytes(a.get(CKA.MODULUS), b.get(CKA.MODULUS))
@@ -59,8 +64,8 @@ export class KeyRoles {
   }
 
   /**
-   * Remembers that the service has this key too, or can come to have it: there it may decrypt. False, and nothing remembered,
-   * when it must stay here because it has wrapped what is sensitive.
+   * Remembers that the service has this key too, or can come to have it: there it may decrypt.
+   * False, and nothing remembered, when it must stay here because it has wrapped what is sensitive.
    */
   mayGoAbroad(attributes: ReadonlyAttributes): boolean {
     const identity = identityOf(attributes);
@@ -78,8 +83,9 @@ export class KeyRoles {
   }
 
   /**
-   * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not: the service has the same key,
-   * one of `objects`, all that there are, holds it and may decrypt, or one of the `decrypting` keys is the same.
+   * Remembers that a key wraps what is sensitive. False, and nothing remembered, when it may not:
+   * the service has the same key, one of `objects`, all that there are, holds it and may decrypt,
+   * or one of the `decrypting` keys is the same.
    */
   mayWrap(
     wrapping: ReadonlyAttributes,
@@ -98,8 +104,8 @@ export class KeyRoles {
   }
 
   /**
-   * Whether a key has wrapped what is sensitive: then it neither decrypts, nor unwraps under a padding, nor into what can be
-   * read.
+   * Whether a key has wrapped what is sensitive: then it neither decrypts, nor unwraps under a
+   * padding, nor into what can be read.
    */
   hasWrapped(attributes: ReadonlyAttributes): boolean {
     if (this.#wrappers.size === 0) return false;

@@ -1,5 +1,6 @@
-// The socket thread: blocks in the addon's loop, answers frames on its reused buffers, and sends late replies when the main
-// thread has brought an answer. Nothing here waits but the loop itself, so one slow call does not delay the others.
+// The socket thread: blocks in the addon's loop, answers frames on its reused buffers, and sends
+// late replies when the main thread has brought an answer. Nothing here waits but the loop itself,
+// so one slow call does not delay the others.
 import { readFileSync } from 'node:fs';
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServerOptions, type Peer } from '../../addon/core.ts';
@@ -14,12 +15,18 @@ import { sliceWaits } from './slices.ts';
 export interface ListenOptions {
   readonly port: MessagePort;
   readonly server: FrameServerOptions;
-  /** The user who may connect, in addition to root; null when everybody may: the configuration file then says who may do what. */
+  /**
+   * The user who may connect, in addition to root; null when everybody may: the configuration file
+   * then says who may do what.
+   */
   readonly onlyUser: number | null;
   readonly limits: UserLimits;
 }
 
-/** Key arena, in bytes: what is wanted, and what there must be. It is locked, and takes memory only as it fills. */
+/**
+ * Key arena, in bytes: what is wanted, and what there must be. It is locked, and takes memory only
+ * as it fills.
+ */
 const arena = { arenaBytes: 32 << 20, leastArenaBytes: 4 << 20 } as const;
 /** How many users together may fill the arena. */
 const arenaShares = 4;
@@ -36,7 +43,10 @@ const pendingBytes = 8192;
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Names of local users, for the audit. Looked up once each, in /etc/passwd; the number does where there is no line. */
+/**
+ * Names of local users, for the audit. Looked up once each, in /etc/passwd; the number does where
+ * there is no line.
+ */
 const userNames = (): ((uid: number) => string) => {
   const known = new Map<number, string>();
   const find = (uid: number): string => {
@@ -131,7 +141,8 @@ const listen = async ({ port, server: options, onlyUser, limits }: ListenOptions
   host.tell({ kind: 'listening', server: server.id });
 
   for (;;) {
-    // A slice that waits continues in the next turn of the event loop, after what has come in in the meantime.
+    // A slice that waits continues in the next turn of the event loop, after what has come in in
+    // the meantime.
     if (server.run(sliceWaits()) === 'stopped') break;
     for (let message = receiveMessageOnPort(port); message !== undefined; message = receiveMessageOnPort(port)) {
       host.deliver(message.message as Reply);

@@ -1,5 +1,6 @@
-// Loads what the HTTP client would read from its files at its first request: for a process that gives up its rights before that, and may
-// no longer read them. One request to a server of its own on the loopback does it, whatever those files are.
+// Loads what the HTTP client would read from its files at its first request: for a process that
+// gives up its rights before that, and may no longer read them. One request to a server of its own
+// on the loopback does it, whatever those files are.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,10 +1,14 @@
-// `dke agent`: the process on a database host that the library talks to. Starts the socket thread, and stops: on SIGTERM or
-// SIGINT, when the socket thread fails, or after a while without connections when it was not started by systemd.
+// `dke agent`: the process on a database host that the library talks to. Starts the socket thread,
+// and stops: on SIGTERM or SIGINT, when the socket thread fails, or after a while without
+// connections when it was not started by systemd.
 //
-//   --socket <path>         where to listen; DKE_PKCS11_SOCKET otherwise. A socket from systemd (LISTEN_FDS) goes first.
-//   --user-limits <list>    what the processes of one user may have together; DKE_AGENT_USER_LIMITS otherwise. Default
+//   --socket <path>         where to listen; DKE_PKCS11_SOCKET otherwise. A socket from systemd
+//                           (LISTEN_FDS) goes first.
+//   --user-limits <list>    what the processes of one user may have together; DKE_AGENT_USER_LIMITS
+//                           otherwise. Default
 //                           connections=4096,sessions=16384,objects=65536,memory=128 (MiB).
-//   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with systemd 0.
+//   --idle-seconds <n>      stop after so long without a connection; 0 = never. Default 600, with
+//                           systemd 0.
 //
 // Who may connect: on a socket below /run or /var/run, and on systemd's, everybody (mode 0666; each
 // configuration file is opened with the rights of the user who names it), elsewhere the agent's own
@@ -38,11 +42,15 @@ const maxConnections = 16_384;
 const admissionMilliseconds = 10_000;
 /** Largest frame before that: the hello of a process with as many sessions as one user may have. */
 const admissionFrame = 256 * 1024;
-/** Connections that one user may have in addition to those that have called C_Initialize: these are told why more are refused. */
+/**
+ * Connections that one user may have in addition to those that have called C_Initialize: these are
+ * told why more are refused.
+ */
 const uninitialized = 64;
 /**
- * How much the heap may grow between two collections of old objects. What a client leaves behind when it goes (ten thousand keys,
- * say) is garbage at once, and by default it would stay until the heap has doubled: 100 MiB more after load, and not faster.
+ * How much the heap may grow between two collections of old objects. What a client leaves behind
+ * when it goes (ten thousand keys, say) is garbage at once, and by default it would stay until the
+ * heap has doubled: 100 MiB more after load, and not faster.
  */
 const heapGrowth = '--heap-growing-percent=20';
 /** Until a configuration says otherwise. */

@@ -1,5 +1,6 @@
-// The session objects of one application by the values that applications search for, so that a search reads only what it may find
-// and not at everything there is. Which of the candidates match, and who may see them, is the searcher's business.
+// The session objects of one application by the values that applications search for, so that a
+// search reads only what it may find and not at everything there is. Which of the candidates match,
+// and who may see them, is the searcher's business.
 import { CKA } from '../schema/attributes.ts';
 import type { Attribute, AttributeValue } from '../schema/types.ts';
 import type { SessionObject } from './object-view.ts';
@@ -59,7 +60,10 @@ export class ObjectIndex {
     return true;
   }
 
-  /** Objects among which all are that match the template; null when it names no indexed attribute. All objects must be entered. */
+  /**
+   * Objects among which all are that match the template; null when it names no indexed attribute.
+   * All objects must be entered.
+   */
   candidates(template: readonly Attribute[]): Iterable<SessionObject> | null {
     let fewest: Set<SessionObject> | null = null;
     for (const { type, value } of template) {

@@ -1,5 +1,6 @@
-// One object as Cryptoki sees it, wherever it lives: a session object, whose key is in the addon, or a token object, whose key
-// is with the service. Also the way between Cryptoki's attributes and the fields of the TDE API's contract.
+// One object as Cryptoki sees it, wherever it lives: a session object, whose key is in the addon,
+// or a token object, whose key is with the service. Also the way between Cryptoki's attributes and
+// the fields of the TDE API's contract.
 import { type Curve, core, type KeyRef } from '../../addon/core.ts';
 import type {
   CreateObject,
@@ -18,7 +19,9 @@ import { kindOf, type ObjectKind, ruleFor } from './rules.ts';
 import { rulesOf } from './service-rules.ts';
 import type { KeyIdentity } from './used-ivs.ts';
 
-/** A key in the addon that several session objects may share: a copy of an object has the same key. */
+/**
+ * A key in the addon that several session objects may share: a copy of an object has the same key.
+ */
 export class SharedKey {
   readonly ref: KeyRef;
   /** What its used IVs are remembered under, after the first request. */
@@ -45,7 +48,9 @@ export interface SessionObject {
   readonly key: SharedKey | null;
   /** The session that made it, with which it goes. */
   readonly session: { readonly closed: boolean; readonly objects: Set<SessionObject> };
-  /** How often the user had logged out when it was made: a private object goes with the next time. */
+  /**
+   * How often the user had logged out when it was made: a private object goes with the next time.
+   */
   readonly logouts: number;
 }
 
@@ -63,7 +68,10 @@ export const isTrue = (view: ObjectView, type: number): boolean => view.attribut
 
 export const kindOfView = ({ attributes }: ObjectView): ObjectKind | undefined => kindOf(attributes.get(CKA.CLASS));
 
-/** Whether VALUE may be read: secret and private keys when they are extractable and not sensitive, all else always. */
+/**
+ * Whether VALUE may be read: secret and private keys when they are extractable and not sensitive,
+ * all else always.
+ */
 export const isReadable = (view: ObjectView): boolean => {
   const kind = kindOfView(view);
   if (kind !== 'secret' && kind !== 'private') return true;
@@ -137,7 +145,10 @@ const labelOf = (attributes: ReadonlyAttributes): string => {
   return label instanceof Uint8Array ? Buffer.from(label).toString('base64') : '';
 };
 
-/** What to ask of the service for a new token object. `bits` is a key's size where it is known before the key. */
+/**
+ * What to ask of the service for a new token object. `bits` is a key's size where it is known
+ * before the key.
+ */
 export const describeNew = (attributes: ReadonlyAttributes, bits: number | null): CreateObject => {
   const is = (type: number): boolean => attributes.get(type) === true;
   const objectClass = classNamed(Number(attributes.get(CKA.CLASS))) ?? 'data';
@@ -162,7 +173,8 @@ export const describeNew = (attributes: ReadonlyAttributes, bits: number | null)
 const algorithms: ReadonlyMap<unknown, KeyAlgorithm> = new Map([
   [CKK.AES, 'aes'],
   [CKK.RSA, 'rsa'],
-  // Of a key that is still wrapped the curve is not known: any algorithm of its family represents all.
+  // Of a key that is still wrapped the curve is not known: any algorithm of its family represents
+  // all.
   [CKK.EC, 'ec'],
   [CKK.EC_EDWARDS, 'ed25519'],
   [CKK.EC_MONTGOMERY, 'x25519'],
@@ -205,7 +217,10 @@ const keyTypeOf = (algorithm: KeyAlgorithm | null): number =>
 
 const noBytes = new Uint8Array(0);
 
-/** What an object has that was made elsewhere, in the console for instance, and so without attributes of the agent's. */
+/**
+ * What an object has that was made elsewhere, in the console for instance, and so without
+ * attributes of the agent's.
+ */
 const defaultsOf = ({ class: objectClass, algorithm, local }: TokenObject): AttributeMap => {
   const common: [number, AttributeValue][] = [[CKA.COPYABLE, true]];
   if (objectClass === 'data') return new Map([...common, [CKA.APPLICATION, noBytes], [CKA.OBJECT_ID, noBytes]]);
@@ -222,7 +237,10 @@ const defaultsOf = ({ class: objectClass, algorithm, local }: TokenObject): Attr
   ]);
 };
 
-/** A token object's attributes, from the contract's fields and the agent's own. Throws RangeError for bytes of another format. */
+/**
+ * A token object's attributes, from the contract's fields and the agent's own. Throws RangeError
+ * for bytes of another format.
+ */
 export const viewOf = (object: TokenObject): TokenView => {
   const attributes = decodeAttributes(Buffer.from(object.attributes, 'base64'));
   const set = attributes.set.bind(attributes);
@@ -240,8 +258,8 @@ export const viewOf = (object: TokenObject): TokenView => {
     const setIfHas = (type: number, value: AttributeValue) => {
       if (ruleFor(kind, keyType, type) !== undefined) set(type, value);
     };
-    // The standard calls a copy of a local key local (4.7); to the service, what came to it with a value was made elsewhere. How a key
-    // was generated is kept with it, and with its copies.
+    // The standard calls a copy of a local key local (4.7); to the service, what came to it with a
+    // value was made elsewhere. How a key was generated is kept with it, and with its copies.
     const mechanism = attributes.get(CKA.KEY_GEN_MECHANISM);
     set(CKA.LOCAL, object.local || (mechanism !== undefined && mechanism !== unavailableInformation));
     setIfHas(CKA.SENSITIVE, object.sensitive);

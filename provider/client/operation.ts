@@ -19,19 +19,26 @@ export type Repeatable = { readonly key: KeyRef; readonly unit: number } & (
   | { readonly mac: MacParameters; readonly macLength: number }
 );
 
-/** A running encryption or decryption. Each step answers `LengthOnly` when it did nothing because the room is too small. */
+/**
+ * A running encryption or decryption. Each step answers `LengthOnly` when it did nothing because
+ * the room is too small.
+ */
 export interface CipherOperation extends Operation {
   /** Attributes of the session key that it works with; undefined when the service does the work. */
   readonly keyAttributes?: ReadonlyAttributes;
-  /** Null when its whole messages have more to them than a cipher, a key and an IV that is not checked. */
+  /**
+   * Null when its whole messages have more to them than a cipher, a key and an IV that is not
+   * checked.
+   */
   readonly repeatable?: Repeatable | null;
   /** Whether a part was taken: then a whole message is refused. */
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
   /**
-   * A whole message of so many bytes, which follow in parts: 0 when it is as long as it may be and its result fits. The parts come with
-   * `update`, and `final` ends them; what `final` answers with `LengthOnly` although it fits is to be sent again from its
-   * beginning, and comes back then. A message may be announced again, and then starts again.
+   * A whole message of so many bytes, which follow in parts: 0 when it is as long as it may be and
+   * its result fits. The parts come with `update`, and `final` ends them; what `final` answers with
+   * `LengthOnly` although it fits is to be sent again from its beginning, and comes back then. A
+   * message may be announced again, and then starts again.
    */
   announce(length: number, out: OutBuffer): BytesOutput;
   update(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
@@ -67,15 +74,18 @@ export interface VerifyOperation extends Operation {
   final(signature: Uint8Array): Later<void>;
 }
 
-/** What one step of a message gives out: data, and for an encryption what goes back through its parameter. */
+/**
+ * What one step of a message gives out: data, and for an encryption what goes back through its
+ * parameter.
+ */
 export interface MessageStep {
   readonly data: BytesOutput;
   readonly result: MessageResult;
 }
 
 /**
- * Message after message with one key (3.0, sections 5.9 and 5.11). An error ends the message, and not the operation. Without a parameter
- * every step throws CKR_MECHANISM_PARAM_INVALID.
+ * Message after message with one key (3.0, sections 5.9 and 5.11). An error ends the message, and
+ * not the operation. Without a parameter every step throws CKR_MECHANISM_PARAM_INVALID.
  */
 export interface MessageOperation extends Operation {
   /** Attributes of the session key that it decrypts with. */

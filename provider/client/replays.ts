@@ -2,11 +2,13 @@
 // both answered before, under a session key. This file decides when, from the table of calls; how a
 // message looks and what comes of it was decided where it was first answered.
 //
-// A replay is bound to be right because nothing that an Init reads has changed since: every call that could change a key, a session
-// or the login makes the addon forget (nothing else can change them: session objects belong to the connection), while such a call waits for
-// the service nothing is learned, and an Init that comes here suspends the replays of its kind in its session until an operation
-// of the kind has ended well here. What the addon cannot do comes here, behind each Init that it has answered and whose operation is
-// still to come, so that operations are always where they would be without it.
+// A replay is bound to be right because nothing that an Init reads has changed since: every call
+// that could change a key, a session or the login makes the addon forget (nothing else can change
+// them: session objects belong to the connection), while such a call waits for the service nothing
+// is learned, and an Init that comes here suspends the replays of its kind in its session until an
+// operation of the kind has ended well here. What the addon cannot do comes here, behind each Init
+// that it has answered and whose operation is still to come, so that operations are always where
+// they would be without it.
 import type { FrameServer, Replay, ReplayInOnePiece, ReplayInParts } from '../../addon/core.ts';
 import { type CallName, calls } from '../schema/calls.ts';
 import type { Call } from '../schema/types.ts';
@@ -168,7 +170,10 @@ export class ReplayCache {
   }
 }
 
-/** How messages of the calls that follow the Init begin, and their answers. Null when the addon does not carry them out. */
+/**
+ * How messages of the calls that follow the Init begin, and their answers. Null when the addon does
+ * not carry them out.
+ */
 const stepsOf = (
   { repeatable, part, parts }: RunningOperation,
   session: number,

@@ -1,6 +1,7 @@
-// The standard's attribute tables as rows: which objects have an attribute, who may give it, its default, and
-// how it may change (PKCS#11 2.40, sections 4.1 to 4.10 and, for key types, mechanisms 2.1, 2.3, 2.7 and 2.8; the footnotes of
-// table 10 are the columns here). `template.ts` reads the rows; nothing here reads a template.
+// The standard's attribute tables as rows: which objects have an attribute, who may give it, its
+// default, and how it may change (PKCS#11 2.40, sections 4.1 to 4.10 and, for key types, mechanisms
+// 2.1, 2.3, 2.7 and 2.8; the footnotes of table 10 are the columns here). `template.ts` reads the
+// rows; nothing here reads a template.
 import { isMasterKeyLabel, isMetadataLabel } from '../../server/base/master-keys.ts';
 import { type AttributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKK, CKO } from '../schema/constants.ts';
@@ -11,8 +12,8 @@ import type { ReadonlyAttributes } from './attribute-blob.ts';
 export type Origin =
   | { readonly how: 'create' }
   /**
-   * `keyType` and `objectClass` are what the mechanism makes: a secret key, or one half of a pair. `otherHalf` is the template of the
-   * pair's other half.
+   * `keyType` and `objectClass` are what the mechanism makes: a secret key, or one half of a pair.
+   * `otherHalf` is the template of the pair's other half.
    */
   | {
       readonly how: 'generate';
@@ -32,13 +33,18 @@ export interface Circumstances {
   readonly loggedIn: boolean;
   /** What was given so far, CLASS, KEY_TYPE and TOKEN included. */
   readonly given: ReadonlyAttributes;
-  /** Whether the template, or that of the pair's other half, sets one of these attributes to true. */
+  /**
+   * Whether the template, or that of the pair's other half, sets one of these attributes to true.
+   */
   readonly asksFor: (...types: readonly number[]) => boolean;
 }
 
 /** raise: from false to true only; lower: from true to false only. */
 export type Change = 'free' | 'never' | 'raise' | 'lower';
-/** `never` is for what belongs to the object but not into this template; `read-only` for what the token alone decides. */
+/**
+ * `never` is for what belongs to the object but not into this template; `read-only` for what the
+ * token alone decides.
+ */
 export type Given = 'needed' | 'may' | 'never' | 'read-only';
 
 export interface Rule {
@@ -49,7 +55,10 @@ export interface Rule {
   /** By C_SetAttributeValue and by C_CopyObject. */
   readonly set: Change;
   readonly copy: Change;
-  /** The value when none is given; null: the object then does not have it in its map (key material, and what follows from it). */
+  /**
+   * The value when none is given; null: the object then does not have it in its map (key material,
+   * and what follows from it).
+   */
   readonly otherwise: AttributeValue | null | ((circumstances: Circumstances) => AttributeValue);
   /** Keys of these types only. */
   readonly keyTypes?: readonly number[];
@@ -135,8 +144,9 @@ const rows: readonly Row[] = [
     all,
     fixed('free', ({ given }) => outlivesSession(given)),
   ),
-  // The standard leaves the default to the token: a secret or private key is private wherever a user is logged in who could
-  // see it, and on the token always, so that a master key is never used without C_Login.
+  // The standard leaves the default to the token: a secret or private key is private wherever a
+  // user is logged in who could see it, and on the token always, so that a master key is never used
+  // without C_Login.
   row(
     'PRIVATE',
     secrets,
@@ -200,7 +210,8 @@ const rows: readonly Row[] = [
   row('SUBJECT', ['public', 'private'], free(noBytes)),
   row('ENCRYPT', ['public'], free(ofType(CKK.RSA))),
   row('VERIFY', ['public'], free(ofType(CKK.RSA, CKK.EC, CKK.EC_EDWARDS))),
-  // NSS verifies by C_VerifyRecover where the token offers it, with public keys that it imports with CKA_VERIFY alone.
+  // NSS verifies by C_VerifyRecover where the token offers it, with public keys that it imports
+  // with CKA_VERIFY alone.
   row(
     'VERIFY_RECOVER',
     ['public'],
@@ -217,8 +228,8 @@ const rows: readonly Row[] = [
   row('UNWRAP', ['private'], free(ofType(CKK.RSA))),
   row('ALWAYS_AUTHENTICATE', ['private'], fixed('never', false)),
 
-  // 4.9 and 4.10: what is secret. Sensitive unless asked otherwise; a master key is asked back for WRAP and UNWRAP by databases
-  // that may not have named them.
+  // 4.9 and 4.10: what is secret. Sensitive unless asked otherwise; a master key is asked back for
+  // WRAP and UNWRAP by databases that may not have named them.
   row('SENSITIVE', secrets, make('may', 'may', 'raise', 'raise', true)),
   // 5.14: a key that is unwrapped is extractable by default, as it was where it came from.
   row(

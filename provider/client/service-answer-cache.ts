@@ -114,8 +114,8 @@ export class ServiceAnswerCache {
   }
 
   /**
-   * The answer to this request, if it was given a moment ago. `askedAt`: when the caller asked; what the service was asked at that time or later
-   * answers it, however long that took.
+   * The answer to this request, if it was given a moment ago. `askedAt`: when the caller asked;
+   * what the service was asked at that time or later answers it, however long that took.
    */
   recall(request: ServiceRequest, askedAt = Number.POSITIVE_INFINITY): Recalled | null {
     const { route, handle } = request;

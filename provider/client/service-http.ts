@@ -1,7 +1,8 @@
-// The service over HTTPS: one keep-alive pool per configuration, one deadline per call. A call whose connection ended before its
-// answer is sent again, perhaps to another node of the service: doing it twice is the same as doing it once, because calls that create
-// or change something have a key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is unknown at its
-// deadline, the call fails and its request is withdrawn (withdrawals.ts).
+// The service over HTTPS: one keep-alive pool per configuration, one deadline per call. A call
+// whose connection ended before its answer is sent again, perhaps to another node of the service:
+// doing it twice is the same as doing it once, because calls that create or change something have a
+// key under which they are carried out once (contract/tde.ts). Where the outcome of such a call is
+// unknown at its deadline, the call fails and its request is withdrawn (withdrawals.ts).
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
@@ -38,9 +39,10 @@ import { TlsFiles } from './tls.ts';
 import { uniqueId } from './unique-id.ts';
 import { createWithdrawals } from './withdrawals.ts';
 
-// One request over undici's pool and its answer in one piece, by the pool's own interface (undici's `dispatch`): a stream, its promises
-// and a signal for each, as `request` has them, are a quarter of what such a call costs. Answers may hold secrets: what the pool has read
-// them into is wiped, and the memory that they are returned in is not shared.
+// One request over undici's pool and its answer in one piece, by the pool's own interface (undici's
+// `dispatch`): a stream, its promises and a signal for each, as `request` has them, are a quarter
+// of what such a call costs. Answers may hold secrets: what the pool has read them into is wiped,
+// and the memory that they are returned in is not shared.
 
 export interface Whole {
   readonly status: number;
@@ -82,7 +84,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return this.#isStarted;
   }
 
-  /** Ends it at once, also while it waits for a connection. Nothing happens when the answer is there. */
+  /**
+   * Ends it at once, also while it waits for a connection. Nothing happens when the answer is
+   * there.
+   */
   cancel(reason: Error): void {
     this.#cancelled = reason;
     this.#controller?.abort(reason);
@@ -131,16 +136,17 @@ export class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * How long to wait before a call is sent again whose connection ended before the answer: the kept connections to a node that is gone
- * end at the same moment, and what is in front of the nodes takes a moment to see it. All of it is within the call's deadline.
+ * How long to wait before a call is sent again whose connection ended before the answer: the kept
+ * connections to a node that is gone end at the same moment, and what is in front of the nodes
+ * takes a moment to see it. All of it is within the call's deadline.
  */
 const pausesMs = [0, 50, 250, 500];
 /** Looks for prime numbers, which takes as long as it takes. */
 const slow: ReadonlySet<RouteName> = new Set(['generateKeyPair']);
 const timesSlow = 10;
 /**
- * The library has the same deadline, and its clock started earlier. The agent answers before it: a late answer would not be read, and what
- * the call has created would have no owner.
+ * The library has the same deadline, and its clock started earlier. The agent answers before it: a
+ * late answer would not be read, and what the call has created would have no owner.
  */
 const aheadOfLibrary = { share: 0.1, mostMs: 250 } as const;
 /** Of the time for a connection. */
@@ -151,8 +157,9 @@ const maxConnections = 32;
 const keptMs = 30_000;
 
 /**
- * Connects with the certificates that the files have now: a database runs for months, and its service's certificate is renewed in the meantime. Files
- * that cannot be used, half written perhaps, change nothing.
+ * Connects with the certificates that the files have now: a database runs for months, and its
+ * service's certificate is renewed in the meantime. Files that cannot be used, half written
+ * perhaps, change nothing.
  */
 const openConnector = (config: ProviderConfig, tls: TlsFiles): buildConnector.connector => {
   let of: SecureContext | null = null;
@@ -164,7 +171,8 @@ const openConnector = (config: ProviderConfig, tls: TlsFiles): buildConnector.co
           connect = buildConnector({
             timeout: config.connectTimeoutMs,
             secureContext,
-            // Before the connection's own time is over: which of the two did not answer is another cause.
+            // Before the connection's own time is over: which of the two did not answer is another
+            // cause.
             lookup: lookupWithin(config.connectTimeoutMs * dnsShare),
           });
         of = secureContext;
@@ -189,8 +197,8 @@ const openWay = (config: ProviderConfig, tls: TlsFiles): Way => {
     // A call has one deadline, below.
     headersTimeout: 0,
     bodyTimeout: 0,
-    // A handshake is half of what a short process waits for. The service would keep connections for minutes, and says so; idle ones of a burst
-    // are not worth their descriptors for so long.
+    // A handshake is half of what a short process waits for. The service would keep connections for
+    // minutes, and says so; idle ones of a burst are not worth their descriptors for so long.
     keepAliveTimeout: keptMs,
     keepAliveMaxTimeout: keptMs,
     maxResponseSize: maxEnvelope,
@@ -374,7 +382,10 @@ const failure = (
 ): ServiceCallError =>
   new ServiceCallError(code, told?.line ?? otherwise, requestId, { told: told?.cause ?? null, handle, reason });
 
-/** Anything but a refusal by the service itself: what fails within it, or on the way, may have been carried out. */
+/**
+ * Anything but a refusal by the service itself: what fails within it, or on the way, may have been
+ * carried out.
+ */
 const isOutcomeUnknown = (error: unknown): boolean =>
   !(error instanceof ServiceCallError) || ['internal', 'unavailable', 'dependency-timeout'].includes(error.code);
 
@@ -411,7 +422,10 @@ const codeByStatus: Readonly<Record<number, ServiceErrorCode>> = {
   503: 'unavailable',
   504: 'dependency-timeout',
 };
-/** What a proxy in between may truly say of the service; anything else from it says nothing about keys or credentials. */
+/**
+ * What a proxy in between may truly say of the service; anything else from it says nothing about
+ * keys or credentials.
+ */
 const codeByForeignStatus: Readonly<Record<number, ServiceErrorCode>> = {
   429: 'rate-limited',
   504: 'dependency-timeout',

@@ -1,8 +1,10 @@
-// The agent's view of the service: one door, through which every request on a token object goes. The routes and their
-// heads are those of the TDE API's contract; nothing here knows Cryptoki, HTTP or threads.
+// The agent's view of the service: one door, through which every request on a token object goes.
+// The routes and their heads are those of the TDE API's contract; nothing here knows Cryptoki, HTTP
+// or threads.
 //
-// Failures are `ServiceError`s whose code is the service's, and `unavailable` or `dependency-timeout` when the service
-// could not be reached or did not answer in time. They carry the id under which the server's audit log knows the call.
+// Failures are `ServiceError`s whose code is the service's, and `unavailable` or
+// `dependency-timeout` when the service could not be reached or did not answer in time. They carry
+// the id under which the server's audit log knows the call.
 import { ServiceError, type ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Answers, TdeRoute, TdeRoutes } from '../../server/fronts/contract/tde.ts';
 import type { CauseName } from '../schema/causes.ts';
@@ -16,7 +18,9 @@ export interface ServiceRequest<R extends RouteName = RouteName> {
   /** The object, for routes that name one. */
   readonly handle: number | null;
   readonly head: Head<R>;
-  /** Data, or a sealed key. The door owns the bytes from here on and wipes them once they were sent. */
+  /**
+   * Data, or a sealed key. The door owns the bytes from here on and wipes them once they were sent.
+   */
   readonly raw: Uint8Array<ArrayBuffer> | null;
 }
 
@@ -46,7 +50,10 @@ export interface Wait {
 
 export interface ServiceDoor {
   call<R extends RouteName>(request: ServiceRequest<R>, caller: Caller): Promise<ServiceAnswer<R>>;
-  /** The caller of this request no longer waits for its answer: whatever it has created is to be undone. */
+  /**
+   * The caller of this request no longer waits for its answer: whatever it has created is to be
+   * undone.
+   */
   withdraw(caller: Caller): void;
   close(): Promise<void>;
 }

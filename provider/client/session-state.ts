@@ -1,6 +1,8 @@
-// One session (PKCS#11 2.40, section 5.6): its flags, and one running operation of each kind with its life (section 5.2 and the text of every
-// Init, Update and Final). A step takes the operation out of its session, and puts it back only if it continues. So an error ends it, and no
-// other call can use it while the service is being asked. Login state belongs to the application, not to the session.
+// One session (PKCS#11 2.40, section 5.6): its flags, and one running operation of each kind with
+// its life (section 5.2 and the text of every Init, Update and Final). A step takes the operation
+// out of its session, and puts it back only if it continues. So an error ends it, and no other call
+// can use it while the service is being asked. Login state belongs to the application, not to the
+// session.
 
 import { CKF, CKS } from '../schema/constants.ts';
 import { LengthOnly } from '../schema/types.ts';
@@ -59,7 +61,10 @@ export class SessionState<A extends Owner> implements Operations {
   verifyRecover: RecoverOperation | null = null;
   messageEncrypt: MessageOperation | null = null;
   messageDecrypt: MessageOperation | null = null;
-  /** Operations for which the service is being asked: taken out of their places, so that no other call uses them in the meantime. */
+  /**
+   * Operations for which the service is being asked: taken out of their places, so that no other
+   * call uses them in the meantime.
+   */
   readonly #away = new Map<OperationKind, Operation>();
 
   constructor(handle: number, application: A, readWrite: boolean) {
@@ -147,9 +152,10 @@ const heldBy = ({ held = 0 }: Operation): number => held;
 const mayHold = ({ held }: Operation): boolean => held !== undefined;
 
 /**
- * Starts an operation unless one of its kind runs, or the session was closed in the meantime. `cycle` is what `checkIdle` gave to an
- * Init that has asked the service since. A session belongs to one thread: when another Init of the kind has come, or the kind was
- * cancelled, the caller has given the first one up after its deadline, and it must not begin behind the caller's back.
+ * Starts an operation unless one of its kind runs, or the session was closed in the meantime.
+ * `cycle` is what `checkIdle` gave to an Init that has asked the service since. A session belongs
+ * to one thread: when another Init of the kind has come, or the kind was cancelled, the caller has
+ * given the first one up after its deadline, and it must not begin behind the caller's back.
  */
 export const begin = <K extends OperationKind>(
   session: SessionState<Owner>,
@@ -195,7 +201,10 @@ const putBack = <K extends OperationKind>(
   }
 };
 
-/** Takes an operation out of its place. What is away is active: there is one of each kind, and it is at work. */
+/**
+ * Takes an operation out of its place. What is away is active: there is one of each kind, and it is
+ * at work.
+ */
 const takeOut = <K extends OperationKind>(session: SessionState<Owner>, kind: K): Running<K> => {
   const operation = session[kind] as Running<K> | null;
   if (operation === null) throw session.isAway(kind) ? operationActive() : operationMissing();
@@ -204,8 +213,8 @@ const takeOut = <K extends OperationKind>(session: SessionState<Owner>, kind: K)
 };
 
 /**
- * One step. With `last` the operation ends with it, unless the answer is `LengthOnly`: then the caller is expected back
- * with more room.
+ * One step. With `last` the operation ends with it, unless the answer is `LengthOnly`: then the
+ * caller is expected back with more room.
  */
 export const step = <K extends OperationKind, R>(
   session: SessionState<Owner>,
@@ -249,7 +258,10 @@ const finishLater = async <K extends OperationKind, R>(
   }
 };
 
-/** The operations that an error does not end: a search lasts until its Final, and of messages only the one under way ends. */
+/**
+ * The operations that an error does not end: a search lasts until its Final, and of messages only
+ * the one under way ends.
+ */
 type LastingKind = 'find' | 'messageEncrypt' | 'messageDecrypt';
 
 /** One step of an operation that continues whatever comes. */
@@ -272,8 +284,9 @@ export const stepOn = <K extends LastingKind, R>(
 };
 
 /**
- * A whole message cannot end an operation that has taken parts. The refusal ends the operation, as the standard has it for every call of
- * this kind that is neither a length query nor given too little room.
+ * A whole message cannot end an operation that has taken parts. The refusal ends the operation, as
+ * the standard has it for every call of this kind that is neither a length query nor given too
+ * little room.
  */
 export const checkWhole = (
   session: SessionState<Owner>,

@@ -1,5 +1,6 @@
-// Work over many objects, cut into slices of less than a millisecond. Between two slices the socket thread answers others. One slice runs in a turn of
-// the event loop, for any user, and the users' slices alternate.
+// Work over many objects, cut into slices of less than a millisecond. Between two slices the socket
+// thread answers others. One slice runs in a turn of the event loop, for any user, and the users'
+// slices alternate.
 import type { Later } from './later.ts';
 
 /** So many objects are worked on without a pause. */

@@ -1,5 +1,6 @@
-// Templates against the rules of the standard (PKCS#11 2.40, section 4.1): what a template says of a new object, and what it
-// may change in one. The rows are in `rules.ts`. No key bytes are kept here: key material is handed on as it came.
+// Templates against the rules of the standard (PKCS#11 2.40, section 4.1): what a template says of
+// a new object, and what it may change in one. The rows are in `rules.ts`. No key bytes are kept
+// here: key material is handed on as it came.
 import { attributeKind, attributeName, attributes, CKA } from '../schema/attributes.ts';
 import { CKO } from '../schema/constants.ts';
 import { CKR } from '../schema/return-values.ts';
@@ -57,7 +58,8 @@ const checkedValue = ({ type, value, length }: Attribute): AttributeValue => {
     case 'template':
     case 'mechanisms':
       if (typeof value !== 'object' || value instanceof Uint8Array) throw bad('a list');
-      // What is kept in an object's map outlives the call and is shown to every caller: no place for key material.
+      // What is kept in an object's map outlives the call and is shown to every caller: no place
+      // for key material.
       if (isTemplate(value) && value.some((each) => attributeKind(each.type) === 'secret')) {
         throw bad('without key material');
       }
@@ -89,7 +91,9 @@ const readTemplate = (template: readonly Attribute[]): AttributeMap => {
 
 export interface NewObject {
   readonly kind: ObjectKind;
-  /** Every attribute but key material, VALUE, VALUE_LEN, CHECK_VALUE and what follows from the key. */
+  /**
+   * Every attribute but key material, VALUE, VALUE_LEN, CHECK_VALUE and what follows from the key.
+   */
   readonly attributes: AttributeMap;
   /** VALUE as it was given: a view that does not outlive the call. */
   readonly value: Uint8Array | null;
@@ -192,7 +196,8 @@ const checkGiven = (
   origin: Origin,
 ): void => {
   const rule = ruleFor(kind, keyType, type);
-  // Section 4.1.1: an attribute of another class of object makes the template inconsistent, not the attribute invalid.
+  // Section 4.1.1: an attribute of another class of object makes the template inconsistent, not the
+  // attribute invalid.
   if (rule === undefined) throw refuse(CKR.TEMPLATE_INCONSISTENT, type, 'is not an attribute of this class of object');
   const who = origin.how === 'create' ? rule.create : rule.generate;
   if (who === 'read-only') throw refuse(CKR.ATTRIBUTE_READ_ONLY, type, 'is set by the token');
@@ -254,8 +259,9 @@ const keyLength = (keyType: number, { value, valueLength }: Taken, origin: Origi
 };
 
 /**
- * A template with the attributes that a key prescribes for what is made with it (CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE):
- * what is not given is added, what contradicts is refused.
+ * A template with the attributes that a key prescribes for what is made with it
+ * (CKA_UNWRAP_TEMPLATE, CKA_DERIVE_TEMPLATE): what is not given is added, what contradicts is
+ * refused.
  */
 export const prescribed = (
   template: readonly Attribute[],
@@ -273,7 +279,9 @@ export const prescribed = (
   return [...template, ...added];
 };
 
-/** Whether an object has the attributes that a key asks for in what it wraps (CKA_WRAP_TEMPLATE). */
+/**
+ * Whether an object has the attributes that a key asks for in what it wraps (CKA_WRAP_TEMPLATE).
+ */
 export const matchesTemplate = (object: ReadonlyAttributes, wanted: AttributeValue | undefined): boolean =>
   !isTemplate(wanted) || wanted.every(({ type, value }) => sameOrNull(object.get(type) ?? null, value));
 
@@ -281,8 +289,9 @@ const isTemplate = (value: AttributeValue | undefined): value is readonly Attrib
   Array.isArray(value) && typeof value[0] === 'object';
 
 /**
- * What a template changes in an object, or why it may not. `by` is the function: setting and copying differ. The result
- * holds only what differs, VALUE included (a view that does not outlive the call).
+ * What a template changes in an object, or why it may not. `by` is the function: setting and
+ * copying differ. The result holds only what differs, VALUE included (a view that does not outlive
+ * the call).
  */
 export const changes = (
   template: readonly Attribute[],

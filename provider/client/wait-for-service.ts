@@ -1,5 +1,6 @@
-// At the start of a database: waits until the service answers, at most wait_seconds (pkcs11.toml), so that a host can start before the service or
-// its network. Any answer of the service ends the wait, also a refusal, which the first call then reports. Other calls do not wait.
+// At the start of a database: waits until the service answers, at most wait_seconds (pkcs11.toml),
+// so that a host can start before the service or its network. Any answer of the service ends the
+// wait, also a refusal, which the first call then reports. Other calls do not wait.
 import { setTimeout } from 'node:timers/promises';
 import type { CauseName } from '../schema/causes.ts';
 import type { Log } from './log.ts';

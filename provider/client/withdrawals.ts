@@ -1,7 +1,8 @@
-// Requests that create or change something, and whose outcome the agent does not know: the deadline passed, or the connection was lost, and
-// the caller was told that the call failed. Each is withdrawn, again and again until the service has confirmed it, so that in the end the
-// call has either succeeded or left nothing behind. New requests of this kind wait until nothing is open: a caller who repeats its call does
-// not meet its own key of the attempt before.
+// Requests that create or change something, and whose outcome the agent does not know: the deadline
+// passed, or the connection was lost, and the caller was told that the call failed. Each is
+// withdrawn, again and again until the service has confirmed it, so that in the end the call has
+// either succeeded or left nothing behind. New requests of this kind wait until nothing is open: a
+// caller who repeats its call does not meet its own key of the attempt before.
 import { setTimeout } from 'node:timers/promises';
 import type { WithdrawalOutcome } from '../../server/fronts/contract/tde.ts';
 import type { Caller } from './service.ts';

@@ -1,5 +1,7 @@
-/* strtol(3) and sscanf(3) of C23, 2.38, for static libraries that were compiled with newer headers, which rename the calls.
- * Only numbers that begin with 0b are read otherwise. */
+/*
+ * strtol(3) and sscanf(3) of C23, 2.38, for static libraries that were compiled with newer headers,
+ * which rename the calls. Only numbers that begin with 0b are read otherwise.
+ */
 #include <stdarg.h>
 
 /* By their old names, which these headers would rename, too. */

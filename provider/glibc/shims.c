@@ -1,5 +1,7 @@
-/* What compilers and headers of newer systems ask for and glibc 2.28 does not have: the same, made of what it has. Linked into what is shipped,
- * where a name is used, and visible nowhere else. */
+/*
+ * What compilers and headers of newer systems ask for and glibc 2.28 does not have: the same, made
+ * of what it has. Linked into what is shipped, where a name is used, and visible nowhere else.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -10,7 +12,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-/* --- stat(2): before 2.33 the functions of <sys/stat.h> were inline calls of these, which say what `struct stat` looks like -------------- */
+/*
+ * --- stat(2) -------------------------------------------------------------------------------------
+ * Before 2.33 the functions of <sys/stat.h> were inline calls of these, which say what
+ * `struct stat` looks like.
+ */
 
 #ifdef __x86_64__
 enum { VERSION_OF_STAT = 1 };
@@ -33,9 +39,12 @@ int stat64(const char *path, struct stat64 *status) __attribute__((alias("stat")
 int lstat64(const char *path, struct stat64 *status) __attribute__((alias("lstat")));
 int fstat64(int fd, struct stat64 *status) __attribute__((alias("fstat")));
 
-/* --- the C++ library, linked in ------------------------------------------------------------------------------------------------------------ */
+/* --- the C++ library, linked in --------------------------------------------------------------- */
 
-/** Whether the process has one thread, 2.32: without it, nothing is known, and reference counts stay atomic. */
+/**
+ * Whether the process has one thread, 2.32: without it, nothing is known, and reference counts stay
+ * atomic.
+ */
 char __libc_single_threaded = 0;
 
 /** 2.36. The C++ library calls it when a program requests random numbers from it; ours does not. */

@@ -1,6 +1,7 @@
-// Is the provider of this host installed as a database wants it, and does it work? Files first, then the library as a process
-// loads it, then the way to the service (client/diagnose.ts), then a database's first calls, all as the database's OS user.
-// Changes nothing, except that the last check may start the agent, as the database would.
+// Is the provider of this host installed as a database wants it, and does it work? Files first,
+// then the library as a process loads it, then the way to the service (client/diagnose.ts), then a
+// database's first calls, all as the database's OS user. Changes nothing, except that the last
+// check may start the agent, as the database would.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Why the provider cannot be installed, checked or removed: the class is one of the `dke` command's (its exit code), the message
-// one line that says what is wrong, the hint one that says what to do.
+// Why the provider cannot be installed, checked or removed: the class is one of the `dke` command's
+// (its exit code), the message one line that says what is wrong, the hint one that says what to do.
 
 export type InstallErrorClass = 'internal' | 'config' | 'permission' | 'not-found' | 'refused';
 

@@ -1,5 +1,6 @@
-// Files that are there whole or not at all: written next to their place under a name of their own, synced, renamed, and the
-// directory synced. A link at that place is replaced or refused, never followed.
+// Files that are there whole or not at all: written next to their place under a name of their own,
+// synced, renamed, and the directory synced. A link at that place is replaced or refused, never
+// followed.
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -121,9 +122,9 @@ export const isRoot = (): boolean => process.geteuid?.() === 0;
 const mostLinks = 40;
 
 /**
- * Where a path leads while root acts on it. The owner of a folder on the way could put a link there,
- * which would let root change another folder of that name: only links of root are followed, step by
- * step, so that a link of root leads through no link of others either.
+ * Where a path leads while root acts on it. The owner of a folder on the way could put a link
+ * there, which would let root change another folder of that name: only links of root are followed,
+ * step by step, so that a link of root leads through no link of others either.
  */
 export const wayOf = (path: string): string => {
   const namesOf = (text: string): string[] => text.split('/').filter((each) => each !== '' && each !== '.');
@@ -175,7 +176,10 @@ export const setOwner = (folder: string, owner: Owner, mode: number): void =>
     fchmodSync(file, mode);
   });
 
-/** Makes a directory and those above it that are missing, which are left as they are when they exist. Answers those made. */
+/**
+ * Makes a directory and those above it that are missing, which are left as they are when they
+ * exist. Answers those made.
+ */
 export const makeFolders = (path: string, mode: number, owner: Owner | undefined): string[] => {
   wayOf(path);
   const state = lstatSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,7 @@
-// Which databases share an access_guid, told from their pkcs11.toml files: they share their master keys, so a key that is
-// destroyed for one is destroyed for all of them. The check before a destructive test. Credentials are compared by a keyed hash
-// with a key of this run, and neither they nor the hash are shown.
+// Which databases share an access_guid, told from their pkcs11.toml files: they share their master
+// keys, so a key that is destroyed for one is destroyed for all of them. The check before a
+// destructive test. Credentials are compared by a keyed hash with a key of this run, and neither
+// they nor the hash are shown.
 import { createHmac, randomBytes } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { loadConfig } from '../client/config.ts';

@@ -1,6 +1,7 @@
-// install, upgrade, rollback and uninstall of the provider on a database host. Every change is one step that leaves the place
-// usable: the library that a database finds is the old one or the new one, whole, whenever the run is cut off, and the next run
-// finishes what was started. pkcs11.toml is never touched; uninstall removes it when it is asked to.
+// install, upgrade, rollback and uninstall of the provider on a database host. Every change is one
+// step that leaves the place usable: the library that a database finds is the old one or the new
+// one, whole, whenever the run is cut off, and the next run finishes what was started. pkcs11.toml
+// is never touched; uninstall removes it when it is asked to.
 import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
@@ -99,7 +100,10 @@ const next = (run: Run): void => {
   );
 };
 
-/** First installation. One that is there already in this very build is repaired where it is damaged; another one is for `upgrade`. */
+/**
+ * First installation. One that is there already in this very build is repaired where it is damaged;
+ * another one is for `upgrade`.
+ */
 export const install = (options: InstallOptions, payload: Payload): InstallReport => {
   const run = new Run(options);
   const { layout } = run;
@@ -204,7 +208,8 @@ const removeEmpty = (path: string): void => {
 const removeAll = (run: Run): void => {
   const { layout } = run;
   run.removeUnits();
-  // The library first: from then on a database finds none. The state last, so that a run that was cut off can be repeated.
+  // The library first: from then on a database finds none. The state last, so that a run that was
+  // cut off can be repeated.
   run.doInside(`remove ${layout.library}`, () => rmSync(layout.library, { force: true }));
   run.doInside(`remove ${layout.agentScript}`, () => rmSync(layout.agentScript, { force: true }));
   run.doInside("remove the agent's program", () =>

@@ -1,12 +1,15 @@
 // Where a database looks for its PKCS#11 library, and what it asks of that place.
 //
-//   hsm      <base>/hsm/dke/1.0: Oracle's directory of hardware modules. Exactly one library may lie under hsm; directory and
-//            library belong to the database's OS user and group, mode 775.
-//   pkcs11   <base>/pkcs11/dke/1.0: for PKCS11_LIBRARY_LOCATION. Everything belongs to root and only root writes; no symbolic
-//            link on the way; at most 255 characters (ORA-46707 otherwise).
+//   hsm      <base>/hsm/dke/1.0: Oracle's directory of hardware modules. Exactly one library may
+//            lie under hsm; directory and library belong to the database's OS user and group, mode
+//            775.
+//   pkcs11   <base>/pkcs11/dke/1.0: for PKCS11_LIBRARY_LOCATION. Everything belongs to root and
+//            only root writes; no symbolic link on the way; at most 255 characters (ORA-46707
+//            otherwise).
 //
-// What the installer itself must remember (which build, the previous files) is outside both, in <base>/dke-provider/<layout>:
-// a second library under hsm would stop the database from loading the first.
+// What the installer itself must remember (which build, the previous files) is outside both, in
+// <base>/dke-provider/<layout>: a second library under hsm would stop the database from loading the
+// first.
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { codeOf, InstallError } from './error.ts';
@@ -59,7 +62,10 @@ export const layoutOf = (name: LayoutName, base: string): Layout => {
 
 export const octal = (mode: number): string => (mode & 0o7777).toString(8);
 
-/** Libraries under the tree that are not ours, the version-less names and links included. Our agent's folder contains none. */
+/**
+ * Libraries under the tree that are not ours, the version-less names and links included. Our
+ * agent's folder contains none.
+ */
 export const otherLibraries = ({ tree, folder, library }: Layout): string[] => {
   const search = (directory: string): string[] => {
     if (directory === join(folder, 'agent')) return [];
@@ -83,7 +89,10 @@ export const otherLibraries = ({ tree, folder, library }: Layout): string[] => {
   return search(tree).sort();
 };
 
-/** What is wrong with owner, mode and kind of the way from the tree down to the library; one line each. */
+/**
+ * What is wrong with owner, mode and kind of the way from the tree down to the library; one line
+ * each.
+ */
 export const placeFaults = (layout: Layout, owner: { readonly uid: number; readonly gid: number }): string[] => {
   const faults: string[] = [];
   const inside = relative(layout.base, layout.folder).split('/');

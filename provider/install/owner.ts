@@ -1,5 +1,6 @@
-// The database's OS user: looked up by name, and acted for. Root never writes into a directory that another user may change:
-// what is done in there is done as that user, so that a link left there on purpose leads root nowhere.
+// The database's OS user: looked up by name, and acted for. Root never writes into a directory that
+// another user may change: what is done in there is done as that user, so that a link left there on
+// purpose leads root nowhere.
 import { spawnSync } from 'node:child_process';
 import { lstatSync } from 'node:fs';
 import { InstallError } from './error.ts';
@@ -20,7 +21,10 @@ const lookUp = (database: 'passwd' | 'group', key: string): readonly string[] | 
 const numberIn = (text: string | undefined): number | undefined =>
   text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 
-/** `user`, `user:group`, names or numbers; without a group the user's own. Throws InstallError 'config'. */
+/**
+ * `user`, `user:group`, names or numbers; without a group the user's own. Throws InstallError
+ * 'config'.
+ */
 export const parseOwner = (text: string): Owner => {
   const [user = '', group, ...rest] = text.split(':');
   const bad = (what: string): InstallError =>
@@ -71,7 +75,10 @@ const switchTo = ({ user, uid, gid }: Owner): (() => void) => {
 
 const mustSwitch = ({ uid }: Owner): boolean => process.geteuid?.() === 0 && uid !== 0;
 
-/** Runs it as this user when we are root; otherwise as who we are. The user is the whole process's in the meantime. */
+/**
+ * Runs it as this user when we are root; otherwise as who we are. The user is the whole process's
+ * in the meantime.
+ */
 export const asOwner = <T>(owner: Owner, run: () => T): T => {
   if (!mustSwitch(owner)) return run();
   const back = switchTo(owner);

@@ -1,5 +1,6 @@
-// What is installed, gathered from where this program is: a package, or the project as it was built. The library, the script
-// that starts the agent, and the agent's program: Node, the addon, and exactly the compiled files and packages that it imports.
+// What is installed, gathered from where this program is: a package, or the project as it was
+// built. The library, the script that starts the agent, and the agent's program: Node, the addon,
+// and exactly the compiled files and packages that it imports.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -40,7 +41,10 @@ const idleFolders = new Set([
 ]);
 
 const literal = /['"](\.{1,2}\/[^'"\n]+\.js)['"]/g;
-/** Statements at the start of a line, and import(): other text may have the same words, such as SQL's "is distinct from 'x'". */
+/**
+ * Statements at the start of a line, and import(): other text may have the same words, such as
+ * SQL's "is distinct from 'x'".
+ */
 const imported = /(?:^(?:import|export)\s[^'";]*\bfrom\s*|^import\s*|\bimport\s*\(\s*)['"]([@a-z][^'"\n]*)['"]/gm;
 const packageName = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 
@@ -110,7 +114,10 @@ export const closureOf = (root: string, entries: readonly string[]): Closure => 
   return { code: [...code].sort(), packages: packages.sorted() };
 };
 
-/** Packages that source files (relative to the root) import, such as those that a bundler puts into pages. */
+/**
+ * Packages that source files (relative to the root) import, such as those that a bundler puts into
+ * pages.
+ */
 export const packagesOfSources = (root: string, sources: readonly string[]): readonly string[] => {
   const packages = collectPackages(root);
   for (const path of sources)
@@ -155,7 +162,10 @@ const addonOf = (root: string): string =>
 export const libraryFolderOf = (root: string): string =>
   dirname(firstThere(libraryName, join(root, '1.0', libraryName), join(root, 'build/provider/1.0', libraryName)));
 
-/** The script without the place of the project that built it: an installed agent runs only what is next to it. */
+/**
+ * The script without the place of the project that built it: an installed agent runs only what is
+ * next to it.
+ */
 export const installedScript = (text: string): string => text.replace(/^project=.*$/m, "project=''");
 
 export const agentEntries = ['dist/provider/client/main.js', 'dist/provider/client/listen.js'] as const;

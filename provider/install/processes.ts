@@ -1,5 +1,6 @@
-// Who uses an installed file right now: processes that have the library mapped (a database that was not shut down), and agents
-// that run the installed program. Read from /proc; only root can read what belongs to other users.
+// Who uses an installed file right now: processes that have the library mapped (a database that was
+// not shut down), and agents that run the installed program. Read from /proc; only root can read
+// what belongs to other users.
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import type { ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf } from './error.ts';
@@ -27,7 +28,8 @@ const mapped = (pid: number, library: string, inode: string | undefined): 'no' |
     if (at < 0) continue;
     const path = line.slice(at);
     if (path === `${library}${deleted}`) return 'old';
-    // The same path in another mount name space is another file; the same file may be known there by another name.
+    // The same path in another mount name space is another file; the same file may be known there
+    // by another name.
     const [, , , , number] = line.split(/\s+/, 5);
     if (path === library || (number === inode && path.endsWith('/libdke_pkcs11.so')))
       return number === inode ? 'current' : 'old';

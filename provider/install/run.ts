@@ -25,7 +25,10 @@ import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from './
 
 export interface InstallOptions {
   readonly layout: Layout;
-  /** The OS user and group of the database; without it the present owner of the directory, or the user who runs this unless that is root. */
+  /**
+   * The OS user and group of the database; without it the present owner of the directory, or the
+   * user who runs this unless that is root.
+   */
   readonly owner: Owner | undefined;
   readonly logDirectory: string;
   readonly dryRun: boolean;
@@ -292,7 +295,9 @@ export class Run {
     });
   }
 
-  /** Puts library, script and the agent's name of a kept build in place. Repeating it does no harm. */
+  /**
+   * Puts library, script and the agent's name of a kept build in place. Repeating it does no harm.
+   */
   switchTo(from: State | undefined, to: { readonly current: string; readonly previous: string | null }): State {
     const { layout } = this;
     const kept = buildFolder(layout, to.current);

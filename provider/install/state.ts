@@ -1,10 +1,14 @@
-// What the installer remembers of a place, so that an upgrade can be taken back and a run that was cut off be finished:
+// What the installer remembers of a place, so that an upgrade can be taken back and a run that was
+// cut off be finished:
 //
-//   <state>/state.json      which build is current, which was before, which one is being put in place
-//   <state>/builds/<build>/ library, dke-agent and manifest.json of a build: what a rollback puts back
+//   <state>/state.json      which build is current, which was before, which one is being put in
+//                           place
+//   <state>/builds/<build>/ library, dke-agent and manifest.json of a build: what a rollback puts
+//   back
 //   <state>/installer.lock  one installer at a time
 //
-// The agent's program of a build is at <folder>/agent/<build>, for as long as the build is current or the one before.
+// The agent's program of a build is at <folder>/agent/<build>, for as long as the build is current
+// or the one before.
 import { closeSync, constants, existsSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -109,7 +113,10 @@ export const keepBuild = (
   });
 };
 
-/** Removes builds and agents' programs that no rollback leads to, and what a cut off run left. Answers the builds removed. */
+/**
+ * Removes builds and agents' programs that no rollback leads to, and what a cut off run left.
+ * Answers the builds removed.
+ */
 export const removeOldBuilds = (layout: Layout, keep: readonly (string | null)[]): string[] => {
   const removed: string[] = [];
   for (const folder of [buildsFolder(layout), join(layout.folder, 'agent')]) {

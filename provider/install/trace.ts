@@ -1,8 +1,10 @@
-// What support needs from a database host: the debug trace of the first SET KEY, that of ten seconds of heartbeat, the end of the log, and the settings of
-// pkcs11.toml without its secrets. The secrets come along as bytes, so that the caller can check that none of them is in the rest.
+// What support needs from a database host: the debug trace of the first SET KEY, that of ten
+// seconds of heartbeat, the end of the log, and the settings of pkcs11.toml without its secrets.
+// The secrets come along as bytes, so that the caller can check that none of them is in the rest.
 //
-// Another user who can write into the log directory chooses names and contents there. So everything is read with the rights of the owner of pkcs11.toml,
-// the database's OS user: regular files, never links, a bounded part of each, and of these only lines that are JSON objects.
+// Another user who can write into the log directory chooses names and contents there. So everything
+// is read with the rights of the owner of pkcs11.toml, the database's OS user: regular files, never
+// links, a bounded part of each, and of these only lines that are JSON objects.
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LogLine, ProviderTrace } from '../../server/fronts/contract/provider.ts';

@@ -1,6 +1,7 @@
-// systemd units for the agent: the socket is systemd's, the agent is started by the first call and takes the socket over
-// (LISTEN_FDS). One text for a package, whose agent serves every database of a host under a user of its own, and for one that
-// `dke provider install --systemd` writes, whose agent runs as the database's OS user.
+// systemd units for the agent: the socket is systemd's, the agent is started by the first call and
+// takes the socket over (LISTEN_FDS). One text for a package, whose agent serves every database of
+// a host under a user of its own, and for one that `dke provider install --systemd` writes, whose
+// agent runs as the database's OS user.
 
 import { basename } from 'node:path';
 
@@ -33,7 +34,10 @@ Backlog=512
 WantedBy=sockets.target
 `;
 
-/** Directives that apply to agent and service. MemoryDenyWriteExecute is not among them: Node compiles as it runs. */
+/**
+ * Directives that apply to agent and service. MemoryDenyWriteExecute is not among them: Node
+ * compiles as it runs.
+ */
 export const hardening = `NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=read-only

@@ -1,6 +1,6 @@
 /*
- * A failure, in one line with what the administrator can do. Functions that can fail have such a parameter, fill it in and return
- * -1; plugin.c prints it. It never contains key bytes.
+ * A failure, in one line with what the administrator can do. Functions that can fail have such a
+ * parameter, fill it in and return -1; plugin.c prints it. It never contains key bytes.
  */
 #ifndef DKE_MARIADB_FAILURE_H
 #define DKE_MARIADB_FAILURE_H

@@ -88,7 +88,9 @@ char *key_file_text(const char *head, const unsigned char iv[KEY_FILE_IV], const
   return text;
 }
 
-/* ---- Reading: line by line, each only in its written form ---------------------------------------------------------------- */
+/*
+ * ---- Reading: line by line, each only in its written form ---------------------------------------
+ */
 
 struct reader {
   const char *at;
@@ -231,7 +233,9 @@ void key_file_free(struct key_file *file) {
   memset(file, 0, sizeof *file);
 }
 
-/* ---- The disk ------------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- The disk -----------------------------------------------------------------------------------
+ */
 
 static int with_suffix(char out[PATH_MAX], const char *path, const char *suffix, struct failure *failure) {
   if (snprintf(out, PATH_MAX, "%s%s", path, suffix) < PATH_MAX) return 0;

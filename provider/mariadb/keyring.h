@@ -1,7 +1,8 @@
 /*
- * The data keys in memory, by key id and version, and what belongs to them: the label of the master key that wraps them and the
- * sequence number of the file they are in. A keyring is filled by one thread, then published and only read; to change
- * it, a copy is made. Independent of files, tokens and MariaDB.
+ * The data keys in memory, by key id and version, and what belongs to them: the label of the master
+ * key that wraps them and the sequence number of the file they are in. A keyring is filled by one
+ * thread, then published and only read; to change it, a copy is made. Independent of files, tokens
+ * and MariaDB.
  */
 #ifndef DKE_MARIADB_KEYRING_H
 #define DKE_MARIADB_KEYRING_H
@@ -47,8 +48,9 @@ void keyring_free(struct keyring *ring);
 struct keyring *keyring_copy(const struct keyring *from);
 
 /**
- * Adds a copy of `key`, whose offset does not matter. Null bytes reserve room, to be filled through `bytes`. Returns -1 when there are too
- * many keys, the version exists, or the length is not a length of AES keys.
+ * Adds a copy of `key`, whose offset does not matter. Null bytes reserve room, to be filled through
+ * `bytes`. Returns -1 when there are too many keys, the version exists, or the length is not a
+ * length of AES keys.
  */
 int keyring_add(struct keyring *ring, const struct data_key *key, const unsigned char *bytes);
 

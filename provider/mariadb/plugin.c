@@ -1,8 +1,9 @@
 /*
- * dke_key_management: MariaDB's key management on DKE's PKCS#11 library. The interface to MariaDB: its encryption interface (mysql/
- * plugin_encryption.h), system variables, status variables and log. Keys are handed out from memory, without a lock that
- * a change holds while it waits for the service. Encryption itself is the server's own (AES-CBC of its OpenSSL): those entries
- * of the interface stay null.
+ * dke_key_management: MariaDB's key management on DKE's PKCS#11 library. The interface to MariaDB:
+ * its encryption interface (mysql/ plugin_encryption.h), system variables, status variables and
+ * log. Keys are handed out from memory, without a lock that a change holds while it waits for the
+ * service. Encryption itself is the server's own (AES-CBC of its OpenSSL): those entries of the
+ * interface stay null.
  */
 #include <mysql/plugin_encryption.h>
 #include <mysql/service_encryption.h>
@@ -35,7 +36,9 @@ static atomic_ulong master_rotations;
 static atomic_ulong data_rotations;
 static atomic_ulong failures;
 
-/* ---- Settings -------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Settings -----------------------------------------------------------------------------------
+ */
 
 static char *set_library;
 static char *set_config;
@@ -49,7 +52,10 @@ static unsigned int ask_create;
 
 static const char *text_or_empty(const char *text) { return text == NULL ? "" : text; }
 
-/* A backup program loads the plugins of the server it copies, with their settings. It must change nothing. */
+/*
+ * A backup program loads the plugins of the server it copies, with their settings. It must change
+ * nothing.
+ */
 static bool is_backup_program(void) { return strstr(program_invocation_short_name, "backup") != NULL; }
 
 /* A backup program has no error log and drops such messages: its user reads standard error. */
@@ -64,7 +70,9 @@ static void fail(const char *text) {
   say(0, text);
 }
 
-/* ---- Handing out keys ------------------------------------------------------------------------------------------------------ */
+/*
+ * ---- Handing out keys ---------------------------------------------------------------------------
+ */
 
 static void publish(struct keyring *ring) {
   struct keyring *old;
@@ -142,7 +150,9 @@ static unsigned int get_key(unsigned int id, unsigned int version, unsigned char
   return result;
 }
 
-/* ---- Changes, requested by SET GLOBAL --------------------------------------------------------------------------------------- */
+/*
+ * ---- Changes, requested by SET GLOBAL -----------------------------------------------------------
+ */
 
 /* Ends a change: puts the new keyring in use, or reports to client and log why there is none. */
 static int conclude(struct keyring *ring, const struct failure *failure, atomic_ulong *counter, const char *done) {
@@ -256,7 +266,10 @@ static int check_create(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *
   return result;
 }
 
-/* The check, which can refuse, has made the change; the variables themselves keep their empty values. */
+/*
+ * The check, which can refuse, has made the change; the variables themselves keep their empty
+ * values.
+ */
 static void forget_wish(MYSQL_THD thd, struct st_mysql_sys_var *variable, void *to, const void *save) {
   (void)thd;
   (void)variable;
@@ -290,7 +303,9 @@ static struct st_mysql_sys_var *variables[] = {
     MYSQL_SYSVAR(create_data_key), NULL,
 };
 
-/* ---- Status ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Status -------------------------------------------------------------------------------------
+ */
 
 struct facts {
   unsigned long long keys;
@@ -377,7 +392,9 @@ static struct st_mysql_show_var statuses[] = {
     {NULL, NULL, SHOW_UNDEF},
 };
 
-/* ---- Life ------------------------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Life ---------------------------------------------------------------------------------------
+ */
 
 static int start(void *unused) {
   struct store_settings settings = {

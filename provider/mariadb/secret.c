@@ -19,7 +19,10 @@ void *secret_new(size_t size) {
   void *secret = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   if (secret == MAP_FAILED) return NULL;
-  /* A database without its keys is useless: if locking is refused, it continues with a message in the log. */
+  /*
+   * A database without its keys is useless: if locking is refused, it continues with a message in
+   * the log.
+   */
   if (mlock(secret, length) != 0) atomic_store(&refused, true);
   madvise(secret, length, MADV_DONTDUMP);
   madvise(secret, length, MADV_DONTFORK);

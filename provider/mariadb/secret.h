@@ -1,6 +1,7 @@
 /*
- * Memory for key bytes: separate pages that are locked (never swapped), excluded from core dumps and from forked children,
- * and wiped before they are freed. The kernel writes random bytes directly into it.
+ * Memory for key bytes: separate pages that are locked (never swapped), excluded from core dumps
+ * and from forked children, and wiped before they are freed. The kernel writes random bytes
+ * directly into it.
  */
 #ifndef DKE_MARIADB_SECRET_H
 #define DKE_MARIADB_SECRET_H

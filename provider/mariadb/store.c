@@ -25,7 +25,10 @@ static int random_hex(char *to, size_t digits) {
   return 0;
 }
 
-/* Labels are unique in a group, and instances of one group may share the prefix: the rest is random. */
+/*
+ * Labels are unique in a group, and instances of one group may share the prefix: the rest is
+ * random.
+ */
 static int new_master(struct store *store, struct keyring *ring, struct failure *failure) {
   char tail[33];
 
@@ -35,9 +38,12 @@ static int new_master(struct store *store, struct keyring *ring, struct failure 
   return token_generate(&store->token, ring->master, failure);
 }
 
-/* Versions are 1, 3, 5, … Small, because InnoDB's threads look for old versions without a pause once a version is above
- * innodb_encryption_rotate_key_age. Two apart, because InnoDB re-encrypts pages whose version is *more* than that setting behind the latest, and
- * it re-encrypts nothing while the setting is 0. */
+/*
+ * Versions are 1, 3, 5, … Small, because InnoDB's threads look for old versions without a pause
+ * once a version is above innodb_encryption_rotate_key_age. Two apart, because InnoDB re-encrypts
+ * pages whose version is *more* than that setting behind the latest, and it re-encrypts nothing
+ * while the setting is 0.
+ */
 enum { FIRST_VERSION = 1, VERSION_STEP = 2 };
 
 /* Gives each new key the mark that distinguishes it from other keys of the same id and version. */
@@ -66,7 +72,10 @@ static int add_key(struct keyring *ring, uint32_t id, uint64_t version, struct f
   return result;
 }
 
-/* Above every other version of the id, also those that no longer encrypt: InnoDB re-encrypts only what has a lower version than the latest. */
+/*
+ * Above every other version of the id, also those that no longer encrypt: InnoDB re-encrypts only
+ * what has a lower version than the latest.
+ */
 static int new_version(struct keyring *ring, uint32_t id, struct failure *failure) {
   const struct data_key *highest = keyring_highest(ring, id);
 
@@ -183,9 +192,10 @@ static struct keyring *initial(struct store *store, const char *import, struct f
 }
 
 /*
- * Versions in a key file of format 1 started at a random number, or at 1 if the key was imported from file_key_management. A version that started at
- * a random number continues to decrypt, and the id gets a small version for new data. An imported key that was rotated had its copy in a file: it does
- * not encrypt again, so the small version is not 1 but 3.
+ * Versions in a key file of format 1 started at a random number, or at 1 if the key was imported
+ * from file_key_management. A version that started at a random number continues to decrypt, and the
+ * id gets a small version for new data. An imported key that was rotated had its copy in a file: it
+ * does not encrypt again, so the small version is not 1 but 3.
  */
 static struct keyring *with_small_versions(struct store *store, struct failure *failure) {
   struct keyring *ring = keyring_copy(store->ring);
@@ -219,7 +229,10 @@ static void migrate(struct store *store, struct failure *remark) {
   failure_set(remark, "the key file was rewritten in the current format, with small version numbers for new data: back it up");
 }
 
-/* The server may have changed its keys after this program had read the key file and before it read which keys the data directory uses. */
+/*
+ * The server may have changed its keys after this program had read the key file and before it read
+ * which keys the data directory uses.
+ */
 static enum binding_found check_again(struct store *store, struct failure *failure) {
   struct failure why;
   struct keyring *ring = store_reread(store, &why);
@@ -259,7 +272,10 @@ static int load(struct store *store, const struct store_settings *settings, stru
   old_format = file.format == 1;
   store->ring = unwrapped(store, &file, failure);
   if (store->ring == NULL) return -1;
-  /* A backup program also works in a data directory: that of the server, or of the backup that it prepares. */
+  /*
+   * A backup program also works in a data directory: that of the server, or of the backup that it
+   * prepares.
+   */
   found = binding_check(BINDING_PATH, store->path, store->ring, failure);
   if (found == BINDING_REFUSED && store->reads_only) found = check_again(store, failure);
   if (found == BINDING_REFUSED) return -1;

@@ -1,7 +1,7 @@
 /*
- * A keyring and its key file under the master key: opening, creating, and every change. A change is durable before it is used:
- * wrapped, unwrapped again for proof, on the disk twice, and only then in use. What is not done here: locks between threads
- * (plugin.c) and MariaDB's interface.
+ * A keyring and its key file under the master key: opening, creating, and every change. A change is
+ * durable before it is used: wrapped, unwrapped again for proof, on the disk twice, and only then
+ * in use. What is not done here: locks between threads (plugin.c) and MariaDB's interface.
  */
 #ifndef DKE_MARIADB_STORE_H
 #define DKE_MARIADB_STORE_H
@@ -33,12 +33,16 @@ struct store_settings {
   bool reads_only;
 };
 
-/** Loads the library, then reads the key file or, on request, creates one. `remark` is a warning for the log, or empty. */
+/**
+ * Loads the library, then reads the key file or, on request, creates one. `remark` is a warning for
+ * the log, or empty.
+ */
 int store_open(struct store *store, const struct store_settings *settings, struct failure *remark, struct failure *failure);
 void store_close(struct store *store);
 
 /*
- * Each creates the next keyring, already durable; the caller replaces store->ring with it and frees the old one.
+ * Each creates the next keyring, already durable; the caller replaces store->ring with it and frees
+ * the old one.
  */
 
 /** The same data keys under a fresh master key. */
@@ -47,7 +51,10 @@ struct keyring *store_rotate_master(struct store *store, struct failure *failure
 struct keyring *store_rotate_data(struct store *store, const uint32_t *ids, size_t count, struct failure *failure);
 /** The first version of an id. */
 struct keyring *store_create_data(struct store *store, uint32_t id, struct failure *failure);
-/** For a reader: the keyring of the file as it is now, when it is newer than the one in use. Null also when it is not. */
+/**
+ * For a reader: the keyring of the file as it is now, when it is newer than the one in use. Null
+ * also when it is not.
+ */
 struct keyring *store_reread(struct store *store, struct failure *failure);
 
 #endif

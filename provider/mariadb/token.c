@@ -8,7 +8,10 @@
 
 #include "vendor.h"
 
-/* The usual causes for an administrator, for errors without a cause from the library; docs/return-codes.md has all. */
+/*
+ * The usual causes for an administrator, for errors without a cause from the library;
+ * docs/return-codes.md has all.
+ */
 static const struct {
   CK_RV rv;
   const char *name;
@@ -38,7 +41,10 @@ struct interface {
 };
 typedef CK_RV (*get_interface_function)(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, const struct interface **to, CK_FLAGS flags);
 
-/* Why the last call of this thread failed, in the library's own words. Empty when it has none, or is the library of another product. */
+/*
+ * Why the last call of this thread failed, in the library's own words. Empty when it has none, or
+ * is the library of another product.
+ */
 static void last_cause(const struct token *token, char text[CAUSE + 1]) {
   CK_UTF8CHAR name[] = DKE_INTERFACE_NAME;
   const struct interface *found = NULL;

@@ -22,7 +22,9 @@ static struct {
 
 static __thread unsigned depth;
 
-/** The user's own group. Not that of the file: root may have made it, and its group be root's still. */
+/**
+ * The user's own group. Not that of the file: root may have made it, and its group be root's still.
+ */
 static gid_t group_of(uid_t user) {
   char *const line = malloc(ENTRY_LENGTH);
   struct passwd entry;
@@ -48,8 +50,11 @@ bool acting_for_owner(void) { return acting.for_owner; }
 uid_t acting_user(void) { return acting.for_owner ? acting.user : geteuid(); }
 gid_t acting_group(void) { return acting.for_owner ? acting.group : getegid(); }
 
-/* The kernel's own names: these change only the calling thread. With the file system's user the kernel takes root's capabilities over
-   files away, and gives them back with root. */
+/*
+ * The kernel's own names: these change only the calling thread. With the file system's user the
+ * kernel takes root's capabilities over
+ *    files away, and gives them back with root.
+ */
 static void set(uid_t user, gid_t group) {
   const int saved = errno;
 

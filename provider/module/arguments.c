@@ -1,4 +1,6 @@
-/* The arguments of a call into its request, and its reply into what they point to; see arguments.h. */
+/*
+ * The arguments of a call into its request, and its reply into what they point to; see arguments.h.
+ */
 #include "arguments.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * One Cryptoki call: its request, its reply, and what they are made of. `rv` is sticky, so an entry point puts all its arguments and asks
- * at the end.
+ * One Cryptoki call: its request, its reply, and what they are made of. `rv` is sticky, so an entry
+ * point puts all its arguments and asks at the end.
  */
 #ifndef DKE_ARGUMENTS_H
 #define DKE_ARGUMENTS_H
@@ -26,7 +26,9 @@ struct call_row {
   int8_t last;
 };
 
-/** Most bytes of data in one call: more is CKR_DATA_LEN_RANGE, of random numbers CKR_ARGUMENTS_BAD. */
+/**
+ * Most bytes of data in one call: more is CKR_DATA_LEN_RANGE, of random numbers CKR_ARGUMENTS_BAD.
+ */
 #define CALL_DATA_MOST ((CK_ULONG)1 << 31)
 
 struct call {
@@ -50,8 +52,10 @@ struct call {
 };
 
 /**
- * Keeps the thread from being cancelled until call_end: most of what a call does is a cancellation point, and other threads wait for what
- * it has started. False when the library is not initialised in this process: `call->rv` says so, and call_end still has to be called. */
+ * Keeps the thread from being cancelled until call_end: most of what a call does is a cancellation
+ * point, and other threads wait for what it has started. False when the library is not initialised
+ * in this process: `call->rv` says so, and call_end still has to be called.
+ */
 bool call_begin(struct call *call, const struct call_row *row);
 void call_put_ulong(struct call *call, CK_ULONG value);
 void call_put_session(struct call *call, CK_SESSION_HANDLE session);

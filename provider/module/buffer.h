@@ -1,7 +1,7 @@
 /*
- * A message being written or read. Failing is sticky: put or get ten fields, then ask `failed` once. Nothing grows beyond
- * BUFFER_MAX, so no length from the wire or from the caller reaches malloc unchecked. Contents are wiped on close, because
- * PINs and plaintext pass through here.
+ * A message being written or read. Failing is sticky: put or get ten fields, then ask `failed`
+ * once. Nothing grows beyond BUFFER_MAX, so no length from the wire or from the caller reaches
+ * malloc unchecked. Contents are wiped on close, because PINs and plaintext pass through here.
  */
 #ifndef DKE_BUFFER_H
 #define DKE_BUFFER_H

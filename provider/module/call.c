@@ -8,16 +8,21 @@
 #include "sessions.h"
 #include "transport.h"
 
-/* --- after a call without an answer, or one that was not sent ------------------------------------------------------------- */
+/*
+ * --- after a call without an answer, or one that was not sent ------------------------------------
+ */
 
-/* A late answer or a refused call leaves no trace that the caller could not expect: operations that are over for the caller are ended, and
- * sessions whose handles no caller knows are closed. */
+/*
+ * A late answer or a refused call leaves no trace that the caller could not expect: operations that
+ * are over for the caller are ended, and sessions whose handles no caller knows are closed.
+ */
 
 enum { CALL_FINALIZE = 2, CALL_OPEN_SESSION = 10, CALL_CLOSE_SESSION = 11 };
 
 /**
- * Closes sessions that were opened after their caller was told that there was no answer: their handles are unknown. Whatever the agent answers
- * after such an answer shows that it has come, so this follows each call.
+ * Closes sessions that were opened after their caller was told that there was no answer: their
+ * handles are unknown. Whatever the agent answers after such an answer shows that it has come, so
+ * this follows each call.
  */
 static void close_strays(void) {
   static const unsigned char header[TRANSPORT_HEADER];
@@ -59,7 +64,10 @@ CK_RV call_cancel_operation(CK_SESSION_HANDLE session, int operation) {
   return call_close(&call);
 }
 
-/** Of a call that is refused here, before the agent has seen it: what the standard lets end with any error ends there too. */
+/**
+ * Of a call that is refused here, before the agent has seen it: what the standard lets end with any
+ * error ends there too.
+ */
 static void end_refused(const struct call *refused) {
   const struct call_row *row = refused->row;
 
@@ -72,7 +80,9 @@ static void end_refused(const struct call *refused) {
   }
 }
 
-/* --- sending, and the end ------------------------------------------------------------------------------------------------- */
+/*
+ * --- sending, and the end ------------------------------------------------------------------------
+ */
 
 bool call_run(struct call *call) {
   const int starts = call->row->starts;
@@ -89,7 +99,10 @@ bool call_run(struct call *call) {
   if (call->row->code != CALL_FINALIZE) close_strays();
   if (call->rv != CKR_OPERATION_ACTIVE || starts < 0 || !call->answered || !sessions_doubted(call->session, starts))
     return done;
-  /* What is active is an operation that has ended for its caller, who was told that there was no answer. */
+  /*
+   * What is active is an operation that has ended for its caller, who was told that there was no
+   * answer.
+   */
   call->rv = call_cancel_operation(call->session, starts);
   call->answered = false;
   return call->rv == CKR_OK && delivery_exchange(call);
@@ -113,7 +126,10 @@ static void remember(struct call *call) {
     else if (!goes_on) sessions_drop(call->session, 1u << row->ends);
   } else if (row->continues != 0 && !goes_on && !(call->only != 0 && call->rv == CKR_OK)) {
     /* A part of a call in one piece is not one: that call begins again as a whole. */
-    /* After a part was processed, only that agent has the operation: a new start would lose the part. */
+    /*
+     * After a part was processed, only that agent has the operation: a new start would lose the
+     * part.
+     */
     const bool is_part = row == &call_rows[ROW_C_EncryptUpdate] || row == &call_rows[ROW_C_DecryptUpdate];
     sessions_continue(call->session, row->continues, is_part && call->rv == CKR_OK && call->got == call->given);
   }

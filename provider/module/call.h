@@ -1,6 +1,6 @@
 /*
- * One Cryptoki call from its arguments to its return value, and what the library has to remember of it. Generated entry points
- * (gen/entries.c) are made of these.
+ * One Cryptoki call from its arguments to its return value, and what the library has to remember of
+ * it. Generated entry points (gen/entries.c) are made of these.
  */
 #ifndef DKE_CALL_H
 #define DKE_CALL_H

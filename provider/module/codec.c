@@ -21,7 +21,9 @@ CK_ULONG codec_load(const void *from) {
 
 void codec_store(void *to, CK_ULONG value) { memcpy(to, &value, sizeof value); }
 
-/* --- input --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- input ---------------------------------------------------------------------------------------
+ */
 
 CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length) {
   static const unsigned char nothing[1];
@@ -104,7 +106,9 @@ CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_
   return put_attributes(buffer, (const unsigned char *)attributes, count, &left, 0);
 }
 
-/* --- output -------------------------------------------------------------------------------------------------------- */
+/*
+ * --- output --------------------------------------------------------------------------------------
+ */
 
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect) {
   CK_ULONG room;
@@ -114,7 +118,10 @@ CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR leng
   if (bytes == NULL) {
     buffer_put_u32(buffer, 0);
   } else if (room == 0) {
-    /* Room for nothing is not the same as asking for the length; p11-kit 0.24 cannot say so, but answers alike. */
+    /*
+     * Room for nothing is not the same as asking for the length; p11-kit 0.24 cannot say so, but
+     * answers alike.
+     */
     buffer_put_u32(buffer, dialect == DIALECT_P11KIT_24 ? 0 : BUFFER_NULL);
   } else {
     buffer_put_u32(buffer, room > BUFFER_MAX ? BUFFER_MAX : (uint32_t)room);
@@ -226,11 +233,17 @@ CK_RV codec_get_message(struct buffer *buffer, const struct message_place *place
   return CKR_OK;
 }
 
-/** Reads one value and copies it to `to` if that is not null and `room` suffices; its length in memory goes to `length`. */
+/**
+ * Reads one value and copies it to `to` if that is not null and `room` suffices; its length in
+ * memory goes to `length`.
+ */
 static CK_RV get_value(struct buffer *buffer, CK_ATTRIBUTE_TYPE type, unsigned char *to, CK_ULONG room, CK_ULONG told,
                        CK_ULONG *length, int depth);
 
-/** Reads one attribute into the caller's row. CKR_BUFFER_TOO_SMALL goes into `rv`, anything else is returned. */
+/**
+ * Reads one attribute into the caller's row. CKR_BUFFER_TOO_SMALL goes into `rv`, anything else is
+ * returned.
+ */
 static CK_RV get_answer(struct buffer *buffer, unsigned char *row, CK_RV *rv, int depth) {
   CK_ATTRIBUTE attribute;
   CK_ULONG length;

@@ -1,7 +1,8 @@
 /*
- * Cryptoki's arguments as bytes (PROTOCOL.md, "Frames"). The caller's memory is foreign: pointers may be null, structures
- * misaligned, counts absurd; everything is copied with memcpy and nothing is written beyond the room the caller gave.
- * The put functions return CKR_OK or what the caller did wrong, and leave the buffer failed when the message is too long.
+ * Cryptoki's arguments as bytes (PROTOCOL.md, "Frames"). The caller's memory is foreign: pointers
+ * may be null, structures misaligned, counts absurd; everything is copied with memcpy and nothing
+ * is written beyond the room the caller gave. The put functions return CKR_OK or what the caller
+ * did wrong, and leave the buffer failed when the message is too long.
  */
 #ifndef DKE_CODEC_H
 #define DKE_CODEC_H
@@ -40,7 +41,10 @@ struct parameter_row {
   struct parameter_member members[8];
 };
 
-/** Handles of session objects start here; those of token objects, which the service assigns, stay below it. */
+/**
+ * Handles of session objects start here; those of token objects, which the service assigns, stay
+ * below it.
+ */
 #define CODEC_FIRST_SESSION_OBJECT 0x80000000u
 /** C_EncryptInit's number. */
 #define CODEC_ENCRYPT_INIT 29u
@@ -53,17 +57,24 @@ extern const struct parameter_row codec_parameters[];
 CK_RV codec_put_bytes(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG length);
 CK_RV codec_put_template(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 CK_RV codec_put_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism, enum dialect dialect);
-/** The mechanism of a message-based function, in our own dialect: alone, because its parameter comes with each message. */
+/**
+ * The mechanism of a message-based function, in our own dialect: alone, because its parameter comes
+ * with each message.
+ */
 CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR mechanism);
 /** The parameter of one message (CK_GCM_MESSAGE_PARAMS), and where its output belongs. */
 CK_RV codec_put_message(struct buffer *buffer, const void *parameter, CK_ULONG length, enum tag_use tag,
                         struct message_place *place);
 /**
- * Whether our agent, which has accepted the Init message `before`, is bound to accept `now` as well, with nothing changed
- * and no such operation running. Both are `length` bytes long, in our own dialect.
+ * Whether our agent, which has accepted the Init message `before`, is bound to accept `now` as
+ * well, with nothing changed and no such operation running. Both are `length` bytes long, in our
+ * own dialect.
  */
 bool codec_init_repeats(const unsigned char *before, const unsigned char *now, size_t length);
-/** Whether an Init message that was accepted starts AES in ECB or CBC, without padding, under a session key: whole blocks come back at once. */
+/**
+ * Whether an Init message that was accepted starts AES in ECB or CBC, without padding, under a
+ * session key: whole blocks come back at once.
+ */
 bool codec_init_is_plain(const unsigned char *init, size_t length);
 /** Room for output bytes. */
 CK_RV codec_put_room(struct buffer *buffer, CK_BYTE_PTR bytes, CK_ULONG_PTR length, enum dialect dialect);
@@ -83,7 +94,10 @@ CK_RV codec_get_answers(struct buffer *buffer, CK_ATTRIBUTE_PTR attributes, CK_U
 void codec_get_text(struct buffer *buffer, CK_UTF8CHAR *text, size_t length);
 void codec_get_version(struct buffer *buffer, CK_VERSION *version);
 
-/** The caller's memory may be misaligned, so its pointers travel as void: memcpy of a typed one promises alignment. */
+/**
+ * The caller's memory may be misaligned, so its pointers travel as void: memcpy of a typed one
+ * promises alignment.
+ */
 void codec_store(void *to, CK_ULONG value);
 CK_ULONG codec_load(const void *from);
 

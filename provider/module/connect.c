@@ -26,7 +26,10 @@
 
 enum {
   OWN_VERSION = 0xd1, /* PROTOCOL.md, "Version byte" */
-  /* Microseconds for an agent to start: it takes 0.2 s, and 5 s on a host with twenty times too much to do. */
+  /*
+   * Microseconds for an agent to start: it takes 0.2 s, and 5 s on a host with twenty times too
+   * much to do.
+   */
   START_TIMEOUT = 15000000,
   START_PAUSE = 10000000 /* microseconds after an agent that did not come up: until then calls only look for one */
 };
@@ -34,12 +37,18 @@ enum {
 static const char system_folder[] = "/run/dke-pkcs11";
 static const char handshake[] = "PRIVATE-GNOME-KEYRING-PKCS11-PROTOCOL-V-1";
 
-/** What the peer of the present connection speaks. Written while there are no calls, or under the lock of connecting. */
+/**
+ * What the peer of the present connection speaks. Written while there are no calls, or under the
+ * lock of connecting.
+ */
 static _Atomic enum dialect dialect;
 
 enum dialect connect_dialect(void) { return dialect; }
 
-/** The descriptor of the lane that the present peer has offered, -1 for none. Under the lock of connecting. */
+/**
+ * The descriptor of the lane that the present peer has offered, -1 for none. Under the lock of
+ * connecting.
+ */
 static int offered_lane = -1;
 
 void connect_forget(void) {
@@ -47,7 +56,9 @@ void connect_forget(void) {
   dialect = DIALECT_OWN;
 }
 
-/* --- which socket ------------------------------------------------------------------------------------------------------ */
+/*
+ * --- which socket --------------------------------------------------------------------------------
+ */
 
 static bool is_system_folder_usable(char *path, size_t size) {
   struct stat status;
@@ -56,7 +67,10 @@ static bool is_system_folder_usable(char *path, size_t size) {
   if (lstat(system_folder, &status) != 0 || !S_ISDIR(status.st_mode)) return false;
   if ((status.st_mode & S_IWOTH) != 0) return false;
   snprintf(path, size, "%s/agent.sock", system_folder);
-  /* eaccess would report what root may do, which is everything. Who may not connect there is told so. */
+  /*
+   * eaccess would report what root may do, which is everything. Who may not connect there is told
+   * so.
+   */
   if (acting_for_owner()) return status.st_uid == acting_user() || (lstat(path, &socket_status) == 0 && S_ISSOCK(socket_status.st_mode));
   if (lstat(path, &socket_status) == 0) return S_ISSOCK(socket_status.st_mode) && eaccess(path, W_OK) == 0;
   return eaccess(system_folder, W_OK | X_OK) == 0;
@@ -111,7 +125,9 @@ static void set_log_folder(const char *path) {
   log_set_folder(folder);
 }
 
-/* --- who sits there ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- who sits there ------------------------------------------------------------------------------
+ */
 
 static bool is_trusted(int fd, const char *path) {
   struct ucred peer;
@@ -126,7 +142,10 @@ static bool is_trusted(int fd, const char *path) {
   return false;
 }
 
-/** A connected socket, or -1 and errno: ENOENT or ECONNREFUSED without a listener, EPERM when the wrong user listens. */
+/**
+ * A connected socket, or -1 and errno: ENOENT or ECONNREFUSED without a listener, EPERM when the
+ * wrong user listens.
+ */
 static int connect_once(const char *path, int64_t deadline) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   int fd;
@@ -156,7 +175,10 @@ static int connect_once(const char *path, int64_t deadline) {
   return -1;
 }
 
-/** The only descriptor that came with a message, or -1. More than one is against the protocol: then none is kept. */
+/**
+ * The only descriptor that came with a message, or -1. More than one is against the protocol: then
+ * none is kept.
+ */
 static int take_descriptor(struct msghdr *message) {
   int first = -1;
   unsigned count = 0;
@@ -176,7 +198,10 @@ static int take_descriptor(struct msghdr *message) {
   return -1;
 }
 
-/** Offers a version byte and reads the answer; -1 and errno when the peer hangs up or keeps silent. `*lane`: a descriptor, or -1. */
+/**
+ * Offers a version byte and reads the answer; -1 and errno when the peer hangs up or keeps silent.
+ * `*lane`: a descriptor, or -1.
+ */
 static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
   unsigned char byte = (unsigned char)version;
   union {
@@ -209,17 +234,26 @@ static int offer(int fd, unsigned version, int *lane, int64_t deadline) {
 /** When the last start ended without an agent, 0 for never. Under the lock of connecting. */
 static int64_t start_failed_at;
 
-/** Each call would wait as long for the agent as the last one did. So for a while calls only check whether there is one. */
+/**
+ * Each call would wait as long for the agent as the last one did. So for a while calls only check
+ * whether there is one.
+ */
 static bool is_start_paused(void) { return start_failed_at != 0 && process_now() - start_failed_at < START_PAUSE; }
 
-/** Whether the process that listens is the host's first: systemd, which may have to start the agent, and no other process waits for it. */
+/**
+ * Whether the process that listens is the host's first: systemd, which may have to start the agent,
+ * and no other process waits for it.
+ */
 static bool is_activated(int fd) {
   struct ucred peer;
 
   return descriptor_peer(fd, &peer) && peer.pid == 1;
 }
 
-/** Connects and agrees on a version. Our own first; a peer that refuses it is asked again for p11-kit's. */
+/**
+ * Connects and agrees on a version. Our own first; a peer that refuses it is asked again for
+ * p11-kit's.
+ */
 static int connect_and_agree(const char *path, int64_t deadline) {
   static const unsigned offers[] = {OWN_VERSION, 0};
   bool starts = false;
@@ -245,11 +279,16 @@ static int connect_and_agree(const char *path, int64_t deadline) {
   return -1;
 }
 
-/* --- starting ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- starting ------------------------------------------------------------------------------------
+ */
 
 static bool does_nobody_listen(void) { return errno == ENOENT || errno == ECONNREFUSED; }
 
-/** Waits for an agent that is starting, until it has ended. `agent` is its process, 0 when that is not known. */
+/**
+ * Waits for an agent that is starting, until it has ended. `agent` is its process, 0 when that is
+ * not known.
+ */
 static int await_agent(const char *path, pid_t agent, int64_t deadline) {
   int64_t pause = 2000;
 
@@ -294,7 +333,10 @@ static CK_RV tell_unreachable(const char *path) {
   }
 }
 
-/** Of all processes that find no one, the one that gets the lock starts the agent; the others wait for it. */
+/**
+ * Of all processes that find no one, the one that gets the lock starts the agent; the others wait
+ * for it.
+ */
 static CK_RV start_agent(const char *path, int *fd) {
   const int64_t deadline = process_now() + START_TIMEOUT;
   char lock_path[128];
@@ -317,7 +359,10 @@ static CK_RV start_agent(const char *path, int *fd) {
     process_sleep(10000);
   }
   if (*fd < 0 && rv == CKR_OK) rv = tell_unreachable(path);
-  /* Closing is not enough: a child that was made past the C library has the descriptor, too, and would keep the lock. */
+  /*
+   * Closing is not enough: a child that was made past the C library has the descriptor, too, and
+   * would keep the lock.
+   */
   descriptor_flock(lock, LOCK_UN);
   descriptor_close(lock);
   if (*fd >= 0) start_failed_at = 0;
@@ -325,7 +370,9 @@ static CK_RV start_agent(const char *path, int *fd) {
   return rv;
 }
 
-/* --- greeting ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- greeting ------------------------------------------------------------------------------------
+ */
 
 /** JSON text of any bytes: what JSON or UTF-8 could stumble over is escaped byte by byte. */
 static void put_json(struct buffer *buffer, const char *text) {

@@ -22,8 +22,10 @@ static int64_t call_timeout_ms(const struct call_row *row) {
 
 int64_t delivery_deadline(const struct call_row *row) { return process_now() + call_timeout_ms(row) * 1000; }
 
-/** Repeats on a new agent the Init messages of a session. One that is refused is simply no longer active.
- * Not inlined, so that its buffers take no stack while the library connects. */
+/**
+ * Repeats on a new agent the Init messages of a session. One that is refused is simply no longer
+ * active. Not inlined, so that its buffers take no stack while the library connects.
+ */
 __attribute__((noinline)) static enum outcome resume(CK_SESSION_HANDLE session, uint32_t epoch, int64_t deadline) {
   static const unsigned char header[TRANSPORT_HEADER];
   enum outcome outcome = EXCHANGED;
@@ -65,7 +67,9 @@ static void hold_again(const struct buffer *frames) {
   }
 }
 
-/** One attempt, on the connection there is. `ahead`: Init messages that were held back until now. */
+/**
+ * One attempt, on the connection there is. `ahead`: Init messages that were held back until now.
+ */
 static enum outcome attempt(struct call *call, struct transport_ahead *ahead, uint32_t epoch) {
   const int64_t deadline = delivery_deadline(call->row);
   enum outcome outcome = EXCHANGED;
@@ -81,8 +85,9 @@ static enum outcome attempt(struct call *call, struct transport_ahead *ahead, ui
 }
 
 /**
- * What an operation comes to whose call got no answer. The standard has it end there (5.8 to 5.13: any error but
- * CKR_BUFFER_TOO_SMALL), so it restarts nowhere; whether an agent that lives knows, the next Init shows.
+ * What an operation comes to whose call got no answer. The standard has it end there (5.8 to 5.13:
+ * any error but CKR_BUFFER_TOO_SMALL), so it restarts nowhere; whether an agent that lives knows,
+ * the next Init shows.
  */
 static void give_up(const struct call *call, enum outcome outcome) {
   const struct call_row *row = call->row;
@@ -194,7 +199,10 @@ static bool hold_init(struct call *call) {
                        call->request.length - TRANSPORT_HEADER, codec_init_repeats);
 }
 
-/** A Final that can say nothing but that all went well waits, too, for whatever comes next in its session. */
+/**
+ * A Final that can say nothing but that all went well waits, too, for whatever comes next in its
+ * session.
+ */
 static bool hold_final(struct call *call) {
   const bool is_final = call->row == &call_rows[ROW_C_EncryptFinal] || call->row == &call_rows[ROW_C_DecryptFinal];
 

@@ -36,8 +36,8 @@
 void descriptor_bar_forks(void);
 void descriptor_allow_forks(void);
 /**
- * Puts a new descriptor, given by its number, on the list. -1 for -1; and, closing it, when the list
- * is full, or every number above those of the standard files is taken.
+ * Puts a new descriptor, given by its number, on the list. -1 for -1; and, closing it, when the
+ * list is full, or every number above those of the standard files is taken.
  */
 int descriptor_keep(int number);
 /** open(2), close-on-exec, and on that list. */

@@ -1,7 +1,7 @@
 /*
- * The entry points that are more than a row: starting and stopping, the function lists and interfaces, calls that the
- * library answers alone, and those that change what it remembers of its sessions. All others: gen/entries.c.
- * PKCS#11 2.40 section 5.4 to 5.6 and 5.16, 3.0 section 5.4.
+ * The entry points that are more than a row: starting and stopping, the function lists and
+ * interfaces, calls that the library answers alone, and those that change what it remembers of its
+ * sessions. All others: gen/entries.c. PKCS#11 2.40 section 5.4 to 5.6 and 5.16, 3.0 section 5.4.
  */
 #include <string.h>
 
@@ -21,7 +21,9 @@ static void set_text(CK_UTF8CHAR *to, size_t size, const char *text) {
   memcpy(to, text, length < size ? length : size);
 }
 
-/* --- C_Initialize, C_Finalize ------------------------------------------------------------------------------------------ */
+/*
+ * --- C_Initialize, C_Finalize --------------------------------------------------------------------
+ */
 
 static CK_RV check_arguments(const void *given) {
   CK_C_INITIALIZE_ARGS args;
@@ -31,8 +33,10 @@ static CK_RV check_arguments(const void *given) {
   memcpy(&args, given, sizeof args);
   if (args.pReserved != NULL) return CKR_ARGUMENTS_BAD;
   functions = (args.CreateMutex != NULL) + (args.DestroyMutex != NULL) + (args.LockMutex != NULL) + (args.UnlockMutex != NULL);
-  /* The caller's mutexes are not needed, with or without CKF_OS_LOCKING_OK: the library starts no thread, and the system's locks, which it
-   * uses, work in every thread that can call it. */
+  /*
+   * The caller's mutexes are not needed, with or without CKF_OS_LOCKING_OK: the library starts no
+   * thread, and the system's locks, which it uses, work in every thread that can call it.
+   */
   return functions == 0 || functions == 4 ? CKR_OK : CKR_ARGUMENTS_BAD;
 }
 
@@ -69,16 +73,23 @@ static CK_RV get_info(CK_INFO_PTR to, CK_VERSION version) {
   return CKR_OK;
 }
 
-/* The standard wants the version of the list that a caller uses to be the one that C_GetInfo tells it, so each list has a
- * C_GetInfo of its own. */
+/*
+ * The standard wants the version of the list that a caller uses to be the one that C_GetInfo tells
+ * it, so each list has a C_GetInfo of its own.
+ */
 CK_RV C_GetInfo(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){2, 40}); }
 static CK_RV get_info_3_0(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 0}); }
 static CK_RV get_info_3_1(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 1}); }
 static CK_RV get_info_3_2(CK_INFO_PTR to) { return get_info(to, (CK_VERSION){3, 2}); }
 
-/* --- function lists and interfaces -------------------------------------------------------------------------------------- */
+/*
+ * --- function lists and interfaces ---------------------------------------------------------------
+ */
 
-/* pkcs11f.h names the functions in order, C_GetInfo among them: the name of the member stays, what is in it differs. */
+/*
+ * pkcs11f.h names the functions in order, C_GetInfo among them: the name of the member stays, what
+ * is in it differs.
+ */
 #define FUNCTION(name) .name = name,
 #define CK_PKCS11_FUNCTION_INFO(name) .name = name,
 static const CK_FUNCTION_LIST functions_2_40 = {
@@ -128,10 +139,14 @@ static CK_RV last_cause(CK_UTF8CHAR_PTR text, CK_ULONG_PTR length) {
 }
 static const DKE_FUNCTIONS functions_dke = {.version = {1, 0}, .last_cause = last_cause};
 
-/* The first one is the default, for a caller that names no version: 3.0, which every caller of C_GetInterface knows. What 3.2
- * adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not
- * claimed: a child has to initialise itself. The standard's types have no const, and callers go by that: OpenSC's pkcs11-spy puts its
- * own list into the structure that C_GetInterface answers. So these may be written; the lists are not. */
+/*
+ * The first one is the default, for a caller that names no version: 3.0, which every caller of
+ * C_GetInterface knows. What 3.2 adds answers CKR_FUNCTION_NOT_SUPPORTED, so that a caller who does
+ * not ask for it misses nothing. CKF_INTERFACE_FORK_SAFE is not claimed: a child has to initialise
+ * itself. The standard's types have no const, and callers go by that: OpenSC's pkcs11-spy puts its
+ * own list into the structure that C_GetInterface answers. So these may be written; the lists are
+ * not.
+ */
 static CK_INTERFACE interfaces[] = {
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_0, 0},
     {(CK_UTF8CHAR *)"PKCS 11", (void *)&functions_3_1, 0},
@@ -179,7 +194,9 @@ CK_RV C_GetInterface(CK_UTF8CHAR_PTR name, CK_VERSION_PTR version, CK_INTERFACE_
   return CKR_ARGUMENTS_BAD; /* the standard names no value; this is what other libraries return */
 }
 
-/* --- answered here ------------------------------------------------------------------------------------------------------ */
+/*
+ * --- answered here -------------------------------------------------------------------------------
+ */
 
 CK_RV C_GetFunctionStatus(CK_SESSION_HANDLE session) {
   const CK_RV rv = library_ready();
@@ -189,7 +206,10 @@ CK_RV C_GetFunctionStatus(CK_SESSION_HANDLE session) {
 
 CK_RV C_CancelFunction(CK_SESSION_HANDLE session) { return C_GetFunctionStatus(session); }
 
-/* Slots never come or go. Waiting for what cannot happen would hang a thread of the host, so that is refused. */
+/*
+ * Slots never come or go. Waiting for what cannot happen would hang a thread of the host, so that
+ * is refused.
+ */
 CK_RV C_WaitForSlotEvent(CK_FLAGS flags, CK_SLOT_ID_PTR slot, CK_VOID_PTR reserved) {
   const CK_RV rv = library_ready();
   if (rv != CKR_OK) return rv;
@@ -197,7 +217,9 @@ CK_RV C_WaitForSlotEvent(CK_FLAGS flags, CK_SLOT_ID_PTR slot, CK_VOID_PTR reserv
   return (flags & CKF_DONT_BLOCK) != 0 ? CKR_NO_EVENT : CKR_FUNCTION_NOT_SUPPORTED;
 }
 
-/* --- sessions ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- sessions ------------------------------------------------------------------------------------
+ */
 
 CK_RV C_OpenSession(CK_SLOT_ID slot, CK_FLAGS flags, CK_VOID_PTR application, CK_NOTIFY notify, CK_SESSION_HANDLE_PTR to) {
   struct call call;
@@ -285,7 +307,10 @@ CK_RV C_Logout(CK_SESSION_HANDLE session) {
   return call_end(&call);
 }
 
-/* 3.0 section 5.6: the flags name operations to end; those, and no others, must not come back after a restart of the agent. */
+/*
+ * 3.0 section 5.6: the flags name operations to end; those, and no others, must not come back after
+ * a restart of the agent.
+ */
 CK_RV C_SessionCancel(CK_SESSION_HANDLE session, CK_FLAGS flags) {
   struct call call;
 

@@ -122,7 +122,10 @@ bool lane_ask(struct lane *lane, const struct buffer *ahead, const struct buffer
   memcpy(lane->shared->request + first, request->data, request->length);
   atomic_store_explicit(&lane->shared->own.asked_length, (uint32_t)(first + request->length), memory_order_relaxed);
   atomic_store_explicit(&lane->shared->own.cpu, cpu < 0 ? 0 : (uint32_t)cpu + 1, memory_order_relaxed);
-  /* Told first, then looked: the agent, when it stops looking, says so first and looks after that. One of us sees the other. */
+  /*
+   * Told first, then looked: the agent, when it stops looking, says so first and looks after that.
+   * One of us sees the other.
+   */
   atomic_store(&lane->shared->own.asked, ++lane->asked);
   return atomic_load(&lane->shared->agent.watching) != 0;
 }

@@ -11,7 +11,9 @@
 
 enum { ATTEMPTS = 3 };
 
-/* --- calls in one piece --------------------------------------------------------------------------------------------------- */
+/*
+ * --- calls in one piece --------------------------------------------------------------------------
+ */
 
 static int operation_of(const struct call_row *row) {
   if (row == &call_rows[ROW_C_EncryptMessage]) return call_rows[ROW_C_MessageEncryptInit].starts;
@@ -20,12 +22,15 @@ static int operation_of(const struct call_row *row) {
 }
 
 /**
- * The connection ended between two parts. What they came to is gone with the agent; a call in one piece begins again, as one message would
- * be sent again: its data are still what they were.
+ * The connection ended between two parts. What they came to is gone with the agent; a call in one
+ * piece begins again, as one message would be sent again: its data are still what they were.
  */
 static bool may_begin_again(const struct large *large, int attempt) { return large->lost && attempt + 1 < ATTEMPTS; }
 
-/** The operation has ended for the caller. The agent has ended it as well where the error is its own. */
+/**
+ * The operation has ended for the caller. The agent has ended it as well where the error is its
+ * own.
+ */
 static CK_RV give_up(const struct large *large, const struct call_row *row, CK_RV rv) {
   if (rv == CKR_OK || !large->broken || operation_of(row) < 0) return rv;
   sessions_drop(large->session, 1u << operation_of(row));
@@ -41,7 +46,9 @@ static void take_back(struct large *large, bool opens, CK_RV rv) {
   if (rv != CKR_OK && opens && large->out != NULL && large->written > 0) buffer_wipe(large->out, large->written);
 }
 
-/** The parts, a second time if the agent has only measured them the first time; then what ends them. */
+/**
+ * The parts, a second time if the agent has only measured them the first time; then what ends them.
+ */
 static CK_RV send_whole(struct large *large, const struct call_row *row, unsigned char *out, CK_ULONG room, bool has_result) {
   const struct call_row *part = &call_rows[row->part];
   CK_RV rv = CKR_OK;
@@ -154,7 +161,10 @@ CK_RV large_verify(int index, CK_SESSION_HANDLE session, CK_BYTE_PTR data, CK_UL
   return parts_close(&large, run_verify(index, &large, data, signature, signature_length));
 }
 
-/** A result that is longer than an answer: parts without data fetch all but its end. `row` is the call that ends it. */
+/**
+ * A result that is longer than an answer: parts without data fetch all but its end. `row` is the
+ * call that ends it.
+ */
 static CK_RV fetch(const struct call_row *row, struct large *large, CK_ULONG told, CK_ULONG_PTR out_length) {
   const CK_FLAGS flags = large->message.flags;
   CK_RV rv = CKR_OK;
@@ -173,9 +183,14 @@ static CK_RV fetch(const struct call_row *row, struct large *large, CK_ULONG tol
   return rv == CKR_BUFFER_TOO_SMALL ? CKR_DEVICE_ERROR : rv;
 }
 
-/* --- calls that are parts themselves -------------------------------------------------------------------------------------- */
+/*
+ * --- calls that are parts themselves -------------------------------------------------------------
+ */
 
-/* Each part is the standard's own, and what an agent has taken in ends with it: no connection is insisted on. */
+/*
+ * Each part is the standard's own, and what an agent has taken in ends with it: no connection is
+ * insisted on.
+ */
 static CK_RV run_update(int index, struct large *large, CK_BYTE_PTR data, CK_BYTE_PTR out, CK_ULONG_PTR out_length) {
   /* Nothing cannot be announced, and need not be. */
   CK_RV rv = large->length == 0 ? CKR_OK : parts_announce(large, &call_rows[index], data, out_length);
@@ -254,7 +269,10 @@ CK_RV large_final(int index, CK_SESSION_HANDLE session, CK_BYTE_PTR out, CK_ULON
   }
   rv = call_end(&call);
   if (rv != CKR_BUFFER_TOO_SMALL || out == NULL || codec_load(out_length) > room || call.dialect != DIALECT_OWN) return rv;
-  /* There is room, and it is more than a message carries. The tag has been checked: it is fetched in parts without data. */
+  /*
+   * There is room, and it is more than a message carries. The tag has been checked: it is fetched
+   * in parts without data.
+   */
   parts_open(&large, session, NULL, 0, out, out_length);
   return parts_close(&large, fetch(row, &large, codec_load(out_length), out_length));
 }

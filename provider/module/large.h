@@ -1,7 +1,8 @@
 /*
- * Data longer than one message carries (PROTOCOL.md, "Large data"): a call is split into parts, each an ordinary message, so that other
- * threads get their turn in between. The caller's memory is read and written in place. Only data that the result is written over are copied.
- * A generated entry point comes here when `large_is` says so; `row` is its position in call_rows.
+ * Data longer than one message carries (PROTOCOL.md, "Large data"): a call is split into parts,
+ * each an ordinary message, so that other threads get their turn in between. The caller's memory is
+ * read and written in place. Only data that the result is written over are copied. A generated
+ * entry point comes here when `large_is` says so; `row` is its position in call_rows.
  */
 #ifndef DKE_LARGE_H
 #define DKE_LARGE_H
@@ -20,7 +21,10 @@ static inline bool large_is_message(CK_ULONG associated, CK_ULONG length) {
   return large_is(length) || (length > 0 && associated <= BUFFER_MAX && large_is(associated + length));
 }
 
-/** The last part of a message that is decrypted, whose result may be longer than an answer carries: all of it was held until now. */
+/**
+ * The last part of a message that is decrypted, whose result may be longer than an answer carries:
+ * all of it was held until now.
+ */
 static inline bool large_is_end(CK_FLAGS flags, CK_BYTE_PTR out, CK_ULONG_PTR room) {
   return (flags & CKF_END_OF_MESSAGE) != 0 && out != NULL && room != NULL && large_is(codec_load(room));
 }

@@ -31,9 +31,14 @@ enum {
 
 extern char **environ;
 
-/* --- the environment ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- the environment -----------------------------------------------------------------------------
+ */
 
-/** Names that the agent needs; the host's others (ORACLE_HOME, LD_PRELOAD, secrets) are none of its business. */
+/**
+ * Names that the agent needs; the host's others (ORACLE_HOME, LD_PRELOAD, secrets) are none of its
+ * business.
+ */
 static bool is_passed(const char *variable) {
   static const char *const names[] = {
       "HOME=", "XDG_RUNTIME_DIR=", "PATH=", "TZ=", "LANG=", "DKE_AGENT_LOG_DIR=", "DKE_AGENT_USER_LIMITS="};
@@ -45,7 +50,10 @@ static bool is_passed(const char *variable) {
   return false;
 }
 
-/** A program that runs with more rights than its caller has (AT_SECURE) passes nothing of what the caller has set. */
+/**
+ * A program that runs with more rights than its caller has (AT_SECURE) passes nothing of what the
+ * caller has set.
+ */
 static char **make_environment(char *socket_variable) {
   static char default_path[] = "PATH=/usr/local/bin:/usr/bin:/bin";
   char **const given = getauxval(AT_SECURE) != 0 ? NULL : environ;
@@ -101,13 +109,18 @@ static bool is_below_a_floor(char *reason, size_t size) {
   return false;
 }
 
-/* --- the new process ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- the new process -----------------------------------------------------------------------------
+ */
 
 struct start {
   char *program;
   char **arguments;
   char **environment;
-  /* The effective user and group, when they are not the real ones: without them the agent would run as the caller of the host. */
+  /*
+   * The effective user and group, when they are not the real ones: without them the agent would run
+   * as the caller of the host.
+   */
   bool changes_user;
   bool drops_rights; /* root, on behalf of another user */
   uid_t user;
@@ -116,9 +129,15 @@ struct start {
   int error; /* of what failed before the program ran; 0 when it runs */
 };
 
-/** The kernel's own names: the C library's would change the user of every thread of the host, whose memory this process shares. */
+/**
+ * The kernel's own names: the C library's would change the user of every thread of the host, whose
+ * memory this process shares.
+ */
 static bool become_effective_user(const struct start *start) {
-  /* The groups of the host's caller are not the agent's. Only root may drop them, and must where it starts the agent of another user. */
+  /*
+   * The groups of the host's caller are not the agent's. Only root may drop them, and must where it
+   * starts the agent of another user.
+   */
   if (syscall(SYS_setgroups, 1, &start->group) != 0 && start->drops_rights) return false;
   return syscall(SYS_setresgid, start->group, start->group, start->group) == 0 &&
          syscall(SYS_setresuid, start->user, start->user, start->user) == 0;
@@ -164,8 +183,11 @@ static bool set_standard_files(const struct start *start) {
 
   for (long fd = 0; null >= 0 && fd <= 2; fd++)
     if (fd != null && syscall(SYS_dup3, null, fd, 0) < 0) return false;
-  /* May fail: under the thread sanitizer vfork is a fork, and the library's fork handler has closed the pipe in the child. The output then
-     goes to /dev/null, and the library waits for the agent without knowing its process. */
+  /*
+   * May fail: under the thread sanitizer vfork is a fork, and the library's fork handler has closed
+   * the pipe in the child. The output then
+   *      goes to /dev/null, and the library waits for the agent without knowing its process.
+   */
   if (start->output >= 0) syscall(SYS_dup3, start->output, 1, 0);
   return null >= 0;
 }
@@ -180,8 +202,8 @@ static void close_inherited(void) {
 }
 
 /**
- * Runs in the new process, which shares the host's memory until it executes the program, while the thread that started it waits: nothing
- * but system calls.
+ * Runs in the new process, which shares the host's memory until it executes the program, while the
+ * thread that started it waits: nothing but system calls.
  */
 __attribute__((noinline, noreturn)) static void become_agent(struct start *start) {
   static const unsigned char by_default[32]; /* the kernel's struct sigaction */
@@ -201,8 +223,8 @@ __attribute__((noinline, noreturn)) static void become_agent(struct start *start
 }
 
 /**
- * Not posix_spawn, which can neither become the effective user nor close all descriptors; and not fork, which would copy the tables of a
- * large host. The child's number, or -1 and errno.
+ * Not posix_spawn, which can neither become the effective user nor close all descriptors; and not
+ * fork, which would copy the tables of a large host. The child's number, or -1 and errno.
  */
 static pid_t run(struct start *start) {
   static const uint64_t all = UINT64_MAX;
@@ -217,7 +239,10 @@ static pid_t run(struct start *start) {
   return child;
 }
 
-/** The program detaches at once, so this is a short wait; the host may reap the child before we do. 0, or its status. */
+/**
+ * The program detaches at once, so this is a short wait; the host may reap the child before we do.
+ * 0, or its status.
+ */
 static int await_exit(pid_t child) {
   const int64_t deadline = process_now() + DETACH_TIMEOUT;
   int status;

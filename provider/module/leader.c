@@ -12,14 +12,18 @@
 
 enum {
   INPUT_SMALL = 16 * 1024,
-  /* Milliseconds, after which a thread that sleeps at the lane checks whether the agent is there. */
+  /*
+   * Milliseconds, after which a thread that sleeps at the lane checks whether the agent is there.
+   */
   NAP = 50,
   /* Then twice as many, and so many at most; at the socket, to see whether it is the library's. */
   LONGEST_NAP = 250,
   SOCKET_EVERY = 16 /* polls of the lane for one of the socket */
 };
 
-/* --- receiving: the leader's input ------------------------------------------------------------------------------------- */
+/*
+ * --- receiving: the leader's input ---------------------------------------------------------------
+ */
 
 /** Room for at least `length` bytes of input from `input_from` on. */
 static bool make_room(struct wire *wire, size_t length) {
@@ -43,7 +47,10 @@ static bool make_room(struct wire *wire, size_t length) {
   return true;
 }
 
-/** Where a frame ends that begins at `bytes`; 0 when more of it is needed (`*whole` tells how much), -1 when it is none. */
+/**
+ * Where a frame ends that begins at `bytes`; 0 when more of it is needed (`*whole` tells how much),
+ * -1 when it is none.
+ */
 static int measure(const unsigned char *bytes, size_t have, size_t *whole) {
   uint32_t options;
   uint32_t body;
@@ -78,7 +85,10 @@ static void hand_over(struct wire *wire, const unsigned char *frame, struct pend
   process_unlock(&wire->lock);
 }
 
-/** Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
+/**
+ * Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells
+ * whether the leader's was among them.
+ */
 bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own) {
   for (;;) {
     size_t whole;
@@ -94,7 +104,10 @@ bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own) {
   }
 }
 
-/** The same for what waits in the lane, where only whole frames pass. False also when nothing waits, and then `broken` stays. */
+/**
+ * The same for what waits in the lane, where only whole frames pass. False also when nothing waits,
+ * and then `broken` stays.
+ */
 bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, bool *own, bool *broken) {
   size_t length;
   size_t whole;
@@ -112,10 +125,14 @@ bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, 
   return true;
 }
 
-/* --- leading ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- leading -------------------------------------------------------------------------------------
+ */
 
-/** After the leader's own reply: the next call leads, and the agent hears when there is none. `started` is 0 when what the call
- * took says nothing about spinning. */
+/**
+ * After the leader's own reply: the next call leads, and the agent hears when there is none.
+ * `started` is 0 when what the call took says nothing about spinning.
+ */
 static enum outcome retire(struct wire *wire, struct lane *lane, int64_t started) {
   if (wire->spin_us > 0 && started > 0 &&
       spinning_note(&wire->spinning, spinning_counts(&wire->spinning) ? process_now() - started : 0) && lane != NULL)
@@ -127,8 +144,10 @@ static enum outcome retire(struct wire *wire, struct lane *lane, int64_t started
   return EXCHANGED;
 }
 
-/** Waits for the agent at the lane. False when the socket has to be read: the lane holds one answer at most, so that what rang more
- * often than once came another way. */
+/**
+ * Waits for the agent at the lane. False when the socket has to be read: the lane holds one answer
+ * at most, so that what rang more often than once came another way.
+ */
 static bool sleep_at_lane(struct lane *lane, struct pending *leader, int64_t deadline, int *nap) {
   const int64_t left = deadline - process_now();
   const uint32_t bell = leader->bell;
@@ -175,7 +194,9 @@ static enum outcome lead(struct wire *wire, struct pending *leader, uint32_t epo
     if (broken) break;
     if (own) return retire(wire, lane, crowded ? 0 : started);
     if (spinning && process_now() >= spin) spinning = false;
-    /* While the lane is in use the socket says little, and asking it costs more than all the rest. */
+    /*
+     * While the lane is in use the socket says little, and asking it costs more than all the rest.
+     */
     if (spinning && leader->in_lane && looks % SOCKET_EVERY != SOCKET_EVERY - 1) {
       sched_yield();
       continue;
@@ -186,7 +207,10 @@ static enum outcome lead(struct wire *wire, struct pending *leader, uint32_t epo
       lane_listen(lane, listening);
       continue;
     }
-    /* Answers for others may come through the lane without end, and the leader's own through the socket. */
+    /*
+     * Answers for others may come through the lane without end, and the leader's own through the
+     * socket.
+     */
     if (listening == LANE_ASLEEP && drained && sleep_at_lane(lane, leader, deadline, &nap) && looks % SOCKET_EVERY != SOCKET_EVERY - 1) continue;
     waits = !spinning && listening == LANE_DEAF;
     left = process_until(deadline);

@@ -5,7 +5,10 @@
 #include "transport.h"
 #include "wire.h"
 
-/** Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells whether the leader's was among them. */
+/**
+ * Hands out every whole frame of the input. False when the peer breaks the protocol. `own` tells
+ * whether the leader's was among them.
+ */
 bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own);
 /** The same for what waits in the lane. False also when nothing waits, and then `broken` stays. */
 bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, bool *own, bool *broken);

@@ -15,7 +15,10 @@
 #include "settings.h"
 #include "transport.h"
 
-/** C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so it has none of it. */
+/**
+ * C_Initialize to C_Finalize, in the process that `owner` names. A forked child has another pid, so
+ * it has none of it.
+ */
 static struct {
   _Atomic pid_t owner;
   atomic_bool ready;
@@ -32,7 +35,10 @@ CK_RV library_ready(void) {
   return CKR_OK;
 }
 
-/** Makes the state this process's own. In a forked child, what threads of the parent held is put aside. */
+/**
+ * Makes the state this process's own. In a forked child, what threads of the parent held is put
+ * aside.
+ */
 static void take_over(void) {
   const pid_t self = process_id();
   pid_t owner = library.owner;
@@ -56,7 +62,10 @@ static void take_over(void) {
   }
 }
 
-/* Whatever runs outside a call (call_begin) is between these two: a cancelled thread would leave locks behind. */
+/*
+ * Whatever runs outside a call (call_begin) is between these two: a cancelled thread would leave
+ * locks behind.
+ */
 static int forbid_cancellation(void) {
   int before;
 
@@ -75,13 +84,19 @@ static void leave_parent(void) {
   restore_cancellation(cancellation);
 }
 
-/* A child that never calls us must not keep the parent's connection: while it lives the agent would hold on to the sessions and
- * keys of a parent that has exited. A child made by vfork or posix_spawn does not come here. */
+/*
+ * A child that never calls us must not keep the parent's connection: while it lives the agent would
+ * hold on to the sessions and keys of a parent that has exited. A child made by vfork or
+ * posix_spawn does not come here.
+ */
 __attribute__((constructor)) static void watch_forks(void) {
   pthread_atfork(descriptor_before_fork, descriptor_allow_forks, leave_parent);
 }
 
-/* dlclose without C_Finalize; and exit, perhaps in the middle of a call of another thread, so no lock is waited for. */
+/*
+ * dlclose without C_Finalize; and exit, perhaps in the middle of a call of another thread, so no
+ * lock is waited for.
+ */
 __attribute__((destructor)) static void be_gone(void) {
   int cancellation;
 
@@ -137,7 +152,10 @@ CK_RV library_reconnect(uint32_t lost) {
   } else if (transport_is_open() && transport_epoch() != lost) {
     rv = CKR_OK;
   } else if (library.attempts != attempts) {
-    /* Another thread tried while we waited for the lock. Trying again for each waiting thread would add up the timeouts. */
+    /*
+     * Another thread tried while we waited for the lock. Trying again for each waiting thread would
+     * add up the timeouts.
+     */
     rv = library.last_attempt;
   } else {
     rv = connect_agent(&library.settings, false);

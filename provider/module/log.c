@@ -1,5 +1,7 @@
-/* A log for rare events; see log.h. The file is opened for each line, so that no descriptor is held and rotation by others
- * works; O_APPEND keeps lines of many processes apart. */
+/*
+ * A log for rare events; see log.h. The file is opened for each line, so that no descriptor is held
+ * and rotation by others works; O_APPEND keeps lines of many processes apart.
+ */
 #include "log.h"
 
 #include <errno.h>
@@ -72,7 +74,9 @@ static void write_line(const char *text) {
   if (fd < 0) fd = open_in("/var/log/dke-pkcs11");
   if (fd < 0) fd = open_in(fallback);
   if (fd >= 0) {
-    /* NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): a line that cannot be written is lost, and write's result must be used. */
+    /*
+     * NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores): a line that cannot be written is lost.
+     */
     if (descriptor_write(fd, line, length) < 0) length = 0;
     descriptor_close(fd);
   }

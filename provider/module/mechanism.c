@@ -5,7 +5,10 @@
 
 enum { CKM_FEEDBACK_KDF = 0x3ad /* CKM_SP800_108_FEEDBACK_KDF, 3.0 */ };
 
-/** CK_GCM_PARAMS before 2.40 errata, still sent by older callers: without the length of the IV in bits. */
+/**
+ * CK_GCM_PARAMS before 2.40 errata, still sent by older callers: without the length of the IV in
+ * bits.
+ */
 struct old_gcm_params {
   CK_BYTE_PTR pIv;
   CK_ULONG ulIvLen;
@@ -96,7 +99,10 @@ static bool is_plain_kdf(const CK_MECHANISM *mechanism, enum parameter_form form
   return form == FORM_SP800 && mechanism->mechanism != CKM_FEEDBACK_KDF;
 }
 
-/** The form in which this parameter travels: the mechanism's own if its length fits, else flat bytes for the agent to refuse. */
+/**
+ * The form in which this parameter travels: the mechanism's own if its length fits, else flat bytes
+ * for the agent to refuse.
+ */
 static enum parameter_form form_of(const CK_MECHANISM *mechanism) {
   const enum parameter_form form = codec_parameter_form(mechanism->mechanism);
   const CK_ULONG length = mechanism->ulParameterLen;
@@ -185,7 +191,10 @@ CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given)
   }
   memcpy(&mechanism, given, sizeof mechanism);
   if (mechanism.mechanism >= UINT32_MAX) return CKR_MECHANISM_INVALID;
-  /* None at all, or the structure that comes with the first message. It is as long as CK_GCM_PARAMS and must not be taken for one. */
+  /*
+   * None at all, or the structure that comes with the first message. It is as long as CK_GCM_PARAMS
+   * and must not be taken for one.
+   */
   if (mechanism.mechanism == CKM_AES_GCM && mechanism.ulParameterLen != 0 &&
       (mechanism.pParameter == NULL || mechanism.ulParameterLen != sizeof(CK_GCM_MESSAGE_PARAMS)))
     return CKR_MECHANISM_PARAM_INVALID;
@@ -238,7 +247,10 @@ bool codec_init_repeats(const unsigned char *before, const unsigned char *now, s
     /* A token object can be disabled or destroyed elsewhere at any moment: each Init asks. */
     if (buffer_peek_u32(now + key) == 0 && buffer_peek_u32(now + key + 4) < CODEC_FIRST_SESSION_OBJECT) return false;
   }
-  /* Of a flat parameter (an IV) only the length matters; what is inside makes no difference to being accepted. */
+  /*
+   * Of a flat parameter (an IV) only the length matters; what is inside makes no difference to
+   * being accepted.
+   */
   if (now[parameter - 1] == FORM_BYTES && length >= parameter + 4)
     return memcmp(before, now, parameter + 4) == 0 && memcmp(before + key, now + key, length - key) == 0;
   return memcmp(before, now, length) == 0;

@@ -44,8 +44,7 @@ CK_RV parts_close(const struct large *large, CK_RV rv) {
 }
 
 /*
- * --- data and result
- * ------------------------------------------------------------------------------------------------------
+ * --- data and result -----------------------------------------------------------------------------
  */
 
 static void put_data(struct call *call, const struct large *large, CK_ULONG from, CK_ULONG length) {
@@ -78,7 +77,9 @@ static void take_result(struct call *call, struct large *large) {
   call->got = got;
 }
 
-/* --- single messages ------------------------------------------------------------------------------------------------------ */
+/*
+ * --- single messages -----------------------------------------------------------------------------
+ */
 
 bool parts_begin(struct call *call, const struct large *large, const struct call_row *row) {
   if (!call_begin(call, row)) return false;
@@ -101,7 +102,10 @@ void parts_put_parameter(struct call *call, const struct large *large, enum tag_
 
 static void put_room(struct call *call, const struct large *large) {
   const CK_ULONG left = large->room - large->written;
-  /* The whole length counts for what the agent has only measured; others allocate a buffer of that size. */
+  /*
+   * The whole length counts for what the agent has only measured; others allocate a buffer of that
+   * size.
+   */
   const CK_ULONG room = parts_least(left, call->dialect == DIALECT_OWN ? BUFFER_NULL - 1 : BUFFER_MAX);
 
   if (large->out == NULL) return;
@@ -174,7 +178,10 @@ static CK_RV announce_foreign(const struct large *large, const struct call_row *
   return call_end(&call);
 }
 
-/** The call itself, with its data's length in place of the data: whether it will do, and whether its result fits. */
+/**
+ * The call itself, with its data's length in place of the data: whether it will do, and whether its
+ * result fits.
+ */
 CK_RV parts_announce(struct large *large, const struct call_row *row, CK_BYTE_PTR data, CK_ULONG_PTR out_length) {
   const bool whole = row->begin >= 0;
   const bool sealing = parts_is_sealing(row);

@@ -1,6 +1,6 @@
 /*
- * The messages that carry one call with more data than fits in a message: the caller's data and result, which may overlap, the
- * announcement of a call, and its parts. Only large.c uses this.
+ * The messages that carry one call with more data than fits in a message: the caller's data and
+ * result, which may overlap, the announcement of a call, and its parts. Only large.c uses this.
  */
 #ifndef DKE_PARTS_H
 #define DKE_PARTS_H
@@ -53,7 +53,10 @@ bool parts_is_sealing(const struct call_row *row);
 CK_RV parts_send_one(struct large *large, const struct call_row *row, CK_ULONG from, CK_ULONG length, CK_FLAGS flags);
 /** All of the data, part by part. The end of a message is sent without data too. */
 CK_RV parts_send_all(struct large *large, const struct call_row *row);
-/** The call itself, with its data's length in place of the data: whether it will do, and whether its result fits. */
+/**
+ * The call itself, with its data's length in place of the data: whether it will do, and whether its
+ * result fits.
+ */
 CK_RV parts_announce(struct large *large, const struct call_row *row, CK_BYTE_PTR data, CK_ULONG_PTR out_length);
 /** What the standard's own way of calling in parts ends with. */
 CK_RV parts_send_last(struct large *large, const struct call_row *row, unsigned char *out, CK_ULONG room);

@@ -24,8 +24,11 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* The memory goes with the library: at exit other threads may still be reading it, and after dlclose nothing must be left. So it is part
- * of the library's own, in pages that nothing else is in. The largest page of an architecture: with a smaller one these are several. */
+/*
+ * The memory goes with the library: at exit other threads may still be reading it, and after
+ * dlclose nothing must be left. So it is part of the library's own, in pages that nothing else is
+ * in. The largest page of an architecture: with a smaller one these are several.
+ */
 #ifdef __x86_64__
 enum { PAGE = 4096 };
 #else
@@ -50,7 +53,9 @@ pid_t process_id(void) {
   enum { PID_BITS = 22 };
   pid_t id;
 
-  /* Before Linux 4.14 only a fork that tells us can be told from its parent by more than the pid. */
+  /*
+   * Before Linux 4.14 only a fork that tells us can be told from its parent by more than the pid.
+   */
   if (!is_forgotten) return getpid() | (pid_t)((unsigned)generation % (1u << (31 - PID_BITS)) << PID_BITS);
   id = atomic_load_explicit(&forgotten.id, memory_order_relaxed);
   if (id != 0) return id;
@@ -155,7 +160,9 @@ void process_unlock(_Atomic uint32_t *word) {
   if (atomic_exchange_explicit(word, FREE, memory_order_release) == CONTENDED) process_wake(word);
 }
 
-/* --- where the library is ----------------------------------------------------------------------------------------------- */
+/*
+ * --- where the library is ------------------------------------------------------------------------
+ */
 
 /** Looks for the loaded file that an address is part of. */
 struct search {
@@ -180,7 +187,10 @@ static int is_ours(struct dl_phdr_info *info, size_t size, void *data) {
 
 static char library_folder[PATH_MAX];
 
-/* As long as a relative name means what it did for the loader: the host may go to another directory. */
+/*
+ * As long as a relative name means what it did for the loader: the host may go to another
+ * directory.
+ */
 __attribute__((constructor)) static void find_library_folder(void) {
   struct search search = {.address = (uintptr_t)&is_ours};
   char *slash;

@@ -1,5 +1,7 @@
-/* The sessions to resume; see sessions.h. A hash table of lists under one lock: held for lookups and copies of a hundred
- * bytes, never across a system call. */
+/*
+ * The sessions to resume; see sessions.h. A hash table of lists under one lock: held for lookups
+ * and copies of a hundred bytes, never across a system call.
+ */
 #include "sessions.h"
 
 #include <stdatomic.h>
@@ -107,7 +109,9 @@ static bool may_happen(const struct session *session, int operation, enum event 
   return leads_to[event][session->messages[operation].state] != NEVER;
 }
 
-/** Does nothing where that may not happen. A Final that is held back stays: its operation has ended. */
+/**
+ * Does nothing where that may not happen. A Final that is held back stays: its operation has ended.
+ */
 static void happen(struct session *session, int operation, enum event event) {
   struct message *message = &session->messages[operation];
   const enum state state = (enum state)leads_to[event][message->state];
@@ -299,7 +303,9 @@ void sessions_finish(CK_SESSION_HANDLE handle, int operation) {
   process_unlock(&table.lock);
 }
 
-/* --- holding back ----------------------------------------------------------------------------------------------------- */
+/*
+ * --- holding back --------------------------------------------------------------------------------
+ */
 
 bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char *bytes, size_t length,
                    sessions_repeats repeats) {
@@ -355,8 +361,10 @@ void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final) {
 
 enum put { PUT, FULL, FAILED };
 
-/** Adds a message as a frame. FULL: it does not fit behind the others. FAILED: without memory, and the frames are marked so. Then it stays
- * held. */
+/**
+ * Adds a message as a frame. FULL: it does not fit behind the others. FAILED: without memory, and
+ * the frames are marked so. Then it stays held.
+ */
 static enum put put_frame(struct buffer *frames, const unsigned char *bytes, size_t length, size_t limit) {
   enum { HEADER = 12 };
 

@@ -1,9 +1,11 @@
 /*
- * What the library remembers so that a restart of the agent goes unnoticed: the open sessions, who is logged in, and per
- * session the last Init message of each operation that has not been used yet. No object, key or PIN is kept.
+ * What the library remembers so that a restart of the agent goes unnoticed: the open sessions, who
+ * is logged in, and per session the last Init message of each operation that has not been used yet.
+ * No object, key or PIN is kept.
  *
- * And what it takes to hold an Init back until the operation follows, so that both travel together (PROTOCOL.md, "Held
- * Init"): which Inits the agent has accepted, and whether anything may have changed since. And a Final until something follows.
+ * And what it takes to hold an Init back until the operation follows, so that both travel together
+ * (PROTOCOL.md, "Held Init"): which Inits the agent has accepted, and whether anything may have
+ * changed since. And a Final until something follows.
  */
 #ifndef DKE_SESSIONS_H
 #define DKE_SESSIONS_H
@@ -32,11 +34,14 @@ void sessions_logout(void);
 /** Counts what may change which Inits are accepted. To be read before an Init is sent. */
 uint32_t sessions_age(void);
 /**
- * Keeps a session's Init message (a request body) for `operation`: the agent has accepted it when the age was `age`. `plain`: parts
- * of whole blocks come back as long as they go.
+ * Keeps a session's Init message (a request body) for `operation`: the agent has accepted it when
+ * the age was `age`. `plain`: parts of whole blocks come back as long as they go.
  */
 void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length, uint32_t age, bool plain);
-/** Forgets the Inits of these operations, a bit set: they have ended, or can no longer be started afresh. */
+/**
+ * Forgets the Inits of these operations, a bit set: they have ended, or can no longer be started
+ * afresh.
+ */
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations);
 /** The same, because a part has gone through. `whole`: it came back as long as it went. */
 void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole);
@@ -48,22 +53,32 @@ typedef bool (*sessions_repeats)(const unsigned char *before, const unsigned cha
 /** Holds an Init back, when the agent is bound to accept it. False: it has to be sent. */
 bool sessions_hold(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length,
                    sessions_repeats repeats);
-/** Holds a Final back and ends its operation, when it can say nothing but CKR_OK and no bytes. False: it has to be sent. */
+/**
+ * Holds a Final back and ends its operation, when it can say nothing but CKR_OK and no bytes.
+ * False: it has to be sent.
+ */
 bool sessions_hold_final(CK_SESSION_HANDLE handle, int operation, const unsigned char *message, size_t length);
 /** What was taken could not be sent: it is held as before. */
 void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final);
 /**
- * Takes what a session holds back, as frames without a call code, after what is in `frames`, up to `limit` bytes in all. True when there
- * is more. Without memory the frames are marked as failed, and what is not among them is still held.
+ * Takes what a session holds back, as frames without a call code, after what is in `frames`, up to
+ * `limit` bytes in all. True when there is more. Without memory the frames are marked as failed,
+ * and what is not among them is still held.
  */
 bool sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames, size_t limit);
 /** The same for all sessions. */
 bool sessions_take_all_held(struct buffer *frames, size_t limit);
-/** Around a call that may change keys, sessions or the login, and takes what all hold back: nothing is held back in the meantime. */
+/**
+ * Around a call that may change keys, sessions or the login, and takes what all hold back: nothing
+ * is held back in the meantime.
+ */
 void sessions_begin_change(void);
 void sessions_end_change(void);
 
-/** A call of these operations, a bit set, got no answer: they may run in the agent, although they do not for the caller. */
+/**
+ * A call of these operations, a bit set, got no answer: they may run in the agent, although they do
+ * not for the caller.
+ */
 void sessions_doubt(CK_SESSION_HANDLE handle, unsigned operations);
 /** Whether there was such a call and no Init has succeeded since. */
 bool sessions_doubted(CK_SESSION_HANDLE handle, int operation);
@@ -74,7 +89,10 @@ void sessions_put_hello(struct buffer *buffer);
 void sessions_all_due(void);
 /** Whether any session is due: cheap, asked before each call. */
 bool sessions_any_due(void);
-/** Takes one Init message of a due session, in `message` after what is there; false when the session has none left. */
+/**
+ * Takes one Init message of a due session, in `message` after what is there; false when the session
+ * has none left.
+ */
 bool sessions_take_due(CK_SESSION_HANDLE handle, struct buffer *message);
 
 #endif

@@ -29,7 +29,10 @@ static const struct {
     {"wait_seconds", offsetof(struct settings, wait_seconds), 0, 600},
 };
 
-/** `log_dir = "/a/path"` or in single quotes, without escapes. Whatever else stands there is the agent's to refuse. */
+/**
+ * `log_dir = "/a/path"` or in single quotes, without escapes. Whatever else stands there is the
+ * agent's to refuse.
+ */
 static void scan_folder(struct settings *settings, const char *line) {
   static const char name[] = "log_dir";
   const char *from = line + sizeof name - 1;

@@ -1,7 +1,8 @@
 /*
- * What the library itself reads: which configuration file, which socket, four numbers and the folder of the log. The file's
- * meaning is the agent's business; here a scanner looks for lines `name = integer` of the four names and `log_dir = "text"`,
- * before the first table, and ignores everything else, so that a broken file is reported only by the agent.
+ * What the library itself reads: which configuration file, which socket, four numbers and the
+ * folder of the log. The file's meaning is the agent's business; here a scanner looks for lines
+ * `name = integer` of the four names and `log_dir = "text"`, before the first table, and ignores
+ * everything else, so that a broken file is reported only by the agent.
  */
 #ifndef DKE_SETTINGS_H
 #define DKE_SETTINGS_H

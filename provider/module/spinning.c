@@ -18,8 +18,10 @@ bool spinning_counts(const struct spinning *spinning) {
   return spinning->phase < SPINNING_PHASES && spinning->left <= SPINNING_CALLS;
 }
 
-/* A few calls in which one side lost the CPU, or the agent collected its garbage, weigh more than all the others together. So the
- * longest are kept out of the sum. */
+/*
+ * A few calls in which one side lost the CPU, or the agent collected its garbage, weigh more than
+ * all the others together. So the longest are kept out of the sum.
+ */
 static void add(struct spinning_tally *tally, int64_t took) {
   if (took > SPINNING_LONGEST) took = SPINNING_LONGEST;
   for (int i = 0; i < SPINNING_ODD; i++) {

@@ -1,7 +1,8 @@
 /*
- * Whether a thread that waits for an answer should spin, yielding the CPU, or sleep at once. On a quiet CPU spinning makes calls
- * several times faster; where others want the CPU, or the scheduler divides it between groups of processes, several times
- * slower. This is not known beforehand, so both are tried alternately and the better is kept for a while.
+ * Whether a thread that waits for an answer should spin, yielding the CPU, or sleep at once. On a
+ * quiet CPU spinning makes calls several times faster; where others want the CPU, or the scheduler
+ * divides it between groups of processes, several times slower. This is not known beforehand, so
+ * both are tried alternately and the better is kept for a while.
  *
  * What this leaves out: the waiting itself, and the clock, which are transport.c's business.
  */
@@ -40,7 +41,10 @@ struct spinning {
 void spinning_begin(struct spinning *spinning);
 /** Whether the time of the next call is required. */
 bool spinning_counts(const struct spinning *spinning);
-/** A call is over that took so many microseconds (any number when its time is not wanted). True when `sleeps` has to be checked. */
+/**
+ * A call is over that took so many microseconds (any number when its time is not wanted). True when
+ * `sleeps` has to be checked.
+ */
 bool spinning_note(struct spinning *spinning, int64_t took);
 
 #endif

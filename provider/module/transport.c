@@ -1,4 +1,7 @@
-/* The connection in use, and sending on it through the lane or the socket; see transport.h. Connecting is connect.c's business. */
+/*
+ * The connection in use, and sending on it through the lane or the socket; see transport.h.
+ * Connecting is connect.c's business.
+ */
 #include "transport.h"
 
 #include <errno.h>
@@ -14,14 +17,22 @@
 
 enum sent { SENT, NOT_SENT, BROKEN };
 
-/** The connection in use: a process has one, and the calls of PKCS#11 name none. All below are given it. */
+/**
+ * The connection in use: a process has one, and the calls of PKCS#11 name none. All below are given
+ * it.
+ */
 static struct wire connection = {.fd = -1};
 
-/* --- sending -------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- sending -------------------------------------------------------------------------------------
+ */
 
 enum { LOOK_AGAIN = 2 /* milliseconds, after which a sender whose socket is full checks whether another thread still reads */ };
 
-/** Reads once for all calls while this one, the leader, is being sent. False when the connection can no longer be used. */
+/**
+ * Reads once for all calls while this one, the leader, is being sent. False when the connection can
+ * no longer be used.
+ */
 static bool read_while_sending(struct wire *wire, int fd, struct pending *call) {
   bool own = false;
   ssize_t got;
@@ -36,8 +47,9 @@ static bool read_while_sending(struct wire *wire, int fd, struct pending *call) 
 }
 
 /**
- * Waits until the socket may take more of `call`. It and `wire` are NULL on a connection that no other thread uses. An agent whose answers are not read stops
- * reading as well, so when no other thread reads, the sender does. False when the connection can no longer be used.
+ * Waits until the socket may take more of `call`. It and `wire` are NULL on a connection that no
+ * other thread uses. An agent whose answers are not read stops reading as well, so when no other
+ * thread reads, the sender does. False when the connection can no longer be used.
  */
 static bool wait_to_send(struct wire *wire, int fd, struct pending *call, int left) {
   struct lane *lane;
@@ -60,7 +72,10 @@ static bool wait_to_send(struct wire *wire, int fd, struct pending *call, int le
   return (what & ~POLLOUT) == 0 || read_while_sending(wire, fd, call);
 }
 
-/** Sends both, or nothing when there was no room until the deadline. `wire` and `call`: NULL on a connection that no other thread uses. */
+/**
+ * Sends both, or nothing when there was no room until the deadline. `wire` and `call`: NULL on a
+ * connection that no other thread uses.
+ */
 static enum sent send_all(struct wire *wire, int fd, struct pending *call, const struct buffer *ahead, const struct buffer *request,
                           int64_t deadline) {
   const size_t first = ahead == NULL ? 0 : ahead->length;
@@ -109,7 +124,10 @@ static void write_codes(struct wire *wire, struct buffer *frames) {
   process_unlock(&wire->lock);
 }
 
-/** An empty frame. When the socket takes none, there is something in it that wakes the agent as well. */
+/**
+ * An empty frame. When the socket takes none, there is something in it that wakes the agent as
+ * well.
+ */
 static void ring(struct wire *wire) {
   static const unsigned char empty[TRANSPORT_HEADER];
   const ssize_t sent = descriptor_send(wire->fd, empty, sizeof empty);
@@ -122,8 +140,10 @@ static void finish_sending(struct wire *wire, struct pending *call) {
   wire_lead_if_needed(wire, call);
 }
 
-/** Whether a call, whose message has this length, takes the lane: nothing else is under way that it could overtake. If so, it counts
- * as sent, because putting it there takes no time. */
+/**
+ * Whether a call, whose message has this length, takes the lane: nothing else is under way that it
+ * could overtake. If so, it counts as sent, because putting it there takes no time.
+ */
 static bool takes_lane(struct wire *wire, struct pending *call, size_t length) {
   bool alone;
 
@@ -135,7 +155,10 @@ static bool takes_lane(struct wire *wire, struct pending *call, size_t length) {
   return alone;
 }
 
-/** Sends what goes ahead of a request, in pieces, but for the last one: that stays in `ahead->frames` and leaves with the request. */
+/**
+ * Sends what goes ahead of a request, in pieces, but for the last one: that stays in
+ * `ahead->frames` and leaves with the request.
+ */
 static enum sent send_ahead(struct wire *wire, struct pending *call, struct transport_ahead *ahead, int64_t deadline) {
   for (;;) {
     const bool more = ahead->take(ahead->context, &ahead->frames);
@@ -176,7 +199,9 @@ static enum sent send_request(struct wire *wire, struct pending *call, struct bu
   return sent;
 }
 
-/* --- the connection ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the connection ------------------------------------------------------------------------------
+ */
 
 struct wire *transport_wire(void) { return &connection; }
 
@@ -186,7 +211,10 @@ bool transport_is_open(void) { return connection.fd >= 0; }
 
 bool transport_is_ours(void) { return descriptor_number(connection.fd) >= 0; }
 
-/** Waits a second at most for a connection to be closed. Its leader sees the end at its next step; only one that gets no CPU is late. */
+/**
+ * Waits a second at most for a connection to be closed. Its leader sees the end at its next step;
+ * only one that gets no CPU is late.
+ */
 static bool close_soon(struct wire *wire, uint32_t epoch) {
   const int64_t deadline = process_now() + 1000000;
   bool done;
@@ -221,7 +249,10 @@ void transport_drop(void) {
 
   if (wire->fd < 0) return;
   descriptor_hang_up(wire->fd);
-  /* At exit threads may be in calls and have the locks; after dlclose there are none, and nothing of ours may stay. */
+  /*
+   * At exit threads may be in calls and have the locks; after dlclose there are none, and nothing
+   * of ours may stay.
+   */
   if (!process_lock_until(&wire->write_lock, 0)) return;
   if (process_lock_until(&wire->lock, 0)) {
     if (wire->fd >= 0 && !wire->led && wire->first == NULL) {
@@ -236,7 +267,10 @@ void transport_drop(void) {
 void transport_forget(void) {
   struct wire *const wire = &connection;
 
-  /* Threads of the parent may have held the locks and the input buffer: none of it can be trusted, so it is left behind. */
+  /*
+   * Threads of the parent may have held the locks and the input buffer: none of it can be trusted,
+   * so it is left behind.
+   */
   wire->write_lock = 0;
   wire->lock = 0;
   wire->fd = -1;

@@ -1,8 +1,10 @@
 /*
- * One socket, many threads. Every call gets a fresh code; replies come in any order and find their caller by that code. One of the threads
- * that wait, the leader, reads for all; so the library needs no thread of its own, and a lone caller reads its own reply without a switch.
+ * One socket, many threads. Every call gets a fresh code; replies come in any order and find their
+ * caller by that code. One of the threads that wait, the leader, reads for all; so the library
+ * needs no thread of its own, and a lone caller reads its own reply without a switch.
  *
- * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
+ * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the
+ * connection: the library's side".
  */
 #ifndef DKE_TRANSPORT_H
 #define DKE_TRANSPORT_H
@@ -24,12 +26,16 @@ enum outcome {
 };
 
 /**
- * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered next to it, or NULL; both are the transport's from here
- * on. `spin_us`: how long to yield for a reply before sleeping. False when a thread is still reading the connection before: then both stay
- * the caller's.
+ * Puts a fresh, negotiated connection to use. `lane`: what the agent has offered next to it, or
+ * NULL; both are the transport's from here on. `spin_us`: how long to yield for a reply before
+ * sleeping. False when a thread is still reading the connection before: then both stay the
+ * caller's.
  */
 bool transport_adopt(int fd, struct lane *lane, int spin_us);
-/** Counts connections: differs from what it was as soon as there is another one. 0 when there never was one. */
+/**
+ * Counts connections: differs from what it was as soon as there is another one. 0 when there never
+ * was one.
+ */
 uint32_t transport_epoch(void);
 bool transport_is_open(void);
 /**
@@ -40,9 +46,10 @@ bool transport_is_open(void);
  */
 bool transport_is_ours(void);
 /**
- * What leaves right before a request: whole frames but for their call codes, whose replies are ignored. `take` adds as much of
- * it as fits in TRANSPORT_AHEAD to the empty `frames` and tells whether there is more. It is called when the request's turn has come: until
- * that is sent no other thread sends anything, so none can overtake what was taken.
+ * What leaves right before a request: whole frames but for their call codes, whose replies are
+ * ignored. `take` adds as much of it as fits in TRANSPORT_AHEAD to the empty `frames` and tells
+ * whether there is more. It is called when the request's turn has come: until that is sent no other
+ * thread sends anything, so none can overtake what was taken.
  */
 enum { TRANSPORT_AHEAD = 64 * 1024 };
 struct transport_ahead {
@@ -51,21 +58,33 @@ struct transport_ahead {
   struct buffer frames; /* those that were taken last */
 };
 /**
- * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's body. `ahead`: NULL for
- * nothing. `epoch`: the connection it is meant for. `keep_late`: a reply that comes after the deadline is for
- * transport_take_late.
+ * Sends a request, whose first TRANSPORT_HEADER bytes are filled in here, and waits for the reply's
+ * body. `ahead`: NULL for nothing. `epoch`: the connection it is meant for. `keep_late`: a reply
+ * that comes after the deadline is for transport_take_late.
  */
 enum outcome transport_exchange(struct buffer *request, struct transport_ahead *ahead, struct buffer *reply, uint32_t epoch,
                                 int64_t deadline, bool keep_late);
-/** Takes one late reply of this connection, in place of what is in `reply`. False when none has come: cheap. */
+/**
+ * Takes one late reply of this connection, in place of what is in `reply`. False when none has
+ * come: cheap.
+ */
 bool transport_take_late(struct buffer *reply, uint32_t epoch);
 /** The same on a connection that no other thread uses yet. */
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
-/** Ends the connection and lets every waiting call return. One that gets no CPU for a second closes it when it does. */
+/**
+ * Ends the connection and lets every waiting call return. One that gets no CPU for a second closes
+ * it when it does.
+ */
 void transport_close(void);
-/** Hangs up, for a process that ends or drops the library. Waits for no lock; releases what no thread uses. */
+/**
+ * Hangs up, for a process that ends or drops the library. Waits for no lock; releases what no
+ * thread uses.
+ */
 void transport_drop(void);
-/** In a forked child: forgets everything of the parent's. Its descriptor is closed already (process.h), and never written to. */
+/**
+ * In a forked child: forgets everything of the parent's. Its descriptor is closed already
+ * (process.h), and never written to.
+ */
 void transport_forget(void);
 
 #endif

@@ -6,7 +6,9 @@
 #include "descriptor.h"
 #include "process.h"
 
-/* --- the list of waiting calls, under `lock` -------------------------------------------------------------------------- */
+/*
+ * --- the list of waiting calls, under `lock` -----------------------------------------------------
+ */
 
 void wire_link(struct wire *wire, struct pending *call) {
   call->next = NULL;
@@ -25,13 +27,18 @@ void wire_unlink(struct wire *wire, struct pending *call) {
 
 void wire_settle(struct pending *call, uint32_t state) {
   _Atomic uint32_t *word = &call->state;
-  /* From this store on the call may vanish with its thread's stack; waking a stale address does no harm. */
+  /*
+   * From this store on the call may vanish with its thread's stack; waking a stale address does no
+   * harm.
+   */
   atomic_store_explicit(word, state, memory_order_release);
   process_wake(word);
 }
 
-/** Makes the call that has waited longest the leader. One that is still being sent cannot lead: its thread may be unable to send
- * until a thread reads. */
+/**
+ * Makes the call that has waited longest the leader. One that is still being sent cannot lead: its
+ * thread may be unable to send until a thread reads.
+ */
 void wire_pass_on(struct wire *wire) {
   struct pending *next = wire->first;
 
@@ -95,9 +102,14 @@ bool wire_withdraw(struct wire *wire, struct pending *call, bool sent) {
   return state == WAITING || state == LEADING;
 }
 
-/* --- the end of a connection ------------------------------------------------------------------------------------------ */
+/*
+ * --- the end of a connection ---------------------------------------------------------------------
+ */
 
-/** Makes every reader and writer of the connection see its end, without closing the number under their hands. */
+/**
+ * Makes every reader and writer of the connection see its end, without closing the number under
+ * their hands.
+ */
 void wire_cut(struct wire *wire, uint32_t epoch) {
   process_lock(&wire->lock);
   if (wire->epoch == epoch && wire->fd >= 0) {
@@ -107,7 +119,10 @@ void wire_cut(struct wire *wire, uint32_t epoch) {
   process_unlock(&wire->lock);
 }
 
-/** Gives up the connection's descriptor, lane and input. Under both locks, and no other thread leads. */
+/**
+ * Gives up the connection's descriptor, lane and input. Under both locks, and no other thread
+ * leads.
+ */
 void wire_release(struct wire *wire) {
   const int fd = wire->fd;
 
@@ -121,8 +136,10 @@ void wire_release(struct wire *wire) {
   wire->input_capacity = wire->input_from = wire->input_to = 0;
 }
 
-/** Closes the connection and tells all who wait. Only the leader may do so while there is one: it uses what is released here. False when
- * another thread leads. */
+/**
+ * Closes the connection and tells all who wait. Only the leader may do so while there is one: it
+ * uses what is released here. False when another thread leads.
+ */
 bool wire_lose(struct wire *wire, uint32_t epoch, bool leads) {
   bool done;
 

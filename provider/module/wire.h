@@ -1,8 +1,9 @@
 /*
- * The state of a connection, the calls that wait for their replies, and the end of a connection. Only transport.c and leader.c
- * include this.
+ * The state of a connection, the calls that wait for their replies, and the end of a connection.
+ * Only transport.c and leader.c include this.
  *
- * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the connection: the library's side".
+ * Who may write, read and close, and what is counted: provider/PROTOCOL.md, "Rules of the
+ * connection: the library's side".
  */
 #ifndef DKE_WIRE_H
 #define DKE_WIRE_H
@@ -53,7 +54,10 @@ struct wire {
   atomic_bool led;
   struct late *late;
   atomic_uint late_replies; /* of those on the list, how many have come */
-  /* Only the leader uses these: bytes received and not yet handed out. The next leader continues with them. */
+  /*
+   * Only the leader uses these: bytes received and not yet handed out. The next leader continues
+   * with them.
+   */
   unsigned char *input;
   size_t input_capacity;
   size_t input_from;
@@ -75,12 +79,21 @@ void wire_lead_if_needed(struct wire *wire, struct pending *call);
 /** Keeps a reply that comes after its caller's deadline, if it is required. */
 void wire_keep_late(struct wire *wire, uint32_t code, const unsigned char *body, size_t length);
 void wire_forget_late(struct wire *wire);
-/** Takes a call off the list that has not been answered. False when it has been in the meantime. Takes `lock` itself. */
+/**
+ * Takes a call off the list that has not been answered. False when it has been in the meantime.
+ * Takes `lock` itself.
+ */
 bool wire_withdraw(struct wire *wire, struct pending *call, bool sent);
 
-/** Makes every reader and writer of the connection see its end, without closing the descriptor while they use it. */
+/**
+ * Makes every reader and writer of the connection see its end, without closing the descriptor while
+ * they use it.
+ */
 void wire_cut(struct wire *wire, uint32_t epoch);
-/** Gives up the connection's descriptor, lane and input. Under both locks, and no other thread leads. */
+/**
+ * Gives up the connection's descriptor, lane and input. Under both locks, and no other thread
+ * leads.
+ */
 void wire_release(struct wire *wire);
 /** Closes the connection and tells all who wait. False when another thread leads. */
 bool wire_lose(struct wire *wire, uint32_t epoch, bool leads);

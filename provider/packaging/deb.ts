@@ -28,8 +28,9 @@ const stageDocumentation = ({ version, date, maintainer }: Build, spec: PackageS
 };
 
 /**
- * What Node and our own files need: GCC's libraries of release 8, and glibc 2.28, which test/house/shipped-binaries.test.ts checks. Not from
- * dpkg-shlibdeps: it asks for the glibc in which this machine has the symbols, which no older system has.
+ * What Node and our own files need: GCC's libraries of release 8, and glibc 2.28, which
+ * test/house/shipped-binaries.test.ts checks. Not from dpkg-shlibdeps: it asks for the glibc in
+ * which this machine has the symbols, which no older system has.
  */
 const libraries = (spec: PackageSpec): readonly string[] => [
   'libc6 (>= 2.28)',

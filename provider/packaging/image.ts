@@ -1,6 +1,7 @@
-// A container image of a staged folder: an OCI image layout in one archive, which podman, docker, containerd and skopeo load. It has one
-// layer: the program, the libraries that Node needs, from the Debian packages of the machine's parts, and the user that it runs as. No
-// shell, no package manager, no network while it is made; the same input gives the same bytes.
+// A container image of a staged folder: an OCI image layout in one archive, which podman, docker,
+// containerd and skopeo load. It has one layer: the program, the libraries that Node needs, from
+// the Debian packages of the machine's parts, and the user that it runs as. No shell, no package
+// manager, no network while it is made; the same input gives the same bytes.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,7 +11,10 @@ import { gzipSync } from 'node:zlib';
 import type { PackageSpec } from './packages.ts';
 import { type Build, copy, packageVersion, put, settleFolders } from './stage.ts';
 
-/** Debian's packages of the libraries that Node and the addon are linked with. Names are resolved inside libc itself. */
+/**
+ * Debian's packages of the libraries that Node and the addon are linked with. Names are resolved
+ * inside libc itself.
+ */
 export const systemLibraries = [
   {
     name: 'libc6',
@@ -21,10 +25,15 @@ export const systemLibraries = [
   { name: 'libstdc++6', licence: 'GPL-3.0-or-later WITH GCC-exception-3.1', files: ['libstdc++.so.6'] },
 ] as const;
 
-/** Everything that a runtime has to know, and what compose.yaml and the Kubernetes manifests must agree with. */
+/**
+ * Everything that a runtime has to know, and what compose.yaml and the Kubernetes manifests must
+ * agree with.
+ */
 export const image = {
   name: 'localhost/dke',
-  /** Belongs to no user of a host; without a name, so that a runtime can tell that it is not root. */
+  /**
+   * Belongs to no user of a host; without a name, so that a runtime can tell that it is not root.
+   */
   user: 10_001,
   /** Not 443: a user without capabilities cannot open it everywhere. */
   port: 8443,
@@ -37,12 +46,15 @@ export const image = {
     HOME: '/var/lib/dke',
     // The only folder that can be written.
     TMPDIR: '/var/lib/dke',
-    // For dke inside of the container: the first administrator's token, and the self-signed certificate.
+    // For dke inside of the container: the first administrator's token, and the self-signed
+    // certificate.
     DKE_SERVER: 'https://localhost:8443',
     DKE_CA_FILE: '/var/lib/dke/data/tls.crt',
     DKE_TOKEN_FILE: '/var/lib/dke/administrator-token',
   },
-  /** Not in the OCI specification, which reserves the name for Docker; compose.yaml says it again. */
+  /**
+   * Not in the OCI specification, which reserves the name for Docker; compose.yaml says it again.
+   */
   health: ['/usr/bin/dke', 'server', 'health', '--config', '/etc/dke/dke.toml'],
 } as const;
 
@@ -66,7 +78,8 @@ export const imageConfiguration = (
       Env: Object.entries(image.environment).map(([name, value]) => `${name}=${value}`),
       Entrypoint: [image.command],
       Cmd: image.arguments,
-      // Not the configuration: every container would keep a copy of it in a volume without a name, across upgrades, too.
+      // Not the configuration: every container would keep a copy of it in a volume without a name,
+      // across upgrades, too.
       Volumes: { [image.data]: {} },
       WorkingDir: image.data,
       StopSignal: 'SIGTERM',

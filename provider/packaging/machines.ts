@@ -1,5 +1,6 @@
-// The machines that packages are made for, and where a build has what it takes for each of them: native files, Node and Debian's libraries.
-// What is for this machine is in build/, in the system and in the running Node; what is for another, cross.sh puts below build/<machine>.
+// The machines that packages are made for, and where a build has what it takes for each of them:
+// native files, Node and Debian's libraries. What is for this machine is in build/, in the system
+// and in the running Node; what is for another, cross.sh puts below build/<machine>.
 import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 

@@ -1,6 +1,8 @@
-// What is in each package: dke-server (the service, its pages, the whole `dke` command), dke-provider (the PKCS#11 library, its agent,
-// the `dke` command with what `dke provider install` installs) and dke-mariadb (MariaDB's plugin); and in the container image of the
-// service, dke-image. All but the plugin include Node and the packages that their programs import, and nothing that only a build needs.
+// What is in each package: dke-server (the service, its pages, the whole `dke` command),
+// dke-provider (the PKCS#11 library, its agent, the `dke` command with what `dke provider install`
+// installs) and dke-mariadb (MariaDB's plugin); and in the container image of the service,
+// dke-image. All but the plugin include Node and the packages that their programs import, and
+// nothing that only a build needs.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { agentService, agentServiceUnit, agentSocket, agentSocketUnit } from '../install/units.ts';

@@ -1,4 +1,5 @@
-// An RPM package of a staged folder, made with rpmbuild (Debian's package rpm). Its scripts are those of the Debian package.
+// An RPM package of a staged folder, made with rpmbuild (Debian's package rpm). Its scripts are
+// those of the Debian package.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,8 +8,8 @@ import type { PackageSpec } from './packages.ts';
 import { type Build, filesBelow, packageVersion, put } from './stage.ts';
 
 /**
- * Each script of Debian, called with the arguments that dpkg would give it. RPM tells how many of the package are there afterwards: after
- * an installation 1, after an upgrade 2, after a removal 0.
+ * Each script of Debian, called with the arguments that dpkg would give it. RPM tells how many of
+ * the package are there afterwards: after an installation 1, after an upgrade 2, after a removal 0.
  */
 const scriptlets = { post: 'postinst', preun: 'prerm', postun: 'postrm' } as const;
 const argumentsOf: Readonly<Record<keyof typeof scriptlets, string>> = {

@@ -1,6 +1,7 @@
-// The bill of materials of a package, as CycloneDX 1.5: packages from npm (those in the console's pages included), Node with what is built
-// into it, and the libraries that are linked into our own native files. It has no time and no random number, so that the same commit
-// gives the same bytes. `npm sbom` is not used: it lists what a build needs, and knows nothing native.
+// The bill of materials of a package, as CycloneDX 1.5: packages from npm (those in the console's
+// pages included), Node with what is built into it, and the libraries that are linked into our own
+// native files. It has no time and no random number, so that the same commit gives the same bytes.
+// `npm sbom` is not used: it lists what a build needs, and knows nothing native.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
@@ -114,7 +115,10 @@ const insideNode = [
   ...['v8', 'zlib', 'zstd'],
 ];
 
-/** Node of another machine is of the release that runs here (cross.sh), which is made of the same libraries. */
+/**
+ * Node of another machine is of the release that runs here (cross.sh), which is made of the same
+ * libraries.
+ */
 const node = (program: string): Component => {
   const version = process.versions.node;
   const sha256 = createHash('sha256').update(readFileSync(program)).digest('hex');

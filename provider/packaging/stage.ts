@@ -1,5 +1,6 @@
-// The files of a package, as they will be in the system, below a folder: the program, what was built for it, licences, documentation and
-// the bill of materials. What a kind of package adds (control files, a spec) is in deb.ts and rpm.ts.
+// The files of a package, as they will be in the system, below a folder: the program, what was
+// built for it, licences, documentation and the bill of materials. What a kind of package adds
+// (control files, a spec) is in deb.ts and rpm.ts.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
@@ -91,7 +92,8 @@ const stageProgram = (build: Build, spec: PackageSpec, stage: string): void => {
   strip(build, join(folder, 'dke_core.node'));
   copy(build.node, join(folder, 'bin/node'), 0o755);
   put(join(folder, 'bin/dke'), command, 0o755);
-  // Links lead here from where shells and man look: those of the package whose command is /usr/bin/dke (postinst).
+  // Links lead here from where shells and man look: those of the package whose command is
+  // /usr/bin/dke (postinst).
   for (const [name, text] of Object.entries(shellFiles))
     if (/\.1$/.test(name)) put(join(folder, 'share', `${name}.gz`), gzipSync(text, { level: 9 }));
     else put(join(folder, 'share', name), text);

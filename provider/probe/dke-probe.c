@@ -1,8 +1,12 @@
-/* dke-probe <library> [--call]: loads a PKCS#11 library as a database does and says what it finds, one "name value" a line.
+/*
+ * dke-probe <library> [--call]: loads a PKCS#11 library as a database does and says what it finds,
+ * one "name value" a line.
  *
- * Without --call it stops at the function list, which starts nothing and writes nothing. With --call it makes a database's first
- * calls, up to a session on the first token, and undoes them. Exit code 0: all of it worked; 1: a call failed; 2: the library
- * cannot be loaded. Why stands on standard error, in one line. */
+ * Without --call it stops at the function list, which starts nothing and writes nothing. With
+ * --call it makes a database's first calls, up to a session on the first token, and undoes them.
+ * Exit code 0: all of it worked; 1: a call failed; 2: the library cannot be loaded. Why stands on
+ * standard error, in one line.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,12 @@
-// Cryptoki's attributes (pkcs11t.h 2.40, and CKA_UNIQUE_ID of 3.0): number and kind, one row each. The kind decides how a
-// value travels and what a handler sees; it is p11-kit's choice where p11-kit knows the attribute. An attribute without a
-// row is bytes.
+// Cryptoki's attributes (pkcs11t.h 2.40, and CKA_UNIQUE_ID of 3.0): number and kind, one row each.
+// The kind decides how a value travels and what a handler sees; it is p11-kit's choice where
+// p11-kit knows the attribute. An attribute without a row is bytes.
 
 /**
- * boolean: CK_BBOOL. byteBoolean: a CK_BBOOL that p11-kit takes for bytes. ulong: CK_ULONG. bytes: any bytes. secret: bytes that may be key material, handed
- * to handlers as a view that they must not keep. date: CK_DATE, eight digits or nothing. template: CK_ATTRIBUTE[].
- * mechanisms: CK_MECHANISM_TYPE[].
+ * boolean: CK_BBOOL. byteBoolean: a CK_BBOOL that p11-kit takes for bytes. ulong: CK_ULONG. bytes:
+ * any bytes. secret: bytes that may be key material, handed to handlers as a view that they must
+ * not keep. date: CK_DATE, eight digits or nothing. template: CK_ATTRIBUTE[]. mechanisms:
+ * CK_MECHANISM_TYPE[].
  */
 export type AttributeKind =
   | 'boolean'

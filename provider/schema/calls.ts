@@ -1,6 +1,7 @@
-// Cryptoki's functions, one row each, in the order of the standard (PKCS#11 2.40, section 5; 3.0, section 5 for those
-// marked so). A row gives the generated C entry point, the wire signature, the codec and, by inference, the types of its
-// handler. The numbers are p11-kit's call ids, and our own from 128 on. pkcs11f.h makes the C compiler refuse a row whose arguments are wrong.
+// Cryptoki's functions, one row each, in the order of the standard (PKCS#11 2.40, section 5; 3.0,
+// section 5 for those marked so). A row gives the generated C entry point, the wire signature, the
+// codec and, by inference, the types of its handler. The numbers are p11-kit's call ids, and our
+// own from 128 on. pkcs11f.h makes the C compiler refuse a row whose arguments are wrong.
 import {
   batch,
   bytes,
@@ -31,7 +32,10 @@ import {
 
 export const calls = {
   // --- general purpose, 5.4 ---
-  /** The handshake text, whether a reserved string follows, and that string with its final NUL: see PROTOCOL.md. */
+  /**
+   * The handshake text, whether a reserved string follows, and that string with its final NUL: see
+   * PROTOCOL.md.
+   */
   C_Initialize: call(1, [bytes('handshake'), flag('reservedPresent'), bytes('reserved')], { byHand: true }),
   C_Finalize: call(2, [], { byHand: true }),
   C_GetInfo: call(3, [struct('info', 'CK_INFO')], { byHand: true }),
@@ -211,7 +215,8 @@ export const calls = {
   // --- parallel functions, 5.16: legacy ---
   C_GetFunctionStatus: call(0, [session], { byHand: true, local: true }),
   C_CancelFunction: call(0, [session], { byHand: true, local: true }),
-  // --- events: the module's slots never change, so it answers on its own; p11-kit's client sends the call ---
+  // --- events ---
+  // The module's slots never change, so it answers on its own; p11-kit's client sends the call.
   C_WaitForSlotEvent: call(
     65,
     [ulong('flags', 'CK_FLAGS'), result('slot', 'CK_SLOT_ID'), ignored('reserved', 'CK_VOID_PTR')],
@@ -238,8 +243,9 @@ export const calls = {
     byHand: true,
   }),
   C_SessionCancel: call(67, [session, ulong('flags', 'CK_FLAGS')], { since: '3.0', byHand: true }),
-  // --- message-based encryption and decryption, 3.0 section 5.9 and 5.11: our own numbers, because p11-kit's calls of these names
-  // carry the structure as the bytes it has in the caller's memory ---
+  // --- message-based encryption and decryption, 3.0 section 5.9 and 5.11 ---
+  // Our own numbers, because p11-kit's calls of these names carry the structure as the bytes it has
+  // in the caller's memory.
   C_MessageEncryptInit: call(128, [session, messageMechanism, handle('key')], {
     since: '3.0',
     starts: 'messageEncrypt',
@@ -277,8 +283,9 @@ export const calls = {
 } as const satisfies Record<`C_${string}`, Call>;
 
 /**
- * Functions that have a place in the lists of 3.0 and 3.2 and that this token does not carry: the library answers
- * CKR_FUNCTION_NOT_SUPPORTED. Only the C signature is declared: the types after hSession. The order is that of the lists.
+ * Functions that have a place in the lists of 3.0 and 3.2 and that this token does not carry: the
+ * library answers CKR_FUNCTION_NOT_SUPPORTED. Only the C signature is declared: the types after
+ * hSession. The order is that of the lists.
  */
 const parameter = ['CK_VOID_PTR', 'CK_ULONG'] as const;
 const input = ['CK_BYTE_PTR', 'CK_ULONG'] as const;
@@ -299,8 +306,8 @@ export const stubs = {
   C_VerifyMessageBegin: { since: '3.0', types: parameter },
   C_VerifyMessageNext: { since: '3.0', types: [...parameter, ...input, ...input] },
   C_MessageVerifyFinal: { since: '3.0', types: [] },
-  // Nor has it KEMs, signatures that are known before their data, validation, calls that continue in the background, or wrapping
-  // with associated data.
+  // Nor has it KEMs, signatures that are known before their data, validation, calls that continue
+  // in the background, or wrapping with associated data.
   C_EncapsulateKey: { since: '3.2', types: [...start, ...attributes, ...output, made] },
   C_DecapsulateKey: { since: '3.2', types: [...start, ...attributes, ...input, made] },
   C_VerifySignatureInit: { since: '3.2', types: [...start, ...input] },
@@ -326,7 +333,10 @@ export type CallName = Exclude<
 export type Input<Name extends CallName> = InputOf<Calls[Name]>;
 export type Output<Name extends CallName> = CallOutput<Calls[Name]>;
 
-/** One handler per function, `C` being whatever the server keeps per connection. Absent: CKR_FUNCTION_NOT_SUPPORTED. */
+/**
+ * One handler per function, `C` being whatever the server keeps per connection. Absent:
+ * CKR_FUNCTION_NOT_SUPPORTED.
+ */
 export type Handlers<C> = {
   readonly [Name in CallName]?: (connection: C, input: Input<Name>) => Output<Name> | Promise<Output<Name>>;
 };

@@ -1,9 +1,11 @@
-// Why a database cannot use its key: one row for each cause. A row is the line in the provider's log (what happened, then what to do),
-// the return value that the database prints, and the row of docs/return-codes.md. The agent writes its lines from here
-// (client/causes.ts), the library from module/gen/causes.c, the findings of the diagnostics use the same words, and
+// Why a database cannot use its key: one row for each cause. A row is the line in the provider's
+// log (what happened, then what to do), the return value that the database prints, and the row of
+// docs/return-codes.md. The agent writes its lines from here (client/causes.ts), the library from
+// module/gen/causes.c, the findings of the diagnostics use the same words, and
 // test/scenario/provider-log*.test.ts produces each cause for real.
 //
-// Words in braces are facts that the writer of the line fills in: paths, names, numbers and error codes, never a credential or data.
+// Words in braces are facts that the writer of the line fills in: paths, names, numbers and error
+// codes, never a credential or data.
 import type { ReturnValueName } from './return-values.ts';
 
 export interface CauseRow {
@@ -11,12 +13,15 @@ export interface CauseRow {
   readonly told: 'library' | 'agent';
   readonly what: string;
   readonly todo: string;
-  /** What the call answers; null: the call continues, the line is a warning. Several where the function decides. */
+  /**
+   * What the call answers; null: the call continues, the line is a warning. Several where the
+   * function decides.
+   */
   readonly rv: ReturnValueName | readonly ReturnValueName[] | null;
 }
 
 export const causes = {
-  // --- between the database's process and the agent ---------------------------------------------------------------------
+  // --- between the database's process and the agent ----------------------------------------------
   'agent-missing': {
     told: 'library',
     what: 'no agent listens at {socket}, and there is none to start: {program}: {error}',
@@ -90,7 +95,7 @@ export const causes = {
     rv: 'DEVICE_ERROR',
   },
 
-  // --- the configuration -----------------------------------------------------------------------------------------------
+  // --- the configuration -------------------------------------------------------------------------
   'config-missing': {
     told: 'agent',
     what: '{config}: no such file',
@@ -140,7 +145,7 @@ export const causes = {
     rv: null,
   },
 
-  // --- the connection to the service --------------------------------------------------------------------------------------------
+  // --- the connection to the service -------------------------------------------------------------
   'service-down': {
     told: 'agent',
     what: '{origin} cannot be reached ({error})',
@@ -196,7 +201,7 @@ export const causes = {
     rv: 'DEVICE_ERROR',
   },
 
-  // --- answers of the service --------------------------------------------------------------------------------------------------
+  // --- answers of the service --------------------------------------------------------------------
   'token-unknown': {
     told: 'agent',
     what: '{origin} does not know the access_token',

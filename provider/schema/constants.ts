@@ -116,7 +116,10 @@ export const HKDF_SALT = {
   KEY: 0x00000004,
 } as const;
 
-/** Flags: of slots, tokens, sessions, mechanisms, and of C_Initialize, C_WaitForSlotEvent and C_SessionCancel. */
+/**
+ * Flags: of slots, tokens, sessions, mechanisms, and of C_Initialize, C_WaitForSlotEvent and
+ * C_SessionCancel.
+ */
 export const CKF = {
   TOKEN_PRESENT: 0x00000001,
   REMOVABLE_DEVICE: 0x00000002,

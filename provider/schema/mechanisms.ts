@@ -1,7 +1,8 @@
-// Cryptoki's mechanisms that have a form on the wire (pkcs11t.h 2.40, and those that 3.0 added): number and form of the
-// parameter, one row each. A mechanism without a row travels too, as long as its parameter is flat bytes; whether the token
-// carries out a mechanism is the agent's business, not this table's. CKM_EDDSA is one of those: its parameter is optional
-// and a structure of pointers, so only the form without one travels.
+// Cryptoki's mechanisms that have a form on the wire (pkcs11t.h 2.40, and those that 3.0 added):
+// number and form of the parameter, one row each. A mechanism without a row travels too, as long as
+// its parameter is flat bytes; whether the token carries out a mechanism is the agent's business,
+// not this table's. CKM_EDDSA is one of those: its parameter is optional and a structure of
+// pointers, so only the form without one travels.
 import type { ParameterForm } from './parameters.ts';
 
 const row = <T extends number, P extends ParameterForm>(type: T, parameter: P) => ({

@@ -1,8 +1,12 @@
-// The parameters of mechanisms: one row for each form, with its structure of Cryptoki and the members that travel, in their order on the
-// wire. From here follow the library's table (gen/tables.c), what the agent reads (client/codec/reader.ts), the type that handlers see, and
+// The parameters of mechanisms: one row for each form, with its structure of Cryptoki and the
+// members that travel, in their order on the wire. From here follow the library's table
+// (gen/tables.c), what the agent reads (client/codec/reader.ts), the type that handlers see, and
 // the table in PROTOCOL.md. A mechanism names its form in mechanisms.ts.
 
-/** One row of CK_SP800_108_*_PARAMS: `type` a CK_SP800_108_ number. The next three are of a counter or a length, and 0 for others; `method` of a length. */
+/**
+ * One row of CK_SP800_108_*_PARAMS: `type` a CK_SP800_108_ number. The next three are of a counter
+ * or a length, and 0 for others; `method` of a length.
+ */
 export interface PrfData {
   readonly type: number;
   readonly littleEndian: boolean;
@@ -41,7 +45,10 @@ const prfData = member('prfData');
 
 const form = <M extends Readonly<Record<string, Member>>>(c: string, members: M) => ({ c, members });
 
-/** The form's number on the wire, in our own dialect, is its place: a new one goes to the end. p11-kit has forms up to `ecdh1`. */
+/**
+ * The form's number on the wire, in our own dialect, is its place: a new one goes to the end.
+ * p11-kit has forms up to `ecdh1`.
+ */
 export const parameterForms = {
   none: form('', {}),
   /** An IV, or any flat parameter of a mechanism that has no row. */
@@ -89,7 +96,10 @@ export const parameterForms = {
   eddsa: form('CK_EDDSA_PARAMS', { prehash: flag('phFlag'), context: bytes('pContextData', 'ulContextDataLen') }),
   data: form('CK_KEY_DERIVATION_STRING_DATA', { data: bytes('pData', 'ulLen') }),
   ivdata: form('CK_AES_CBC_ENCRYPT_DATA_PARAMS', { iv: array('iv'), data: bytes('pData', 'length') }),
-  /** `prf` is a CKM_; `additionalKeys` counts the keys that are asked for next to the one that C_DeriveKey returns. */
+  /**
+   * `prf` is a CKM_; `additionalKeys` counts the keys that are asked for next to the one that
+   * C_DeriveKey returns.
+   */
   sp800: form('CK_SP800_108_FEEDBACK_KDF_PARAMS', {
     prf: ulong('prfType'),
     additionalKeys: ulong('ulAdditionalDerivedKeys'),

@@ -1,4 +1,5 @@
-// Cryptoki's return values (pkcs11t.h 2.40, and those that 3.0 added), without their prefix: `CKR.OK` is CKR_OK.
+// Cryptoki's return values (pkcs11t.h 2.40, and those that 3.0 added), without their prefix:
+// `CKR.OK` is CKR_OK.
 
 export const CKR = {
   OK: 0x00000000,
@@ -106,5 +107,7 @@ export type ReturnValueName = keyof typeof CKR;
 
 const names = new Map<number, string>(Object.entries(CKR).map(([name, value]) => [value, `CKR_${name}`]));
 
-/** The name as an administrator reads it, or the number in hexadecimal when the standard has none. */
+/**
+ * The name as an administrator reads it, or the number in hexadecimal when the standard has none.
+ */
 export const returnValueName = (rv: number): string => names.get(rv) ?? `0x${rv.toString(16).padStart(8, '0')}`;

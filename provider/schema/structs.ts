@@ -1,5 +1,6 @@
-// The structures that Cryptoki fills for its caller (PKCS#11 2.40, section 3), field by field in the order of pkcs11t.h,
-// which is also the order on the wire: v = CK_VERSION, u = CK_ULONG, sN = blank-padded text of N bytes.
+// The structures that Cryptoki fills for its caller (PKCS#11 2.40, section 3), field by field in
+// the order of pkcs11t.h, which is also the order on the wire: v = CK_VERSION, u = CK_ULONG, sN =
+// blank-padded text of N bytes.
 
 /** `c` is the field's name in pkcs11t.h. */
 interface Field {
@@ -65,7 +66,10 @@ export interface Version {
   readonly minor: number;
 }
 
-/** The structures as handlers write them: text is padded or cut by the codec, `-1` is CK_UNAVAILABLE_INFORMATION. */
+/**
+ * The structures as handlers write them: text is padded or cut by the codec, `-1` is
+ * CK_UNAVAILABLE_INFORMATION.
+ */
 export type Structs = {
   readonly [S in StructName]: {
     readonly [F in keyof (typeof structs)[S]]: (typeof structs)[S][F] extends { readonly wire: 'v' }

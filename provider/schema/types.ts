@@ -1,25 +1,36 @@
-// The vocabulary in which calls.ts declares Cryptoki: one constructor per kind of argument, the values that handlers see,
-// and the inference from a row to its handler's input and output. No wire bytes here (codec/), no C (generate.ts).
+// The vocabulary in which calls.ts declares Cryptoki: one constructor per kind of argument, the
+// values that handlers see, and the inference from a row to its handler's input and output. No wire
+// bytes here (codec/), no C (generate.ts).
 //
-// Who owns which bytes. `bytes` arguments and secret attribute values are views on the request frame: valid during the
-// synchronous part of a handler only, so a handler that awaits copies them first (and wipes the copy). Everything else,
-// the other attribute values and mechanism parameters included, belongs to the handler and may be kept.
-// The input object itself is reused by calls marked `hot`: take it apart in the parameter list, do not keep it.
+// Who owns which bytes. `bytes` arguments and secret attribute values are views on the request
+// frame: valid during the synchronous part of a handler only, so a handler that awaits copies them
+// first (and wipes the copy). Everything else, the other attribute values and mechanism parameters
+// included, belongs to the handler and may be kept. The input object itself is reused by calls
+// marked `hot`: take it apart in the parameter list, do not keep it.
 import type { MechanismParameter } from './parameters.ts';
 import type { StructName, Structs } from './structs.ts';
 
 export type { MechanismParameter, PrfData } from './parameters.ts';
 
-/** CK_UNAVAILABLE_INFORMATION, CK_ULONG's all-ones: in outputs `-1` is written as it, in inputs it reads as `-1`. */
+/**
+ * CK_UNAVAILABLE_INFORMATION, CK_ULONG's all-ones: in outputs `-1` is written as it, in inputs it
+ * reads as `-1`.
+ */
 export const unavailableInformation = -1;
 
-/** A boolean is CK_BBOOL, a number or bigint CK_ULONG (bigint only above 2^53 - 1), bytes also a CK_DATE (8 or 0 bytes). */
+/**
+ * A boolean is CK_BBOOL, a number or bigint CK_ULONG (bigint only above 2^53 - 1), bytes also a
+ * CK_DATE (8 or 0 bytes).
+ */
 export type AttributeValue = boolean | number | bigint | Uint8Array | readonly number[] | readonly Attribute[];
 
 /** One row of a template. */
 export interface Attribute {
   readonly type: number;
-  /** Decoded by the attribute's kind (attributes.ts). `null`: the caller gave no value (CK_UNAVAILABLE_INFORMATION as length). */
+  /**
+   * Decoded by the attribute's kind (attributes.ts). `null`: the caller gave no value
+   * (CK_UNAVAILABLE_INFORMATION as length).
+   */
   readonly value: AttributeValue | null;
   /** The caller's ulValueLen in bytes; -1 when unavailable. */
   readonly length: number;
@@ -33,9 +44,10 @@ export interface AttributeQuery {
 }
 
 /**
- * The answer to C_GetAttributeValue: one value per queried row, in order. `null` is CK_UNAVAILABLE_INFORMATION (sensitive,
- * or not an attribute of this object). The codec fits values to capacities and turns CKR_OK into CKR_BUFFER_TOO_SMALL where
- * needed; `rv` carries CKR_ATTRIBUTE_SENSITIVE or CKR_ATTRIBUTE_TYPE_INVALID.
+ * The answer to C_GetAttributeValue: one value per queried row, in order. `null` is
+ * CK_UNAVAILABLE_INFORMATION (sensitive, or not an attribute of this object). The codec fits values
+ * to capacities and turns CKR_OK into CKR_BUFFER_TOO_SMALL where needed; `rv` carries
+ * CKR_ATTRIBUTE_SENSITIVE or CKR_ATTRIBUTE_TYPE_INVALID.
  */
 export interface AttributeAnswers {
   readonly rv: number;
@@ -48,7 +60,10 @@ export interface Mechanism {
   readonly parameter: MechanismParameter | null;
 }
 
-/** What a message-based function is given in addition to the data (3.0): CK_GCM_MESSAGE_PARAMS. Bytes are copies. */
+/**
+ * What a message-based function is given in addition to the data (3.0): CK_GCM_MESSAGE_PARAMS.
+ * Bytes are copies.
+ */
 export interface MessageParameter {
   readonly kind: 'gcm';
   readonly iv: Uint8Array;
@@ -60,7 +75,9 @@ export interface MessageParameter {
   readonly tagBits: number;
 }
 
-/** What an encryption writes back through the parameter's pointers; null leaves them as they are. */
+/**
+ * What an encryption writes back through the parameter's pointers; null leaves them as they are.
+ */
 export interface MessageResult {
   readonly iv: Uint8Array | null;
   readonly tag: Uint8Array | null;
@@ -69,20 +86,21 @@ export interface MessageResult {
 /** Where the caller requests bytes. */
 export interface OutBuffer {
   /**
-   * Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`. Of a `hot` call it is valid during
-   * the synchronous part of the handler only.
+   * Bytes the caller has room for; `null` when only the length is asked: answer with `LengthOnly`.
+   * Of a `hot` call it is valid during the synchronous part of the handler only.
    */
   readonly capacity: number | null;
   /**
-   * A view into the reply frame to write into without a copy: min(capacity, rest of the frame) bytes long. Valid during the
-   * synchronous part of the handler only.
+   * A view into the reply frame to write into without a copy: min(capacity, rest of the frame)
+   * bytes long. Valid during the synchronous part of the handler only.
    */
   readonly space: Buffer;
 }
 
 /**
- * The length of bytes that are not sent. Of an output: for a size query, and when the buffer is too small. Of an input: `data` that
- * follows in parts because a message does not carry it (PROTOCOL.md, "Large data").
+ * The length of bytes that are not sent. Of an output: for a size query, and when the buffer is too
+ * small. Of an input: `data` that follows in parts because a message does not carry it
+ * (PROTOCOL.md, "Large data").
  */
 export class LengthOnly {
   readonly length: number;
@@ -91,7 +109,9 @@ export class LengthOnly {
   }
 }
 
-/** A number: that many bytes were written into `space`. An array: copied. `LengthOnly`: see there. */
+/**
+ * A number: that many bytes were written into `space`. An array: copied. `LengthOnly`: see there.
+ */
 export type BytesOutput = number | Uint8Array | LengthOnly;
 
 /** What a handler throws to answer with an error. */
@@ -104,7 +124,7 @@ export class CryptokiError extends Error {
   }
 }
 
-// --- arguments ------------------------------------------------------------------------------------------------------
+// --- arguments -----------------------------------------------------------------------------------
 
 interface KindInputs {
   ulong: number;
@@ -138,7 +158,10 @@ interface KindOutputs {
 
 export type Kind = keyof KindInputs | keyof KindOutputs | 'struct' | 'ignored';
 
-/** `c` is the C type of the argument (of its element, for arrays); `struct` names the structure of a `struct` argument. */
+/**
+ * `c` is the C type of the argument (of its element, for arrays); `struct` names the structure of a
+ * `struct` argument.
+ */
 export interface Arg<
   K extends Kind = Kind,
   N extends string = string,
@@ -171,7 +194,10 @@ export const handle = <N extends string>(name: N) => ulong(name, 'CK_OBJECT_HAND
 export const flag = <N extends string>(name: N) => arg('flag', name, 'CK_BBOOL');
 /** Pointer and length. A null pointer with length 0 arrives as no bytes. Wire: ay. */
 export const bytes = <N extends string>(name: N) => arg('bytes', name, 'CK_BYTE');
-/** The same for data of any length: more than a message carries arrives as its length alone, and then in parts. Wire: ay. */
+/**
+ * The same for data of any length: more than a message carries arrives as its length alone, and
+ * then in parts. Wire: ay.
+ */
 export const data = <N extends string>(name: N) => arg('data', name, 'CK_BYTE');
 /** A blank-padded label of 32 bytes. Wire: z. */
 export const label = <N extends string>(name: N) => arg('label', name, 'CK_UTF8CHAR');
@@ -181,7 +207,10 @@ export const template = <N extends string>(name: N) => arg('template', name, 'CK
 export const mechanism = arg('mechanism', 'mechanism', 'CK_MECHANISM');
 /** CK_MECHANISM_PTR of a message-based function: its parameter comes with each message. Wire: M. */
 export const messageMechanism = arg('messageMechanism', 'mechanism', 'CK_MECHANISM');
-/** The parameter of an encrypted message: an IV that may be written back, and the place for a tag. Wire: G, answered by g. */
+/**
+ * The parameter of an encrypted message: an IV that may be written back, and the place for a tag.
+ * Wire: G, answered by g.
+ */
 export const seal = (tag: TagUse): Arg<'seal', 'parameter', null> => ({ ...arg('seal', 'parameter', 'CK_VOID'), tag });
 /** The parameter of a message that is decrypted. Wire: G. */
 export const open = (tag: TagUse): Arg<'open', 'parameter', null> => ({ ...arg('open', 'parameter', 'CK_VOID'), tag });
@@ -191,7 +220,10 @@ export const out = <N extends string>(name: N) => arg('out', name, 'CK_BYTE');
 export const fill = <N extends string>(name: N) => arg('fill', name, 'CK_BYTE');
 /** Output list: pointer and pointer to a count. Wire: fu, answered by au. */
 export const list = <N extends string>(name: N, c: string) => arg('list', name, c);
-/** Output list with its room by value: pointer, maximum, pointer to a count. Wire: fu, answered by au. */
+/**
+ * Output list with its room by value: pointer, maximum, pointer to a count. Wire: fu, answered by
+ * au.
+ */
 export const batch = <N extends string>(name: N, c: string) => arg('batch', name, c);
 /** C_GetAttributeValue's template. Wire: fA, answered by aAu. */
 export const query = <N extends string>(name: N) => arg('query', name, 'CK_ATTRIBUTE');
@@ -207,7 +239,7 @@ export const struct = <N extends string, S extends StructName>(name: N, of: S): 
 /** A C argument that never travels. */
 export const ignored = <N extends string>(name: N, c: string) => arg('ignored', name, c);
 
-// --- rows -----------------------------------------------------------------------------------------------------------
+// --- rows ----------------------------------------------------------------------------------------
 
 /** The operations that a session can have running, one of each. */
 export type OperationKind =
@@ -222,7 +254,10 @@ export type OperationKind =
   | 'messageEncrypt'
   | 'messageDecrypt';
 
-/** `C_Encrypt` goes in `C_EncryptUpdate`s and a `C_EncryptFinal`; of messages there is a call that begins one, too. */
+/**
+ * `C_Encrypt` goes in `C_EncryptUpdate`s and a `C_EncryptFinal`; of messages there is a call that
+ * begins one, too.
+ */
 export interface CallParts {
   readonly begin?: string;
   readonly part: string;
@@ -238,17 +273,29 @@ export interface CallOptions {
   readonly local?: true;
   /** Decoded without allocation into a reused input. */
   readonly hot?: true;
-  /** Sent again after the agent was lost only if it had not been sent: doing it twice is not the same as once. */
+  /**
+   * Sent again after the agent was lost only if it had not been sent: doing it twice is not the
+   * same as once.
+   */
   readonly once?: true;
-  /** Starts, continues or ends an operation: what the library may repeat after the agent was restarted. */
+  /**
+   * Starts, continues or ends an operation: what the library may repeat after the agent was
+   * restarted.
+   */
   readonly starts?: OperationKind;
   readonly continues?: readonly OperationKind[];
   readonly ends?: OperationKind;
   /** Leaves keys, sessions and the login as they are, though it does none of these three. */
   readonly quiet?: true;
-  /** What carries its data in parts when one message does not: the calls for a part and, where it is not the same, for the end. */
+  /**
+   * What carries its data in parts when one message does not: the calls for a part and, where it is
+   * not the same, for the end.
+   */
   readonly parts?: CallParts;
-  /** Looks for prime numbers, which takes as long as it takes: it is waited for ten times as long as other calls. */
+  /**
+   * Looks for prime numbers, which takes as long as it takes: it is waited for ten times as long as
+   * other calls.
+   */
   readonly slow?: true;
 }
 
@@ -264,7 +311,7 @@ export const call = <const A extends readonly Arg[]>(code: number, args: A, opti
   ...options,
 });
 
-// --- inference ------------------------------------------------------------------------------------------------------
+// --- inference -----------------------------------------------------------------------------------
 
 type InputsOf<A extends Arg> = {
   readonly [Each in A as Each['kind'] extends keyof KindInputs

@@ -1,5 +1,5 @@
-// The lines of the access log: one JSON object for each request. The description of a request contains no token, no body and no path as
-// it came, so that nothing has to be removed here.
+// The lines of the access log: one JSON object for each request. The description of a request
+// contains no token, no body and no path as it came, so that nothing has to be removed here.
 
 import { toRfc3339 } from '../base/clock.ts';
 import type { RequestObserver } from '../ports/telemetry.ts';

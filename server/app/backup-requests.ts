@@ -1,12 +1,16 @@
-// How `dke backup create` asks the service that runs on this host for the recipients of a backup and for its signature, without a token and without the
-// root key's passphrase: one file in the data directory asks, another one answers.
+// How `dke backup create` asks the service that runs on this host for the recipients of a backup
+// and for its signature, without a token and without the root key's passphrase: one file in the
+// data directory asks, another one answers.
 //
-// 1. Who chooses a request: the service's own user, who alone can write into the data directory (mode 700, the owner of each file is checked). This user
+// 1. Who chooses a request: the service's own user, who alone can write into the data directory
+//    (mode 700, the owner of each file is checked). This user
 //    can read the root key's file and the memory of the service.
 // 2. What proves it: parseRequest. Nothing of it is signed as it is: the service writes the text.
 // 3. Whose: the id of a request is in its answer; one that is left over answers nothing.
-// 4. How large, how often: 4 KiB; one at a time (backup.lock); the command waits for two minutes at most.
-// 5. Lost, repeated, older: signing again gives the same bytes. After a crash the next command replaces the request.
+// 4. How large, how often: 4 KiB; one at a time (backup.lock); the command waits for two minutes at
+//    most.
+// 5. Lost, repeated, older: signing again gives the same bytes. After a crash the next command
+//    replaces the request.
 // 6. What others see: names and public keys, which are in the database, too.
 
 import { existsSync, rmSync, statSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// The certificates that the listener serves: the service's own, which it makes itself, or those of the configuration.
+// The certificates that the listener serves: the service's own, which it makes itself, or those of
+// the configuration.
 
 import { existsSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -24,17 +25,25 @@ export interface IssuerChange extends ReturnType<typeof summaryOf> {
 export interface Certificates {
   /** PEM file of the first certificate. */
   readonly path: string;
-  /** Makes the service's own certificate where the configuration names none and there is none yet. */
+  /**
+   * Makes the service's own certificate where the configuration names none and there is none yet.
+   */
   make(): void;
   /** What `make` has created. */
   made(): ReturnType<typeof summaryOf> | undefined;
   read(): Pairs;
   /** What may replace what is served. Throws StartError 'config' when it is worse. */
   renew(trusted: readonly string[]): Promise<Pairs>;
-  /** The listener serves these from now on. Answers those whose issuer is not that of the one before. */
+  /**
+   * The listener serves these from now on. Answers those whose issuer is not that of the one
+   * before.
+   */
   taken(pairs: Pairs): readonly IssuerChange[];
   served(): readonly ServedCertificate[];
-  /** The certificate (PEM) that clients have to trust to reach this host; null: the served chain does not contain it, or nothing is served yet. */
+  /**
+   * The certificate (PEM) that clients have to trust to reach this host; null: the served chain
+   * does not contain it, or nothing is served yet.
+   */
   authority(host: string): string | null;
   /** Why the next start could not serve what is in the files, or clients would refuse it. */
   faults(trusted: readonly string[]): Promise<readonly string[]>;

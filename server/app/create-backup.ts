@@ -160,8 +160,8 @@ export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): stri
 };
 
 /**
- * Of a backup that the service of `made` has made, too: its id, which the signature covers and which
- * begins with the time. Undefined for another file.
+ * Of a backup that the service of `made` has made, too: its id, which the signature covers and
+ * which begins with the time. Undefined for another file.
  */
 export const backupOfOneService = async (path: string, made: string): Promise<string | undefined> => {
   const readMaker = async (file: string) => {

@@ -1,4 +1,5 @@
-// What a service opens before it knows whether it may use it: the data directory, the database and the keys.
+// What a service opens before it knows whether it may use it: the data directory, the database and
+// the keys.
 
 import { systemClock } from '../base/clock.ts';
 import { openCore } from '../native/core.ts';

@@ -1,4 +1,5 @@
-// What the parts of a service tell each other. Each part declares its own events; here is who follows them:
+// What the parts of a service tell each other. Each part declares its own events; here is who
+// follows them:
 //
 // | event           | told by                        | followed by                                             |
 // |-----------------|--------------------------------|---------------------------------------------------------|

@@ -1,4 +1,5 @@
-// The fronts of a service behind one address: console, API, health, metrics, XKS proxy and the databases' API.
+// The fronts of a service behind one address: console, API, health, metrics, XKS proxy and the
+// databases' API.
 
 import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -32,7 +33,10 @@ const pagesDirectory =
     .map((path) => join(import.meta.dirname, path))
     .find((path) => existsSync(join(path, 'index.html'))) ?? join(import.meta.dirname, '../../dist/web');
 
-/** The description of the API, from the build: making it takes longer than a request may. Without a build it is made now. */
+/**
+ * The description of the API, from the build: making it takes longer than a request may. Without a
+ * build it is made now.
+ */
 const readApiDocument = (version: string): string => {
   const path = join(import.meta.dirname, '../content/api/openapi.json');
   return existsSync(path) ? readFileSync(path, 'utf8') : JSON.stringify(describeApi(version));
@@ -56,7 +60,10 @@ export interface Fronts {
   readonly xks: XksFront;
   readonly tde: TdeFront;
   readonly handle: RawFront['handle'];
-  /** In quarantine: the console and the API over a store that takes no changes; the data paths refuse. */
+  /**
+   * In quarantine: the console and the API over a store that takes no changes; the data paths
+   * refuse.
+   */
   readonly handleClosed: RawFront['handle'];
 }
 

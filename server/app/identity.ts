@@ -1,4 +1,5 @@
-// The identity provider of the configuration, and the authorities that are trusted in addition to those of Node.
+// The identity provider of the configuration, and the authorities that are trusted in addition to
+// those of Node.
 
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';

@@ -25,7 +25,9 @@ export interface ServiceOptions {
   readonly accessLog?: { write(line: string): void; state(): LogState } | undefined;
   /** Counts what limits refuse; its own when absent. */
   readonly refusals?: LimitRefusals;
-  /** An operator decided to use a database that does not match the checkpoint next to the root key. */
+  /**
+   * An operator decided to use a database that does not match the checkpoint next to the root key.
+   */
   readonly acceptDatabase: boolean;
   /** The address that databases and people are given; known only once the listener has its port. */
   readonly publicUrl: () => string;
@@ -33,7 +35,10 @@ export interface ServiceOptions {
   readonly listening: () => { readonly host: string; readonly port: number };
   /** Asks a person for a root provider's passphrase. Absent: no person can be asked. */
   readonly ask?: AskPassphrase | undefined;
-  /** The root key is not open: the listener answers with this until it is. Absent: the service does not wait for its root key. */
+  /**
+   * The root key is not open: the listener answers with this until it is. Absent: the service does
+   * not wait for its root key.
+   */
   readonly onSealed?: (sealed: Pick<Service, 'handle' | 'readTls' | 'certificatePath'>) => Promise<void>;
   /** Stops waiting for a root key. */
   readonly signal?: AbortSignal | undefined;
@@ -54,7 +59,10 @@ export interface ServiceOptions {
   readonly onFatal: (error: StartError) => void;
   /** Of Argon2id; the usual ones when absent. */
   readonly passwordParameters?: Argon2Parameters;
-  /** How the console's front learns of the peer and of the end of an answer: the listener's business. */
+  /**
+   * How the console's front learns of the peer and of the end of an answer: the listener's
+   * business.
+   */
   readonly connection: Pick<ApiFrontOptions, 'peerOf' | 'afterSent' | 'proven'>;
 }
 
@@ -73,7 +81,10 @@ export interface Service {
   readonly requestId: () => string;
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
-  /** The same, as a replacement for the certificates that are served. Throws StartError 'config' when the new certificates are worse than the present ones. */
+  /**
+   * The same, as a replacement for the certificates that are served. Throws StartError 'config'
+   * when the new certificates are worse than the present ones.
+   */
   renewTls(): Promise<TlsMaterial>;
   /** The same certificates, with today's authorities of client certificates. */
   withAuthorities(present: TlsMaterial): TlsMaterial;
@@ -85,6 +96,9 @@ export interface Service {
   onClientAuthorities(tell: () => void): void;
   /** Health is bad from now on, so that load balancers send requests to other nodes. */
   announceStop(): void;
-  /** Writes what is queued, then closes everything. Throws `StartError` when not everything could be stored; everything is closed in any case. */
+  /**
+   * Writes what is queued, then closes everything. Throws `StartError` when not everything could be
+   * stored; everything is closed in any case.
+   */
   stop(): Promise<void>;
 }

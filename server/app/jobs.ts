@@ -1,4 +1,5 @@
-// Everything that a service does by the clock. A new job has its row here, or its line in `minuteTasks`.
+// Everything that a service does by the clock. A new job has its row here, or its line in
+// `minuteTasks`.
 //
 // | job                        | interval                       | runs on                             |
 // |----------------------------|--------------------------------|-------------------------------------|
@@ -10,8 +11,9 @@
 // | forwarding of the logs     | when there is something new    | one node                            |
 // | event loop delay           | 20 ms                          | every node                          |
 //
-// A node's heartbeat and its duties belong to the fleet (operations/nodes), and erasure runs are asked for by what they follow
-// (operations/root/schedule-erasure.ts). What people see of the jobs is on the board (operations/shared/job-board.ts).
+// A node's heartbeat and its duties belong to the fleet (operations/nodes), and erasure runs are
+// asked for by what they follow (operations/root/schedule-erasure.ts). What people see of the jobs
+// is on the board (operations/shared/job-board.ts).
 
 import { Cron } from 'croner';
 import type { Timetable } from '../operations/snapshots/schedule-snapshots.ts';

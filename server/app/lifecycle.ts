@@ -11,7 +11,10 @@ export interface Lifecycle {
   opened(name: string, close: () => unknown): void;
   /** Starts a part now, and stops it at the end. */
   start(name: string, part: { start?(): unknown; stop(): unknown }): Promise<void>;
-  /** Stops everything, also after a failure. Answers the failures in the order in which they happened. */
+  /**
+   * Stops everything, also after a failure. Answers the failures in the order in which they
+   * happened.
+   */
   stop(): Promise<readonly StopFailure[]>;
 }
 

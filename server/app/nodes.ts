@@ -1,4 +1,5 @@
-// This node among the nodes of its service, and whether the database is the one that it confirmed changes in.
+// This node among the nodes of its service, and whether the database is the one that it confirmed
+// changes in.
 
 import { StartError } from '../base/start-error.ts';
 import type { AuditFinding } from '../domain/audit-finding.ts';

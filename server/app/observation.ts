@@ -1,4 +1,5 @@
-// Who observes the requests of a service: the access log and OpenTelemetry, each only when it is configured.
+// Who observes the requests of a service: the access log and OpenTelemetry, each only when it is
+// configured.
 
 import { readFileSync } from 'node:fs';
 import { systemClock } from '../base/clock.ts';

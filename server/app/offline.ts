@@ -1,5 +1,6 @@
-// The data of a service that is stopped, opened for the command's work on its host: the same lock, store, root and keys as the
-// service opens, and nothing next to them. Adapters meet here as they do in app/service.ts.
+// The data of a service that is stopped, opened for the command's work on its host: the same lock,
+// store, root and keys as the service opens, and nothing next to them. Adapters meet here as they
+// do in app/service.ts.
 
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -143,7 +144,10 @@ export const verifyOffline = async (config: Config, ask: AskPassphrase): Promise
 
 export const filesOf = (path: string): readonly string[] => ['', '-wal', '-shm'].map((end) => `${path}${end}`);
 
-/** Undefined: the embedded database of this data directory, under a name that no service opens until it is whole. */
+/**
+ * Undefined: the embedded database of this data directory, under a name that no service opens until
+ * it is whole.
+ */
 const openTarget = async (
   target: Config,
   draft: string,
@@ -181,8 +185,9 @@ export interface MigrationReport extends CopyReport {
 }
 
 /**
- * Copies what is stored to the store that another configuration names, for the same data directory. The source stays as it is; the target
- * is empty before, and afterwards unless all of it is there. Throws StartError.
+ * Copies what is stored to the store that another configuration names, for the same data directory.
+ * The source stays as it is; the target is empty before, and afterwards unless all of it is there.
+ * Throws StartError.
  */
 export const migrateStore = async (config: Config, target: Config, ask: AskPassphrase): Promise<MigrationReport> => {
   if (config.dataDirectory !== target.dataDirectory || config.root.path !== target.root.path)
@@ -253,8 +258,8 @@ const operator = (): Actor => ({
 const recoveredMs = 24 * 3_600_000;
 
 /**
- * Makes an administrator token while the service is stopped: for an operator of the host when no administrator can sign in. Needs the root key, and is
- * recorded. Throws StartError.
+ * Makes an administrator token while the service is stopped: for an operator of the host when no
+ * administrator can sign in. Needs the root key, and is recorded. Throws StartError.
  */
 export const recoverAdministrator = async (
   config: Config,
@@ -343,7 +348,10 @@ const rewrapRunning = async (config: Config, way: DeclaredWay, ask: AskPassphras
 
 export type ProviderChange = 'add' | 'remove' | 'rewrap';
 
-/** Changes what opens the root key, with its audit record. The root key itself stays. Throws StartError. */
+/**
+ * Changes what opens the root key, with its audit record. The root key itself stays. Throws
+ * StartError.
+ */
 export const changeProvider = async (
   config: Config,
   change: ProviderChange,
@@ -380,7 +388,8 @@ export const changeProvider = async (
       remove: 'root.provider-removed',
       rewrap: 'root.provider-rewrapped',
     } as const;
-    // The file is changed last within the transaction: what fails leaves neither the change nor its record.
+    // The file is changed last within the transaction: what fails leaves neither the change nor its
+    // record.
     await store.write(async (tx) => {
       await tx.audit.append({
         kind: kinds[change],
@@ -461,7 +470,10 @@ export interface RestoreChoice {
   readonly ifMissing: boolean;
 }
 
-/** Puts the root key of a backup back, while the service is stopped. Answers its epoch; undefined: nothing was to be done. Throws StartError. */
+/**
+ * Puts the root key of a backup back, while the service is stopped. Answers its epoch; undefined:
+ * nothing was to be done. Throws StartError.
+ */
 export const restoreRootKey = async (
   config: Config,
   backup: string,

@@ -1,4 +1,5 @@
-// The ports of a service: what its operations use of the world, each with the adapter that this configuration asks for.
+// The ports of a service: what its operations use of the world, each with the adapter that this
+// configuration asks for.
 
 import { rootCertificates } from 'node:tls';
 import { systemClock } from '../base/clock.ts';
@@ -65,7 +66,8 @@ export const createPorts = (
   const preconditions = createPreconditions(idempotency.store);
   const { store } = preconditions;
 
-  // `ownStore` is for what the service writes on its own: it is not part of a caller's repeatable or conditional request.
+  // `ownStore` is for what the service writes on its own: it is not part of a caller's repeatable
+  // or conditional request.
   const directory = fleet.over(
     createDirectory(
       { store: ownStore, core, ring, clock, log },

@@ -1,5 +1,6 @@
-// A new self-signed certificate in two steps, so that clients that pin it are never without one that they accept: it is created next to the present
-// one, clients get both, and then it takes the other's place. SIGHUP makes the service serve it.
+// A new self-signed certificate in two steps, so that clients that pin it are never without one
+// that they accept: it is created next to the present one, clients get both, and then it takes the
+// other's place. SIGHUP makes the service serve it.
 
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +51,10 @@ export const createNextCertificate = (config: Config): RenewedCertificate => {
   return describe(next);
 };
 
-/** Puts the next certificate in the place of the present one. Repeated after a crash, it completes what is left. Throws StartError. */
+/**
+ * Puts the next certificate in the place of the present one. Repeated after a crash, it completes
+ * what is left. Throws StartError.
+ */
 export const activateNextCertificate = (config: Config): RenewedCertificate => {
   const { certificate, key, next, nextKey } = filesOf(config);
   if (!existsSync(next))

@@ -1,4 +1,5 @@
-// The root key of a service: opened by its providers, or by a passphrase that a person gives while the service is sealed.
+// The root key of a service: opened by its providers, or by a passphrase that a person gives while
+// the service is sealed.
 
 import { readFileSync } from 'node:fs';
 import type { Core } from '../../addon/core.ts';

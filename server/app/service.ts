@@ -1,5 +1,6 @@
-// A service from start to stop. It opens the data directory in an order that writes nothing before everything that is there was recognised: lock,
-// database, root key, keys, then the first start (start.ts). Each part is released in reverse order. Errors leave as StartError.
+// A service from start to stop. It opens the data directory in an order that writes nothing before
+// everything that is there was recognised: lock, database, root key, keys, then the first start
+// (start.ts). Each part is released in reverse order. Errors leave as StartError.
 
 import { systemClock } from '../base/clock.ts';
 import { ServiceError } from '../base/errors.ts';

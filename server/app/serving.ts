@@ -1,5 +1,6 @@
-// Whether the service serves: once its start is done, and while it is not in quarantine. A database that is not the one that was signed closes it, at the
-// start or later, until an operator confirms it.
+// Whether the service serves: once its start is done, and while it is not in quarantine. A database
+// that is not the one that was signed closes it, at the start or later, until an operator confirms
+// it.
 
 import { toRfc3339 } from '../base/clock.ts';
 import type { Unsound } from '../domain/audit-finding.ts';

@@ -1,4 +1,5 @@
-// The sinks of the audit log and the targets of notifications, opened as the configuration names them.
+// The sinks of the audit log and the targets of notifications, opened as the configuration names
+// them.
 
 import { maskUrl } from '../base/redaction.ts';
 import type { AuditSinkConfig, Config, NotificationTargetConfig } from '../config/config.ts';

@@ -1,5 +1,5 @@
-// The steps of a start that follow when everything is open and the database is the right one, in their order. What a step starts is stopped in reverse
-// order (lifecycle.ts).
+// The steps of a start that follow when everything is open and the database is the right one, in
+// their order. What a step starts is stopped in reverse order (lifecycle.ts).
 
 import { serviceTenantId } from '../base/ids.ts';
 import { serviceActor } from '../domain/actor.ts';

@@ -1,4 +1,5 @@
-// The data directory and the database of a service: found, checked and opened, in an order that writes nothing before what is there was recognised.
+// The data directory and the database of a service: found, checked and opened, in an order that
+// writes nothing before what is there was recognised.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -87,7 +88,8 @@ export const readPostgresql = (
   if (ca !== undefined) checkFile(ca, 'public');
   return {
     ...place,
-    // Read at every connection, so that it can be changed while the service runs. The protocol's client takes text.
+    // Read at every connection, so that it can be changed while the service runs. The protocol's
+    // client takes text.
     password: passwordFile === undefined ? undefined : async () => (await read(passwordFile)).trim(),
     ca: ca === undefined ? undefined : lastGood(readPem(ca), () => read(ca)),
   };
@@ -107,13 +109,19 @@ const copiedServiceFault = (dataDirectory: string): StartError =>
       '(Another host, or a copy); nothing was changed',
   );
 
-/** What tells a data directory from a copy of it: the file of the node's id, as its file system knows it. */
+/**
+ * What tells a data directory from a copy of it: the file of the node's id, as its file system
+ * knows it.
+ */
 const directoryOf = (path: string): string => {
   const { ino, birthtimeMs } = statSync(path);
   return `${ino} ${Math.floor(birthtimeMs)}`;
 };
 
-/** Two processes under one id would answer for each other. One that was killed a moment ago is given the time to be gone. */
+/**
+ * Two processes under one id would answer for each other. One that was killed a moment ago is given
+ * the time to be gone.
+ */
 const claimNode = async ({ link }: Store, { id, path, directory }: NodePlace): Promise<void> => {
   const until = performance.now() + 5_000;
   for (;;) {
@@ -222,11 +230,14 @@ export const openStorage = async (options: StorageOptions): Promise<Storage> => 
       'a standby of the database is asynchronous: when it takes over, confirmed changes may be lost (docs/postgresql.md, High availability)',
       { standby },
     );
-  // A first start that was cut off has a database in which nothing is sealed yet: it is finished here.
+  // A first start that was cut off has a database in which nothing is sealed yet: it is finished
+  // here.
   const isFirstStart = (await store.read.keks.list()).length === 0;
-  // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a first start only.
+  // What follows may take long: a person is asked for a passphrase, perhaps. Other nodes wait for a
+  // first start only.
   if (!isFirstStart) await store.started();
-  // A first start that was cut off has started to use the database; any other empty one is not that of the root key.
+  // A first start that was cut off has started to use the database; any other empty one is not that
+  // of the root key.
   const isInUse = (await store.read.settings.get(begunSetting)) !== undefined;
   if (isFirstStart && !isInUse && postgresql !== undefined) requireOwnDatabase(config);
   if (isFirstStart) await store.write((tx) => tx.settings.set(begunSetting, 'yes'));

@@ -1,5 +1,6 @@
-// The certificates and keys of the listener, from their files: what is served at a start, and what may replace it at SIGHUP. A start serves what
-// there is, and warns; a replacement must not be worse than what works already.
+// The certificates and keys of the listener, from their files: what is served at a start, and what
+// may replace it at SIGHUP. A start serves what there is, and warns; a replacement must not be
+// worse than what works already.
 
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +50,10 @@ const requirePem = (path: string, kind: 'public' | 'secret', { dataDirectory }: 
   }
 };
 
-/** A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the damaged file. */
+/**
+ * A certificate and its key that TLS can serve. Throws StartError 'config' with the name of the
+ * damaged file.
+ */
 const readPair = (
   files: { readonly certificate: string; readonly key: string },
   selfSigned: boolean,

@@ -1,5 +1,6 @@
-// One text for one address (RFC 5952): what limits, rules and logs compare. An IPv4 address is itself however it came: from a socket for both families,
-// or within a PROXY header as a mapped one (RFC 4291, 2.5.5.2).
+// One text for one address (RFC 5952): what limits, rules and logs compare. An IPv4 address is
+// itself however it came: from a socket for both families, or within a PROXY header as a mapped one
+// (RFC 4291, 2.5.5.2).
 
 import { isIPv4, isIPv6 } from 'node:net';
 

@@ -1,6 +1,9 @@
 // Bytes as text and back, strictly. Node's decoders accept bad input in silence; these do not.
 
-/** Decodes canonical, padded, standard Base64 (RFC 4648 section 4). Null when the text is anything else. */
+/**
+ * Decodes canonical, padded, standard Base64 (RFC 4648 section 4). Null when the text is anything
+ * else.
+ */
 export const parseBase64 = (text: string): Buffer | null => {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
@@ -10,8 +13,8 @@ export const toBase64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 
 /**
- * One text for one value: JSON without white space, members sorted by code unit, no undefined. What is authenticated is
- * written in this form. Numbers must be safe integers.
+ * One text for one value: JSON without white space, members sorted by code unit, no undefined. What
+ * is authenticated is written in this form. Numbers must be safe integers.
  */
 export const canonicalJson = (value: unknown): string => {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);

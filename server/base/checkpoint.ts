@@ -1,6 +1,6 @@
-// Checkpoints of a transparency log: c2sp.org/tlog-checkpoint (origin, size, root) in c2sp.org/signed-note with Ed25519. Read
-// strictly: a note that could be written in two ways is refused. Leaves out cosignatures of witnesses: their lines are
-// passed over.
+// Checkpoints of a transparency log: c2sp.org/tlog-checkpoint (origin, size, root) in
+// c2sp.org/signed-note with Ed25519. Read strictly: a note that could be written in two ways is
+// refused. Leaves out cosignatures of witnesses: their lines are passed over.
 
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 import { parseBase64, toBase64 } from './bytes.ts';
@@ -12,9 +12,15 @@ export interface Checkpoint {
   readonly size: number;
   /** 32 bytes. */
   readonly root: Buffer;
-  /** The set of the database's policy rows, on an extension line. Undefined where there is no such line. */
+  /**
+   * The set of the database's policy rows, on an extension line. Undefined where there is no such
+   * line.
+   */
   readonly rows?: { readonly version: number; readonly tag: string } | undefined;
-  /** The last one that the former key signs: from the next record on, the next key signs. Both sign this one. */
+  /**
+   * The last one that the former key signs: from the next record on, the next key signs. Both sign
+   * this one.
+   */
   readonly rotation?: { readonly former: Buffer; readonly next: Buffer } | undefined;
 }
 
@@ -29,7 +35,10 @@ const keyIdOf = (name: string, publicKey: Uint8Array): Buffer =>
   hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), publicKey]), 'buffer').subarray(0, 4);
 const isName = (text: string): boolean => text !== '' && !/[\s+]/u.test(text);
 
-/** The signer, as text that can be stored with a log: `NAME+ID+KEY`. `publicKey` is the 32 bytes of RFC 8032. */
+/**
+ * The signer, as text that can be stored with a log: `NAME+ID+KEY`. `publicKey` is the 32 bytes of
+ * RFC 8032.
+ */
 export const verifierKey = (name: string, publicKey: Uint8Array): string =>
   `${name}+${keyIdOf(name, publicKey).toString('hex')}+${toBase64(Buffer.concat([Buffer.of(ed25519), publicKey]))}`;
 
@@ -100,7 +109,10 @@ export const parseCheckpoint = (note: string): Checkpoint | null => {
   return { origin, size, root, ...extensionsOf(extensions) };
 };
 
-/** The checkpoint of a note that this verifier's key has signed; null when it has not, or when the note is none. */
+/**
+ * The checkpoint of a note that this verifier's key has signed; null when it has not, or when the
+ * note is none.
+ */
 export const verifyNote = (note: string, { name, keyId, key }: Verifier): Checkpoint | null => {
   const checkpoint = parseCheckpoint(note);
   if (checkpoint === null || checkpoint.origin !== name) return null;
@@ -118,11 +130,16 @@ export const verifyNote = (note: string, { name, keyId, key }: Verifier): Checkp
 /** A key of the log: the present one, or one that was rotated. */
 export interface LogKey {
   readonly publicKey: Buffer;
-  /** The last checkpoint that it may sign: of this log, with so many records. Null: it signs now. */
+  /**
+   * The last checkpoint that it may sign: of this log, with so many records. Null: it signs now.
+   */
   readonly until: { readonly origin: string; readonly size: number } | null;
 }
 
-/** The checkpoint of a note of this log that one of its keys has signed while it was in use; null when none has. */
+/**
+ * The checkpoint of a note of this log that one of its keys has signed while it was in use; null
+ * when none has.
+ */
 export const verifyLogNote = (note: string, origin: string, keys: readonly LogKey[]): Checkpoint | null => {
   for (const { publicKey, until } of keys) {
     const verifier = parseVerifierKey(verifierKey(origin, publicKey));

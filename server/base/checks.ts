@@ -1,5 +1,5 @@
-// The diagnostics engine: checks as data, run in order, those that depend on a failed one skipped. The same results are
-// shown by `dke doctor` and other callers; nothing here knows what is checked.
+// The diagnostics engine: checks as data, run in order, those that depend on a failed one skipped.
+// The same results are shown by `dke doctor` and other callers; nothing here knows what is checked.
 
 import type { CloudWords } from './cloud-causes.ts';
 import { redact } from './redaction.ts';
@@ -10,7 +10,10 @@ export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly evidence: string;
   readonly fix?: string | undefined;
-  /** The name of this fault in other products, where it is known: the exception of a cloud key service, the code that a database prints. */
+  /**
+   * The name of this fault in other products, where it is known: the exception of a cloud key
+   * service, the code that a database prints.
+   */
   readonly predicts?: string | undefined;
   /** What a cloud key service reports at each of its operations. */
   readonly reports?: CloudWords | undefined;
@@ -19,7 +22,10 @@ export interface Finding {
 /** `Context` carries what the checks work on; a check may leave there what later ones need. */
 export interface Check<Context> {
   readonly id: string;
-  /** Where the fault would be: 'configuration', 'files', 'socket', 'network', 'dns', 'tls', 'service', 'key', ... */
+  /**
+   * Where the fault would be: 'configuration', 'files', 'socket', 'network', 'dns', 'tls',
+   * 'service', 'key', ...
+   */
   readonly layer: string;
   /** What is so when it passes, and the title while it is not known. */
   readonly title: string;

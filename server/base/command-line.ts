@@ -1,10 +1,12 @@
-// Commands that are offered for copying. Names, labels and hosts come from other people: a database host
-// that labels its key `$(touch x)` would otherwise have a command of its own in the administrator's shell.
+// Commands that are offered for copying. Names, labels and hosts come from other people: a database
+// host that labels its key `$(touch x)` would otherwise have a command of its own in the
+// administrator's shell.
 //
-// 1. Who can choose a value: anyone who can name something. 2. What proves it: nothing, so each value is
-// one word of the shell, whatever it is. 3. It belongs to the resource that it names. 4. Its length is that of
-// a name. 5. Nothing is kept. 6. The reader sees each character: what shows nothing, or turns the direction
-// of a text, is written as an escape that the shell reads.
+// 1. Who can choose a value: anyone who can name something. 2. What proves it: nothing, so each
+//    value is
+// one word of the shell, whatever it is. 3. It belongs to the resource that it names. 4. Its length
+// is that of a name. 5. Nothing is kept. 6. The reader sees each character: what shows nothing, or
+// turns the direction of a text, is written as an escape that the shell reads.
 
 /** A first `=` is a program's path for zsh. */
 const plain = /^(?!=)[A-Za-z0-9_@%+=:,./-]+$/;
@@ -33,8 +35,8 @@ export const shellWord = (text: string): string => {
 };
 
 /**
- * A command from fixed words and values. A value after `=` belongs to its option. Each other value is an
- * operand, and comes last: when one of them begins with a hyphen, `--` goes before the first.
+ * A command from fixed words and values. A value after `=` belongs to its option. Each other value
+ * is an operand, and comes last: when one of them begins with a hyphen, `--` goes before the first.
  *
  *     command`dke key enable ${name}`
  */

@@ -1,5 +1,6 @@
-// Weaker cryptography that programs of an application may depend on. Each switch is off until an administrator turns it on for one application;
-// docs/compatibility.md describes the purpose and the cost of each one.
+// Weaker cryptography that programs of an application may depend on. Each switch is off until an
+// administrator turns it on for one application; docs/compatibility.md describes the purpose and
+// the cost of each one.
 
 export const compatibilitySwitches = [
   /** Encryption and decryption with RSA PKCS#1 v1.5 padding, with implicit rejection. */

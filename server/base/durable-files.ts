@@ -1,6 +1,7 @@
-// Files that are there, whole, after a power failure: what is written reaches the disk before its name does, and the name
-// before anything relies on it. A rename without a sync of its folder may be undone; so may a removal: then a file that was
-// destroyed is back. The only place that renames files of the service (test/house/durable-files.test.ts).
+// Files that are there, whole, after a power failure: what is written reaches the disk before its
+// name does, and the name before anything relies on it. A rename without a sync of its folder may
+// be undone; so may a removal: then a file that was destroyed is back. The only place that renames
+// files of the service (test/house/durable-files.test.ts).
 
 import {
   closeSync,
@@ -26,7 +27,10 @@ export const syncFolder = (folder: string): void => {
 };
 const foldersOf = (from: string, to: string): readonly string[] => [...new Set([dirname(to), dirname(from)])];
 
-/** Writes a file through to the disk; its name is durable once its folder is synced. Mode 600, if none is given. `flag`: 'w', or 'wx' for a new one. */
+/**
+ * Writes a file through to the disk; its name is durable once its folder is synced. Mode 600, if
+ * none is given. `flag`: 'w', or 'wx' for a new one.
+ */
 export const writeDurably = (
   path: string,
   content: string | Uint8Array,
@@ -42,7 +46,10 @@ export const writeDurably = (
   }
 };
 
-/** Gives a file that was written through its name. After a crash, the name is of the former file or of this one. */
+/**
+ * Gives a file that was written through its name. After a crash, the name is of the former file or
+ * of this one.
+ */
 export const putInPlace = (draft: string, path: string): void => {
   renameSync(draft, path);
   for (const folder of foldersOf(draft, path)) syncFolder(folder);

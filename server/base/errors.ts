@@ -1,5 +1,6 @@
-// The service's error codes: one list, declared here. A new code does not compile until every front has said what it is
-// called there (`satisfies Record<ServiceErrorCode, ...>` in each front's errors.ts and in the agent's errors.ts).
+// The service's error codes: one list, declared here. A new code does not compile until every front
+// has said what it is called there (`satisfies Record<ServiceErrorCode, ...>` in each front's
+// errors.ts and in the agent's errors.ts).
 
 export const serviceErrorCodes = [
   'validation', // the request is malformed or a field is out of range
@@ -28,7 +29,10 @@ export const serviceErrorCodes = [
 
 export type ServiceErrorCode = (typeof serviceErrorCodes)[number];
 
-/** An error with a meaning for the caller. Messages are short, lower-case, written for people, and contain no secret. */
+/**
+ * An error with a meaning for the caller. Messages are short, lower-case, written for people, and
+ * contain no secret.
+ */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ServiceErrorCode;

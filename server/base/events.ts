@@ -1,6 +1,7 @@
-// Typed events between the parts of a service. Who emits one does not know who listens, so parts that follow each other in both directions need no
-// reference to each other. Listeners run at once, in the order in which they were added. An event is not a question: a part that needs an answer, or has to
-// wait for what follows, is given the other part instead.
+// Typed events between the parts of a service. Who emits one does not know who listens, so parts
+// that follow each other in both directions need no reference to each other. Listeners run at once,
+// in the order in which they were added. An event is not a question: a part that needs an answer,
+// or has to wait for what follows, is given the other part instead.
 
 /** `Values`: by the name of each event, what it tells. */
 export interface Events<Values extends object> {

@@ -1,4 +1,5 @@
-// One at a time: work waits until other work of its kind has finished. A failure does not affect the work that waits.
+// One at a time: work waits until other work of its kind has finished. A failure does not affect
+// the work that waits.
 
 export interface Exclusion {
   run<T>(work: () => Promise<T>): Promise<T>;

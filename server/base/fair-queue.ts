@@ -1,6 +1,8 @@
-// Runs a few pieces of work at a time, queues a few more, and refuses the rest. For work that keeps a CPU busy for long. Each user has a queue,
-// and the queues are served round robin: however much one user asks for, another waits for one piece of work at most. Where anyone can invent
-// users, every second piece of work is one of the preferred users, so that strangers, however many, delay each of theirs by one piece at most.
+// Runs a few pieces of work at a time, queues a few more, and refuses the rest. For work that keeps
+// a CPU busy for long. Each user has a queue, and the queues are served round robin: however much
+// one user asks for, another waits for one piece of work at most. Where anyone can invent users,
+// every second piece of work is one of the preferred users, so that strangers, however many, delay
+// each of theirs by one piece at most.
 
 /** Thrown by `run` when too much work of this user, or of all users, waits already. */
 export class QueueFull extends Error {
@@ -19,7 +21,9 @@ export interface FairQueueLimits {
   readonly runningEach?: number;
   /** Of one user. */
   readonly waiting: number;
-  /** Of all users who are not preferred; no limit when absent. Above it the longest queue gives way. */
+  /**
+   * Of all users who are not preferred; no limit when absent. Above it the longest queue gives way.
+   */
   readonly waitingOfStrangers?: number;
 }
 

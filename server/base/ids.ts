@@ -1,5 +1,6 @@
-// Identifiers: UUID version 7 (RFC 9562 section 5.7), lower-case text. They sort by the time they were made, so that a
-// cursor is an id, and their 16 bytes are what key records bind. Identifiers are compared byte for byte, case included.
+// Identifiers: UUID version 7 (RFC 9562 section 5.7), lower-case text. They sort by the time they
+// were made, so that a cursor is an id, and their 16 bytes are what key records bind. Identifiers
+// are compared byte for byte, case included.
 
 import { randomFillSync } from 'node:crypto';
 
@@ -13,7 +14,10 @@ let lastSequence = 0;
 // Random bytes are drawn for many ids at once: the call costs more than the bytes.
 const pool = Buffer.alloc(4096);
 let poolUsed = pool.length;
-/** The text, whose dashes stay where they are: one string is made of it, and no pieces that are put together. */
+/**
+ * The text, whose dashes stay where they are: one string is made of it, and no pieces that are put
+ * together.
+ */
 const scratch = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1');
 const digits = Buffer.from('0123456789abcdef', 'latin1');
 /** Writes the lowest `count` hexadecimal digits of a number, from `at` on. */
@@ -25,7 +29,10 @@ const writeHex = (value: number, at: number, count: number): void => {
   }
 };
 
-/** Ids made by one process are strictly increasing, also within one millisecond and when the clock steps back. */
+/**
+ * Ids made by one process are strictly increasing, also within one millisecond and when the clock
+ * steps back.
+ */
 export const newId = (now: number): string => {
   if (now > lastTime) {
     lastTime = now;
@@ -53,7 +60,9 @@ export const newId = (now: number): string => {
   return scratch.toString('latin1');
 };
 
-/** No id that was made at this time or later is below it, and none that was made before is above. */
+/**
+ * No id that was made at this time or later is below it, and none that was made before is above.
+ */
 export const firstIdAt = (at: number): string => {
   const digits = Math.min(Math.max(Math.floor(at), 0), 2 ** 48 - 1)
     .toString(16)

@@ -1,10 +1,11 @@
-// Faults of a JSON text that JSON.parse accepts. JSON.parse keeps the last of repeated members, and another parser may keep the first; two
-// programs that read the same document must not see two different requests (RFC 8259, section 4; RFC 7493, section 2.3). A long list takes
-// far longer to check against a schema than to scan.
+// Faults of a JSON text that JSON.parse accepts. JSON.parse keeps the last of repeated members, and
+// another parser may keep the first; two programs that read the same document must not see two
+// different requests (RFC 8259, section 4; RFC 7493, section 2.3). A long list takes far longer to
+// check against a schema than to scan.
 
 /**
- * Whether arrays and objects are nested deeper than this. Asked before anything reads the document: what checks a value against a schema calls itself
- * for each level. `bytes` need not be valid JSON.
+ * Whether arrays and objects are nested deeper than this. Asked before anything reads the document:
+ * what checks a value against a schema calls itself for each level. `bytes` need not be valid JSON.
  */
 export const isNestedDeeper = (bytes: Uint8Array, most: number): boolean => {
   let depth = 0;
@@ -35,8 +36,8 @@ export const parseShallow = (bytes: Buffer, mostLevels: number): unknown => {
 };
 
 /**
- * A member that its object has twice, or an array or object with more than `mostItems` items; the first one found.
- * `text` is valid JSON. Takes time in proportion to the text.
+ * A member that its object has twice, or an array or object with more than `mostItems` items; the
+ * first one found. `text` is valid JSON. Takes time in proportion to the text.
  */
 export const findJsonFault = (
   text: string,

@@ -20,7 +20,9 @@ export const limitNames = [
 ] as const;
 export type LimitName = (typeof limitNames)[number];
 
-/** Names its limit, so that the front that answers it counts it. No other code makes 'rate-limited'. */
+/**
+ * Names its limit, so that the front that answers it counts it. No other code makes 'rate-limited'.
+ */
 export class LimitRefused extends ServiceError {
   readonly limit: RequestLimit;
 

@@ -1,5 +1,6 @@
-// The Merkle tree of RFC 9162 section 2.1 over SHA-256: roots and inclusion proofs. Who keeps the hashes is not known here: a tree
-// is asked for the hash of one of its perfect subtrees at a time. Leaves are numbered from 0. Hashes are 32 bytes.
+// The Merkle tree of RFC 9162 section 2.1 over SHA-256: roots and inclusion proofs. Who keeps the
+// hashes is not known here: a tree is asked for the hash of one of its perfect subtrees at a time.
+// Leaves are numbered from 0. Hashes are 32 bytes.
 
 import { hash as digest } from 'node:crypto';
 
@@ -14,10 +15,15 @@ export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(
 /** Of a tree without leaves. */
 export const emptyRoot: Buffer = sha256();
 
-/** The root of a perfect subtree: 2^level leaves, the first of which is number `position` * 2^level. */
+/**
+ * The root of a perfect subtree: 2^level leaves, the first of which is number `position` * 2^level.
+ */
 export type SubtreeHash = (level: number, position: number) => Promise<Buffer>;
 
-/** The root of a perfect subtree from the hashes of a level below it. Their number is a power of two. */
+/**
+ * The root of a perfect subtree from the hashes of a level below it. Their number is a power of
+ * two.
+ */
 export const foldHashes = (hashes: readonly Uint8Array[]): Buffer => {
   let level = hashes;
   while (level.length > 1) {
@@ -39,7 +45,10 @@ const split = (count: number): number => {
   return power;
 };
 
-/** The hash of the leaves from `start` up to `end`; `start` is a multiple of the largest power of two in their number. */
+/**
+ * The hash of the leaves from `start` up to `end`; `start` is a multiple of the largest power of
+ * two in their number.
+ */
 const rangeHash = async (subtree: SubtreeHash, start: number, end: number): Promise<Buffer> => {
   const count = end - start;
   if (count === 1) return subtree(0, start);
@@ -78,7 +87,10 @@ export const rootOfInclusion = (leaf: Uint8Array, index: number, size: number, p
   return climb(0, size, path.length - 1);
 };
 
-/** The perfect subtrees that together are the leaves from `start` up to `end`, in their order: as few as there can be. */
+/**
+ * The perfect subtrees that together are the leaves from `start` up to `end`, in their order: as
+ * few as there can be.
+ */
 export const coverRange = (
   start: number,
   end: number,
@@ -97,7 +109,10 @@ export const coverRange = (
 export interface GrowingTree {
   readonly size: number;
   append(leaf: Uint8Array): void;
-  /** The root of a perfect subtree whose leaves are not known: 2^level of them. Throws RangeError where none can begin. */
+  /**
+   * The root of a perfect subtree whose leaves are not known: 2^level of them. Throws RangeError
+   * where none can begin.
+   */
   appendSubtree(level: number, hash: Uint8Array): void;
   root(): Buffer;
 }

@@ -1,5 +1,6 @@
-// Names to addresses by the system's resolver, with an end: a DNS server that does not answer keeps getaddrinfo for many seconds, and what waits
-// for the connection would call that a slow service. Look-ups of one name at a time share one call, because each takes one of few threads.
+// Names to addresses by the system's resolver, with an end: a DNS server that does not answer keeps
+// getaddrinfo for many seconds, and what waits for the connection would call that a slow service.
+// Look-ups of one name at a time share one call, because each takes one of few threads.
 
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';

@@ -3,7 +3,10 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { canonicalAddress } from './address.ts';
 
-/** Networks, and client certificates, of one application: each host of a cluster may have its own, twice while they are replaced. */
+/**
+ * Networks, and client certificates, of one application: each host of a cluster may have its own,
+ * twice while they are replaced.
+ */
 export const mostCallers = 32;
 
 export interface Networks {

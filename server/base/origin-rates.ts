@@ -56,7 +56,9 @@ export const createOriginRates = (
 
 /** Of attempts to sign in, or to open a sealed service. */
 export const attemptRate = { burst: 20, everyMs: 3_000, what: 'sign-ins', limit: 'sign-ins' } as const;
-/** Of commands that ask whether their person has approved them: several of an address wait at once. */
+/**
+ * Of commands that ask whether their person has approved them: several of an address wait at once.
+ */
 export const pollRate = { burst: 60, everyMs: 500, what: 'questions about a sign-in', limit: 'sign-ins' } as const;
 /**
  * Of health probes without a signature. A balancer sends its own and those of strangers from one

@@ -10,7 +10,10 @@ const prefixOf = (peer: string, groups: number): string =>
     .map((group) => group.toString(16))
     .join(':');
 type Origin = readonly [kind: 'address' | 'network', text: string];
-/** What counts as one origin: a household has a /64 of IPv6 addresses, and a customer of a provider often a /48. */
+/**
+ * What counts as one origin: a household has a /64 of IPv6 addresses, and a customer of a provider
+ * often a /48.
+ */
 export const originsOf = (peer: string | null): readonly [Origin, ...Origin[]] => {
   const address = peer === null ? 'unknown' : canonicalAddress(peer);
   if (!isIPv6(address)) return [['address', address]];

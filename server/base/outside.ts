@@ -1,9 +1,11 @@
-// The one door to receivers, providers and clouds. Every call through it has an end in total, however a peer drips, and reads so many bytes of an
-// answer, however long that is. What a peer refuses is told from a peer that is away: the one is about an item, the other about the target.
+// The one door to receivers, providers and clouds. Every call through it has an end in total,
+// however a peer drips, and reads so many bytes of an answer, however long that is. What a peer
+// refuses is told from a peer that is away: the one is about an item, the other about the target.
 //
-// Who can choose it: the peer, which is named in the configuration and may be broken or in the hands of an attacker. How large: the callers' limits
-// here. How often: a sink or a target has one call at a time; what people can cause has a limit where it begins (shares.ts). If it is lost: callers
-// repeat what has no certain answer.
+// Who can choose it: the peer, which is named in the configuration and may be broken or in the
+// hands of an attacker. How large: the callers' limits here. How often: a sink or a target has one
+// call at a time; what people can cause has a limit where it begins (shares.ts). If it is lost:
+// callers repeat what has no certain answer.
 
 export interface OutsideCall {
   /** For people: the host. */
@@ -87,7 +89,9 @@ export const readAnswer = async (
   return Buffer.concat(parts);
 };
 
-/** Of an answer whose text is not wanted: its end, or that it is longer than an answer has to be. */
+/**
+ * Of an answer whose text is not wanted: its end, or that it is longer than an answer has to be.
+ */
 export const skipAnswer = async (answer: AsyncIterable<Uint8Array>): Promise<void> => {
   let size = 0;
   for await (const part of answer) {

@@ -1,5 +1,6 @@
-// The mark by which the nodes of a service recognize the requests of their own diagnostics, so that these do not count as use, latency or refusals of
-// an endpoint. The name of the operation in a request is not enough: it could hide the use of a stolen credential.
+// The mark by which the nodes of a service recognize the requests of their own diagnostics, so that
+// these do not count as use, latency or refusals of an endpoint. The name of the operation in a
+// request is not enough: it could hide the use of a stolen credential.
 
 import { timingSafeEqual } from 'node:crypto';
 import type { RowAuthenticator } from './row-jobs.ts';

@@ -1,5 +1,6 @@
-// Recovery keys as text: the public half of an X25519 pair (RFC 7748) that snapshots are sealed to, with an identifier that shows a
-// slip of the pen. And what the sealing of a snapshot's key binds (addon/FORMAT.md, section 5). No private half comes here.
+// Recovery keys as text: the public half of an X25519 pair (RFC 7748) that snapshots are sealed to,
+// with an identifier that shows a slip of the pen. And what the sealing of a snapshot's key binds
+// (addon/FORMAT.md, section 5). No private half comes here.
 
 import { hash } from 'node:crypto';
 import { labelBytes } from '../../addon/labels.ts';
@@ -38,13 +39,19 @@ export const sealingContext = (snapshotId: string, tenantId: string, keyId: stri
   aad: Buffer.from(canonicalJson({ recoveryKeyId: keyId, snapshotId, tenantId })),
 });
 
-/** What binds the key of a backup of the whole service to the recovery key that it is sealed to (HPKE). */
+/**
+ * What binds the key of a backup of the whole service to the recovery key that it is sealed to
+ * (HPKE).
+ */
 export const backupContext = (backupId: string, keyId: string) => ({
   info: labelBytes('dke backup key 1'),
   aad: Buffer.from(canonicalJson({ backupId, recoveryKeyId: keyId })),
 });
 
-/** What binds a snapshot's key, on its way to the service that is to open it once, to this opening (HPKE). */
+/**
+ * What binds a snapshot's key, on its way to the service that is to open it once, to this opening
+ * (HPKE).
+ */
 export const openingContext = (snapshotId: string, openingId: string) => ({
   info: labelBytes('dke snapshot opening 1'),
   aad: Buffer.from(canonicalJson({ openingId, snapshotId })),

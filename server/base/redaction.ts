@@ -1,5 +1,6 @@
-// Takes bearer credentials out of text before it reaches a log: access_guid values (anywhere, also inside server_url),
-// API tokens, Authorization headers and SigV4 signatures. It is a second line: the first is not to log them.
+// Takes bearer credentials out of text before it reaches a log: access_guid values (anywhere, also
+// inside server_url), API tokens, Authorization headers and SigV4 signatures. It is a second line:
+// the first is not to log them.
 
 import { createHash } from 'node:crypto';
 

@@ -1,6 +1,9 @@
 // Texts of the request log that diagnostics and metrics read.
 
-/** The beginning of the log's text for a refused signature, and its text for a request that was answered with 429. */
+/**
+ * The beginning of the log's text for a refused signature, and its text for a request that was
+ * answered with 429.
+ */
 export const refusalReasons = {
   unknownKey: 'unknown access key id',
   unknownPath: 'no endpoint has this path; the access key id is',

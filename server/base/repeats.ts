@@ -1,11 +1,14 @@
-// An event that repeats is reported once and then counted: the first of a name immediately, the others in summaries that become
-// rarer while it continues. For logs and records that the heartbeats of a failing database would otherwise fill. Has no timer:
-// its owner calls `flush`.
+// An event that repeats is reported once and then counted: the first of a name immediately, the
+// others in summaries that become rarer while it continues. For logs and records that the
+// heartbeats of a failing database would otherwise fill. Has no timer: its owner calls `flush`.
 
 export interface RepeatOptions<Item> {
   /** Milliseconds on a clock that never goes back. */
   readonly now: () => number;
-  /** How long after the first the first summary comes; a name that is silent for so long is forgotten. */
+  /**
+   * How long after the first the first summary comes; a name that is silent for so long is
+   * forgotten.
+   */
   readonly quietMs: number;
   /** Summaries double their distance up to this. */
   readonly longestMs: number;
@@ -57,7 +60,10 @@ export class Repeats<Item> {
     return true;
   }
 
-  /** Summaries that are due, and names that have become silent; with `all` everything, as at the end. */
+  /**
+   * Summaries that are due, and names that have become silent; with `all` everything, as at the
+   * end.
+   */
   flush(all = false): void {
     const now = this.#options.now();
     for (const [name, entry] of this.#entries) {

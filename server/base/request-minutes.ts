@@ -1,8 +1,10 @@
-// The request log by the minute, as the audit log keeps it: for every minute that had requests, how many, how many could not be recorded, and
-// hashes over the records. What a record's line is, in which order lines are hashed, and how a log is compared with what was hashed. Knows no store.
+// The request log by the minute, as the audit log keeps it: for every minute that had requests, how
+// many, how many could not be recorded, and hashes over the records. What a record's line is, in
+// which order lines are hashed, and how a log is compared with what was hashed. Knows no store.
 //
-// Each endpoint has a space of its own for signed requests, and all unsigned requests share one: retention removes the oldest of one
-// space (operations/requests/request-retention.ts), and each space of a minute has a hash of its own, so that what is left can still be verified.
+// Each endpoint has a space of its own for signed requests, and all unsigned requests share one:
+// retention removes the oldest of one space (operations/requests/request-retention.ts), and each
+// space of a minute has a hash of its own, so that what is left can still be verified.
 
 import { createHash, hash as digest } from 'node:crypto';
 
@@ -85,7 +87,10 @@ export interface RequestHash {
   readonly hash: Uint8Array;
 }
 
-/** Records of one space and minute that were hashed together. There is more than one of a minute when records came late. */
+/**
+ * Records of one space and minute that were hashed together. There is more than one of a minute
+ * when records came late.
+ */
 export interface MinutePart {
   readonly minute: number;
   /** Null: of all spaces, as earlier versions hashed them. */
@@ -100,7 +105,10 @@ export interface MinutePart {
   readonly late: boolean;
 }
 
-/** Requests of a minute that were not recorded, because the log could not keep up or the store failed. */
+/**
+ * Requests of a minute that were not recorded, because the log could not keep up or the store
+ * failed.
+ */
 export interface DroppedRequests {
   readonly minute: number;
   readonly signed: number;
@@ -144,7 +152,10 @@ export interface RequestLogVerdict {
   readonly late: number;
   /** Records that retention has removed: what is kept of them is their hash. */
   readonly pruned: number;
-  /** Signed requests that were not recorded. Each minute with some has a finding: the log is not complete. */
+  /**
+   * Signed requests that were not recorded. Each minute with some has a finding: the log is not
+   * complete.
+   */
   readonly dropped: number;
   /** Unsigned requests that were not recorded: anyone can cause that. */
   readonly droppedUnsigned: number;
@@ -162,7 +173,10 @@ export interface HashedMinutes {
   readonly prunedThrough: ReadonlyMap<string, number>;
   /** Of these parts it is not known whether the log that is checked had their records yet. */
   readonly mayLack?: (part: MinutePart) => boolean;
-  /** The newest minute and sequence that were hashed, where `parts` does not have all; what is newer is open. */
+  /**
+   * The newest minute and sequence that were hashed, where `parts` does not have all; what is newer
+   * is open.
+   */
   readonly newest?: { readonly minute: number; readonly sequence: number };
   /** Only these minutes are checked, both included; all when absent. */
   readonly minutes?: { readonly first: number; readonly last: number };
@@ -184,7 +198,10 @@ const readPart = (minute: number, late: boolean, given: unknown): readonly Minut
     : [];
 };
 
-/** Takes what a comparison needs from records of the audit log, in any order. `parts` is how many there are so far. */
+/**
+ * Takes what a comparison needs from records of the audit log, in any order. `parts` is how many
+ * there are so far.
+ */
 export const gatherMinutes = (): {
   add(record: { readonly kind: unknown; readonly details: unknown }): void;
   parts(): number;
@@ -242,7 +259,10 @@ export const createFindings = (): Findings => {
   };
 };
 
-/** Compares records, given in any order, with what was hashed. Keeps 32 bytes and two numbers of each record of unfinished minutes. */
+/**
+ * Compares records, given in any order, with what was hashed. Keeps 32 bytes and two numbers of
+ * each record of unfinished minutes.
+ */
 export const compareRequests = (
   hashed: HashedMinutes,
   findings: Findings = createFindings(),

@@ -1,6 +1,8 @@
-// The one secret member of a JSON body, read and written as bytes: `RawSecretAccessKey` of a proxy configuration file and
-// `Plaintext` of the KMS protocol, and passwords of people, never become JavaScript strings, which nothing can wipe. What is left of a body is read by
-// JSON.parse, where the member then stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648 section 4).
+// The one secret member of a JSON body, read and written as bytes: `RawSecretAccessKey` of a proxy
+// configuration file and `Plaintext` of the KMS protocol, and passwords of people, never become
+// JavaScript strings, which nothing can wipe. What is left of a body is read by JSON.parse, where
+// the member then stands as blanks. Base64 is the standard alphabet, padded and canonical (RFC 4648
+// section 4).
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -20,7 +22,10 @@ const skipBlanks = (body: Buffer, at: number): number => {
   return index;
 };
 
-/** Where the characters of the first string member `name` at this depth stand: from, and behind the last one. */
+/**
+ * Where the characters of the first string member `name` at this depth stand: from, and behind the
+ * last one.
+ */
 const findMember = (body: Buffer, name: string, depth: number): readonly [from: number, to: number] | null => {
   const wanted = Buffer.from(`"${name}"`);
   let level = 0;
@@ -45,8 +50,9 @@ const findMember = (body: Buffer, name: string, depth: number): readonly [from: 
 };
 
 /**
- * Copies the characters of the first string member `name` at this depth (1 = the outermost object) and blanks them in the
- * body; null when there is none. Only the escape `\/` is resolved: no other character of a secret is written with a backslash.
+ * Copies the characters of the first string member `name` at this depth (1 = the outermost object)
+ * and blanks them in the body; null when there is none. Only the escape `\/` is resolved: no other
+ * character of a secret is written with a backslash.
  */
 export const takeMember = (body: Buffer, name: string, depth: number): Buffer | null => {
   const place = findMember(body, name, depth);
@@ -101,7 +107,10 @@ export const decodeBase64 = (text: Uint8Array): Buffer | null => {
   return bytes;
 };
 
-/** An answer with its secret member: `{..., "name":"<Base64>"}`. The caller wipes it after it was sent. */
+/**
+ * An answer with its secret member: `{..., "name":"<Base64>"}`. The caller wipes it after it was
+ * sent.
+ */
 export const writeWithSecret = (members: object, name: string, secret: Uint8Array): Buffer => {
   const head = Buffer.from(`${JSON.stringify(members).slice(0, -1)},${JSON.stringify(name)}:"`);
   const encoded = Math.ceil(secret.length / 3) * 4;
@@ -155,8 +164,9 @@ const writeCodePoint = (out: Buffer, to: number, point: number): number => {
 };
 
 /**
- * Takes the string member `name` of the outermost object as UTF-8 bytes, every escape of RFC 8259 resolved, and blanks it in the body.
- * 'malformed': it is there and is not JSON text (a lone surrogate counts as such). Null: there is none. The caller wipes the bytes.
+ * Takes the string member `name` of the outermost object as UTF-8 bytes, every escape of RFC 8259
+ * resolved, and blanks it in the body. 'malformed': it is there and is not JSON text (a lone
+ * surrogate counts as such). Null: there is none. The caller wipes the bytes.
  */
 export const takeText = (body: Buffer, name: string): Buffer | 'malformed' | null => {
   const raw = takeRaw(body, name);

@@ -1,5 +1,6 @@
-// Places for work that is heavy or takes long: so many in all, so many of one caller, and so many of the callers of one group. Nothing waits: who
-// finds no place is refused, and asks again. The caller and the group are known before: strangers take no place.
+// Places for work that is heavy or takes long: so many in all, so many of one caller, and so many
+// of the callers of one group. Nothing waits: who finds no place is refused, and asks again. The
+// caller and the group are known before: strangers take no place.
 
 export interface ShareLimits {
   readonly all: number;
@@ -8,7 +9,10 @@ export interface ShareLimits {
 }
 
 export interface Shares {
-  /** Undefined: there is no place. What is answered gives the place back; called twice, it does nothing. */
+  /**
+   * Undefined: there is no place. What is answered gives the place back; called twice, it does
+   * nothing.
+   */
   take(caller: string, group: string): (() => void) | undefined;
 }
 

@@ -1,5 +1,6 @@
-// Signs a POST to an external key store proxy with AWS Signature Version 4, as the cloud key service does. The secret access key
-// stays with the implementation of `SignerCrypto`; what is signed here is public.
+// Signs a POST to an external key store proxy with AWS Signature Version 4, as the cloud key
+// service does. The secret access key stays with the implementation of `SignerCrypto`; what is
+// signed here is public.
 
 import { createHash } from 'node:crypto';
 

@@ -1,5 +1,5 @@
-// Why the server cannot start or continue, with the exit code of its class. The message is one line that says what is wrong
-// and what to do.
+// Why the server cannot start or continue, with the exit code of its class. The message is one line
+// that says what is wrong and what to do.
 
 export const exitCodes = {
   internal: 1, // a fault of ours

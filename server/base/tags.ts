@@ -1,4 +1,5 @@
-// Tags of keys: plain words, or name=value. Kept sorted, each once, so that two lists of the same tags are the same text.
+// Tags of keys: plain words, or name=value. Kept sorted, each once, so that two lists of the same
+// tags are the same text.
 
 import { ServiceError } from './errors.ts';
 

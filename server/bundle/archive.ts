@@ -1,5 +1,6 @@
-// A tar archive (POSIX.1-2017, pax, section "ustar Interchange Format"): the blocks around the content of each file. Works in Node and
-// in browsers, and never copies contents: the caller puts blocks and contents one after the other.
+// A tar archive (POSIX.1-2017, pax, section "ustar Interchange Format"): the blocks around the
+// content of each file. Works in Node and in browsers, and never copies contents: the caller puts
+// blocks and contents one after the other.
 
 export interface ArchiveFile {
   /** At most 100 characters of ASCII. */

@@ -1,5 +1,6 @@
-// The files of a configuration bundle: what a database host needs to use its master keys, with the commands that install it. The
-// archive is made where the access_guid is shown (the command, the console), because the service does not store it.
+// The files of a configuration bundle: what a database host needs to use its master keys, with the
+// commands that install it. The archive is made where the access_guid is shown (the command, the
+// console), because the service does not store it.
 
 import type { ArchiveFile } from './archive.ts';
 import { databases, systems, type Target } from './targets.ts';

@@ -1,4 +1,5 @@
-// The database hosts that a configuration bundle is made for: operating system, database and processor architecture. Only tables.
+// The database hosts that a configuration bundle is made for: operating system, database and
+// processor architecture. Only tables.
 
 /** How each system names and installs packages. */
 export const systems = {
@@ -11,7 +12,10 @@ export const systems = {
 export type System = keyof typeof systems;
 export const systemNames = Object.keys(systems) as System[];
 
-/** `owner`: the OS user and group that the database runs as; null: it differs, so the administrator names it. */
+/**
+ * `owner`: the OS user and group that the database runs as; null: it differs, so the administrator
+ * names it.
+ */
 export const databases = {
   oracle: {
     label: 'Oracle Database',
@@ -90,7 +94,10 @@ const compareVersions = (a: string, b: string): number => {
   return 0;
 };
 
-/** The newest of the available packages that a target needs, and the names of those that are missing. */
+/**
+ * The newest of the available packages that a target needs, and the names of those that are
+ * missing.
+ */
 export const packagesFor = <P extends PackageName>(
   { system, database, architecture }: Target,
   available: readonly P[],

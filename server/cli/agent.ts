@@ -1,4 +1,5 @@
-// `dke agent`: runs the process that libdke_pkcs11.so talks to, in this process, so that a socket from systemd stays its own.
+// `dke agent`: runs the process that libdke_pkcs11.so talks to, in this process, so that a socket
+// from systemd stays its own.
 
 import type { Command } from 'commander';
 import { loadProvider } from './load-provider.ts';

@@ -1,5 +1,6 @@
-// Checks an export of the audit log offline: with the verifier key alone, no service, no store, in the memory of one line. Leaves
-// out who the verifier key belongs to: the person who runs this has kept it.
+// Checks an export of the audit log offline: with the verifier key alone, no service, no store, in
+// the memory of one line. Leaves out who the verifier key belongs to: the person who runs this has
+// kept it.
 
 import { canonicalJson } from '../base/bytes.ts';
 import {
@@ -15,11 +16,20 @@ import { growTree, leafHash } from '../base/merkle-tree.ts';
 
 export interface AuditVerdict {
   readonly records: number;
-  /** Records of which the file has hashes alone: those of other tenants, where it is one tenant's part. */
+  /**
+   * Records of which the file has hashes alone: those of other tenants, where it is one tenant's
+   * part.
+   */
   readonly hidden: number;
-  /** The tenant whose part the file says that it is, by the record of its export; null: the whole log. */
+  /**
+   * The tenant whose part the file says that it is, by the record of its export; null: the whole
+   * log.
+   */
   readonly part: string | null;
-  /** Hidden records behind the record of the export: those of the moment until the checkpoint. Many: ask for a newer export. */
+  /**
+   * Hidden records behind the record of the export: those of the moment until the checkpoint. Many:
+   * ask for a newer export.
+   */
   readonly hiddenAfter: number;
   readonly checkpoints: number;
   /** Records that the newest good checkpoint covers. */
@@ -28,7 +38,10 @@ export interface AuditVerdict {
   readonly findings: readonly string[];
 }
 export interface CheckedAuditLog extends AuditVerdict {
-  /** Public halves of the keys that signed it: that of the verifier key, and those that a rotation has named. */
+  /**
+   * Public halves of the keys that signed it: that of the verifier key, and those that a rotation
+   * has named.
+   */
   readonly keys: readonly Buffer[];
 }
 
@@ -42,8 +55,9 @@ const firstSigner = (note: string): string => {
 const named = (name: string, key: Buffer): Verifier | null => parseVerifierKey(verifierKey(name, key));
 
 /**
- * Which keys may have signed the checkpoints of a file. The verifier key is one of them. A checkpoint that ends the use of a key names the next one and
- * is signed with both: so a reader that has either key accepts the other one, each for its own part of the log.
+ * Which keys may have signed the checkpoints of a file. The verifier key is one of them. A
+ * checkpoint that ends the use of a key names the next one and is signed with both: so a reader
+ * that has either key accepts the other one, each for its own part of the log.
  */
 const followKeys = (expected: Verifier) => {
   let current = expected;
@@ -67,7 +81,10 @@ const followKeys = (expected: Verifier) => {
   };
   return {
     trusted: (): readonly Buffer[] => trusted,
-    /** Its checkpoint; 'former' when another key may have signed it that a later checkpoint has to name; null when it is not signed. */
+    /**
+     * Its checkpoint; 'former' when another key may have signed it that a later checkpoint has to
+     * name; null when it is not signed.
+     */
     check: (note: string, name: string, line: number): Checkpoint | 'former' | null => {
       const verifier = name === current.name ? current : named(name, publicKeyOf(current));
       const checkpoint = verifier === null ? null : verifyNote(note, verifier);
@@ -96,7 +113,10 @@ const followKeys = (expected: Verifier) => {
   };
 };
 
-/** Notices that a file is of another log than the one of the verifier key: each name has records of its own. */
+/**
+ * Notices that a file is of another log than the one of the verifier key: each name has records of
+ * its own.
+ */
 const watchName = (expected: Verifier) => {
   let other: string | undefined;
   let isSameKey = true;
@@ -134,8 +154,9 @@ const parse = (line: string): Readonly<Record<string, unknown>> | null => {
 };
 
 /**
- * Whether the file says itself that it has one tenant's part: in the record of its export, by the number of the tenant's
- * records until then. Without that, hidden records are records that were left out.
+ * Whether the file says itself that it has one tenant's part: in the record of its export, by the
+ * number of the tenant's records until then. Without that, hidden records are records that were
+ * left out.
  */
 const watchPart = () => {
   const tenants = new Set<unknown>();
@@ -170,8 +191,8 @@ const watchPart = () => {
 };
 
 /**
- * `lines` are those of `GET /api/audit/export`. `known` are checkpoints that were kept elsewhere: they show what was cut off at
- * the end, which a log alone cannot.
+ * `lines` are those of `GET /api/audit/export`. `known` are checkpoints that were kept elsewhere:
+ * they show what was cut off at the end, which a log alone cannot.
  */
 export const verifyAuditLog = async (
   lines: AsyncIterable<string>,

@@ -1,4 +1,5 @@
-// `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened here, in this process's addon.
+// `dke backup`: the whole service on the embedded database, on its host. The recovery key is opened
+// here, in this process's addon.
 
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -85,8 +86,8 @@ const placeFlags = {
 const datedName = /^dke-\d{8}T\d{6}Z(?:-[0-9a-f]{12})?\.dkebackup$/;
 /**
  * The dated files to remove, so that `keep` are left. The new one stays, also where a clock that
- * was set back makes it the oldest. `idOf`: of which backup of the service that made the new one a file
- * is; no other file counts, nor a second one of the same backup, and none of them is removed.
+ * was set back makes it the oldest. `idOf`: of which backup of the service that made the new one a
+ * file is; no other file counts, nor a second one of the same backup, and none of them is removed.
  */
 export const outdated = async (
   names: readonly string[],

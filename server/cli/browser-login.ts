@@ -1,5 +1,6 @@
-// `dke login` without a name: a person approves this command in a browser (RFC 8628), and it gets a token for some hours. The address
-// and the code go to standard error, so that standard output stays one record.
+// `dke login` without a name: a person approves this command in a browser (RFC 8628), and it gets a
+// token for some hours. The address and the code go to standard error, so that standard output
+// stays one record.
 
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';

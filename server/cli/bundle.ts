@@ -1,5 +1,6 @@
-// The configuration bundle of an application (server/bundle), as `dke tde app register --bundle` writes it. It is made here, because only
-// this process and the service's answer have the access_guid.
+// The configuration bundle of an application (server/bundle), as `dke tde app register --bundle`
+// writes it. It is made here, because only this process and the service's answer have the
+// access_guid.
 
 import { createHash } from 'node:crypto';
 import { Writable } from 'node:stream';
@@ -60,7 +61,10 @@ interface Fetched {
   readonly content: Uint8Array<ArrayBuffer>;
 }
 
-/** The packages of the target that the service has. The bundle is useful without them, so a failure is only reported. */
+/**
+ * The packages of the target that the service has. The bundle is useful without them, so a failure
+ * is only reported.
+ */
 const fetchPackages = async (
   { call, stream }: Caller,
   target: Target,
@@ -106,7 +110,8 @@ export const makeBundle = async (
     throw new CommandError('internal', 'a bundle without its database host');
   const target = { system, database, architecture };
   const { packages, missing } = await fetchPackages(caller, target);
-  // What this command trusts has led it to the service; otherwise the service says what its own certificate needs.
+  // What this command trusts has led it to the service; otherwise the service says what its own
+  // certificate needs.
   const authority = caller.authority?.toString('latin1') ?? issued.config.ca_pem;
   const files = await bundleFiles({
     ...{ target, application, packages, missing },

@@ -1,5 +1,6 @@
-// What every command that calls the service is given: a client, an output, and a way from names to identifiers. Where the
-// service is and which token is used comes from options or the environment, never from a command line's secrets.
+// What every command that calls the service is given: a client, an output, and a way from names to
+// identifiers. Where the service is and which token is used comes from options or the environment,
+// never from a command line's secrets.
 
 import type { Command } from 'commander';
 import { command } from '../base/command-line.ts';
@@ -42,7 +43,10 @@ interface NameableList {
   readonly gone?: string;
 }
 
-/** By the word of a command's argument or option: lists whose items have an id and a name, and the command that lists them. */
+/**
+ * By the word of a command's argument or option: lists whose items have an id and a name, and the
+ * command that lists them.
+ */
 const nameable = {
   vault: { row: operations.vaults.list, noun: 'vault', what: 'vault' },
   key: { row: operations.keys.list, noun: 'key', what: 'key' },

@@ -1,5 +1,5 @@
-// The client of the API (server/client) as the command uses it: one connection a call, because the command makes few. Failures of every kind
-// become a CommandError.
+// The client of the API (server/client) as the command uses it: one connection a call, because the
+// command makes few. Failures of every kind become a CommandError.
 
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -22,7 +22,10 @@ export interface ApiClient {
   readonly url: string;
   /** The answer is the service's; an older or newer one may have other members. */
   call<E extends Operation>(operation: E, input?: ApiCall<E>): Promise<AnswerOf<E>>;
-  /** Reads, edits what was read and writes it, when it is still what was read. `edit` may be asked more than once. */
+  /**
+   * Reads, edits what was read and writes it, when it is still what was read. `edit` may be asked
+   * more than once.
+   */
   change<R extends Operation, W extends Operation>(
     read: R,
     write: W,

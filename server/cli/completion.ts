@@ -1,5 +1,6 @@
-// `dke completion bash|zsh|fish`: a script that completes commands, options and their fixed values, made of the commands themselves. It asks
-// no service: names of keys and the like are not completed.
+// `dke completion bash|zsh|fish`: a script that completes commands, options and their fixed values,
+// made of the commands themselves. It asks no service: names of keys and the like are not
+// completed.
 
 import { Argument, type Command, type Option } from 'commander';
 import { candidatesOf, valueWord } from './rows.ts';

@@ -1,5 +1,6 @@
-// The contexts of dke context: named services. A context has the address of one, the authority to trust, the path of the token's file and the tenant;
-// never a secret. Options and environment win over it, and for another service than its own it is not used at all.
+// The contexts of dke context: named services. A context has the address of one, the authority to
+// trust, the path of the token's file and the tenant; never a secret. Options and environment win
+// over it, and for another service than its own it is not used at all.
 
 import type { Command } from 'commander';
 import { checkUrl, type GlobalOptions } from './caller.ts';
@@ -51,7 +52,10 @@ export const writeContexts = (contexts: Contexts): void => writeOwnFile(contextF
 const isGiven = (program: Command, name: string): boolean =>
   !['default', undefined].includes(program.getOptionValueSource(name));
 
-/** The global options, with those of the context where neither an option nor a variable says otherwise. */
+/**
+ * The global options, with those of the context where neither an option nor a variable says
+ * otherwise.
+ */
 export const globalsOf = (command: Command): GlobalOptions => {
   let program = command;
   while (program.parent !== null) program = program.parent;

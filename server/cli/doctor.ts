@@ -1,5 +1,6 @@
-// `dke doctor`: runs the diagnostics of a database host, of the service's host, or of both, and shows the first failing layer
-// first. The database host's checks belong to the agent's program, which is found by its place in the installation.
+// `dke doctor`: runs the diagnostics of a database host, of the service's host, or of both, and
+// shows the first failing layer first. The database host's checks belong to the agent's program,
+// which is found by its place in the installation.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
@@ -322,7 +323,8 @@ export const addDoctor = (program: Command): void => {
         conclude(parts.flat(), options.output);
         return;
       }
-      // Loaded by the user who runs the command: the owner of the files may have no access to the programs.
+      // Loaded by the user who runs the command: the owner of the files may have no access to the
+      // programs.
       const provider = conf === undefined ? undefined : await loadProvider<ProviderDiagnosis>('client/diagnose');
       const host = config === undefined ? undefined : await import('../app/host-checks.ts');
       if (conf !== undefined) become(ownerOf(conf));

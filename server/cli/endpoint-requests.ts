@@ -1,4 +1,5 @@
-// `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store endpoints.
+// `dke endpoint requests` and `dke endpoint find-request`: the request log of the key store
+// endpoints.
 
 import { text as readText } from 'node:stream/consumers';
 import { operations } from '../client/gen/operations.ts';

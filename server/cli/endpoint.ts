@@ -1,4 +1,5 @@
-// `dke endpoint`: key store endpoints, their settings and their credentials. Their request log: endpoint-requests.ts.
+// `dke endpoint`: key store endpoints, their settings and their credentials. Their request log:
+// endpoint-requests.ts.
 
 import type { Command } from 'commander';
 import { command } from '../base/command-line.ts';

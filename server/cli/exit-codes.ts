@@ -1,5 +1,5 @@
-// The classes of failure of the `dke` command, one exit code each. Those of a server that cannot start (base/start-error.ts)
-// keep their numbers here; docs/command.md lists them all.
+// The classes of failure of the `dke` command, one exit code each. Those of a server that cannot
+// start (base/start-error.ts) keep their numbers here; docs/command.md lists them all.
 
 import type { ServiceErrorCode } from '../base/errors.ts';
 import { exitCodes as startCodes } from '../base/start-error.ts';

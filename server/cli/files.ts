@@ -1,5 +1,5 @@
-// The files that the command reads a secret from and writes one to. A secret's file belongs to its user and is readable by
-// no other user; an existing one is not overwritten unless asked.
+// The files that the command reads a secret from and writes one to. A secret's file belongs to its
+// user and is readable by no other user; an existing one is not overwritten unless asked.
 
 import { once } from 'node:events';
 import {
@@ -43,7 +43,10 @@ export const readFile = (path: string, hint?: string): Buffer => {
   }
 };
 
-/** A file that is too large for memory, to be read once. A failure is one of the file, whatever it is read for. */
+/**
+ * A file that is too large for memory, to be read once. A failure is one of the file, whatever it
+ * is read for.
+ */
 export const openLargeFile = async (path: string): Promise<{ readonly from: Readable; readonly size: number }> => {
   const fail = (error: unknown): never => {
     throw unreadable(path, error);
@@ -67,7 +70,10 @@ export const openLargeFile = async (path: string): Promise<{ readonly from: Read
 
 export const readTextFile = (path: string): string => readFile(path).toString('utf8');
 
-/** Bytes of a secret file (base/secret-mode.ts) of this user, or of root. Root reads files of every user. `-` is standard input. */
+/**
+ * Bytes of a secret file (base/secret-mode.ts) of this user, or of root. Root reads files of every
+ * user. `-` is standard input.
+ */
 export const readSecretFile = (path: string): Buffer => {
   if (path === '-') return readFileSync(0);
   let fd: number;
@@ -104,8 +110,8 @@ export interface ReservedFile {
 }
 
 /**
- * Opens a file with mode 600 before the service is asked for what is to are in it: a secret is shown once, and a file
- * that cannot be written must not cost it.
+ * Opens a file with mode 600 before the service is asked for what is to are in it: a secret is
+ * shown once, and a file that cannot be written must not cost it.
  */
 export const reserveSecretFile = (path: string, force: boolean): ReservedFile => {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;

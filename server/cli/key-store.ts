@@ -1,4 +1,5 @@
-// `dke key-store`: external key stores, the cloud's side of an endpoint, and whether they are connected.
+// `dke key-store`: external key stores, the cloud's side of an endpoint, and whether they are
+// connected.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';

@@ -1,4 +1,5 @@
-// Finds the provider's programs by their place in the installation: the server's sources know nothing of the provider's.
+// Finds the provider's programs by their place in the installation: the server's sources know
+// nothing of the provider's.
 
 import { existsSync } from 'node:fs';
 import { CommandError } from './exit-codes.ts';

@@ -1,6 +1,7 @@
-// `dke login` and `dke logout`: a person's own session at the command. The password comes from the terminal without echo, or from a file
-// descriptor, and stays bytes; the session is in a file of the person's configuration folder (mode 600) until logout ends it. Without a
-// name, the browser is where the person signs in, with a passkey or the OpenID provider, too: browser-login.ts.
+// `dke login` and `dke logout`: a person's own session at the command. The password comes from the
+// terminal without echo, or from a file descriptor, and stays bytes; the session is in a file of
+// the person's configuration folder (mode 600) until logout ends it. Without a name, the browser is
+// where the person signs in, with a passkey or the OpenID provider, too: browser-login.ts.
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// `dke`: reads the command line, runs one command, and ends with the exit code of its class (exit-codes.ts).
+// `dke`: reads the command line, runs one command, and ends with the exit code of its class
+// (exit-codes.ts).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { type Command, CommanderError } from 'commander';

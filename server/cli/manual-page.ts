@@ -1,4 +1,5 @@
-// The manual page dke(1), in roff, made of the commands themselves. The packages install it (provider/packaging).
+// The manual page dke(1), in roff, made of the commands themselves. The packages install it
+// (provider/packaging).
 
 import type { Command } from 'commander';
 import { type ExitClass, exitCodes } from './exit-codes.ts';

@@ -1,5 +1,5 @@
-// What the command prints: tables and records for people; the API's own answers as JSON or YAML, and CSV, for programs. Answers go to
-// standard output, errors and questions to standard error.
+// What the command prints: tables and records for people; the API's own answers as JSON or YAML,
+// and CSV, for programs. Answers go to standard output, errors and questions to standard error.
 
 import { createInterface } from 'node:readline/promises';
 import { styleText } from 'node:util';
@@ -41,7 +41,10 @@ const shown = (value: unknown): string => {
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Members of members under both names, `memory.used`; of a list of things each on a line of its own. */
+/**
+ * Members of members under both names, `memory.used`; of a list of things each on a line of its
+ * own.
+ */
 const membersOf = (value: object): readonly (readonly [string, unknown])[] =>
   Object.entries(value).flatMap(([name, member]: [string, unknown]): readonly (readonly [string, unknown])[] => {
     if (isObject(member)) return membersOf(member).map(([inner, each]) => [`${name}.${inner}`, each]);
@@ -166,7 +169,10 @@ const stopAtQuestion = (): never => {
   throw new CommandError('refused', 'stopped at the question: nothing was changed');
 };
 
-/** Continues only when the thing is named, or the word given where there is no name: `--confirm NAME` in scripts, typed at a terminal. */
+/**
+ * Continues only when the thing is named, or the word given where there is no name:
+ * `--confirm NAME` in scripts, typed at a terminal.
+ */
 export const confirm = async (what: string, name: string, given: string | undefined): Promise<void> => {
   let answer = given;
   if (answer === undefined && process.stdin.isTTY) {

@@ -1,4 +1,5 @@
-// `dke latency`, `dke settings`, `dke status`: what the first page of the console shows, and what the service is set to.
+// `dke latency`, `dke settings`, `dke status`: what the first page of the console shows, and what
+// the service is set to.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';

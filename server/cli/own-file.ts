@@ -1,4 +1,5 @@
-// Files that the command keeps for one person: JSON in the person's configuration folder, which no other user can read.
+// Files that the command keeps for one person: JSON in the person's configuration folder, which no
+// other user can read.
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,7 +13,10 @@ export const ownFile = (name: string): string => {
   return join(given === undefined || given === '' ? join(homedir(), '.config') : given, 'dke', name);
 };
 
-/** Undefined: there is none. Throws `CommandError`, which names the file, when it is not what we wrote. */
+/**
+ * Undefined: there is none. Throws `CommandError`, which names the file, when it is not what we
+ * wrote.
+ */
 export const readOwnFile = <T>(
   path: string,
   is: (value: unknown) => value is T,
@@ -33,7 +37,10 @@ export const readOwnFile = <T>(
   throw new CommandError('config', `${path} is not ${what}`, { hint });
 };
 
-/** Writes a draft beside the file, for `use`, and leaves none. Throws `CommandError`: why it cannot be. */
+/**
+ * Writes a draft beside the file, for `use`, and leaves none. Throws `CommandError`: why it cannot
+ * be.
+ */
 const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
   const draft = `${path}.${process.pid}`;
   try {

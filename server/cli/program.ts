@@ -1,5 +1,6 @@
-// The `dke` command: the global options, and one file for each noun. Only the file of the noun that was asked for is loaded, because most of the
-// time of a short command is loading. An action imports the service's own code (main.ts, app/offline.ts) when it runs.
+// The `dke` command: the global options, and one file for each noun. Only the file of the noun that
+// was asked for is loaded, because most of the time of a short command is loading. An action
+// imports the service's own code (main.ts, app/offline.ts) when it runs.
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CommandError } from './exit-codes.ts';
@@ -84,7 +85,10 @@ const nameHelp = (command: Command, name: string): void => {
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 };
 
-/** An empty operand is a variable of a script that has no value. In a path of the API it would name another resource. */
+/**
+ * An empty operand is a variable of a script that has no value. In a path of the API it would name
+ * another resource.
+ */
 const refuseEmpty = (command: Command): void => {
   const index = command.args.findIndex((each) => each.trim() === '');
   if (index < 0) return;
@@ -141,7 +145,8 @@ export const makeProgram = async (version: string, only: readonly string[] = Obj
 
 /** The command, with the noun that these words ask for. */
 export const makeProgramFor = async (version: string, words: readonly string[]): Promise<Command> => {
-  // The version, and what is wrong with an option, are printed later, when the command runs: before any noun is asked for.
+  // The version, and what is wrong with an option, are printed later, when the command runs: before
+  // any noun is asked for.
   const reader = withoutNouns(version)
     .exitOverride()
     .configureOutput({ writeOut: () => undefined, writeErr: () => undefined });

@@ -1,5 +1,5 @@
-// What a person sees at a terminal when a command takes more than two seconds: what runs, and for how long. Programs and files get
-// nothing of it.
+// What a person sees at a terminal when a command takes more than two seconds: what runs, and for
+// how long. Programs and files get nothing of it.
 
 const afterMs = 2_000;
 const everyMs = 1_000;

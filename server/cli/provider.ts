@@ -1,5 +1,6 @@
-// `dke provider`: lays the PKCS#11 library and its agent where a database looks for them, checks, upgrades, takes back, removes.
-// The work is the provider's own (provider/install), found by its place in the installation.
+// `dke provider`: lays the PKCS#11 library and its agent where a database looks for them, checks,
+// upgrades, takes back, removes. The work is the provider's own (provider/install), found by its
+// place in the installation.
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';

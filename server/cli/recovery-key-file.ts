@@ -1,5 +1,6 @@
-// The file of a recovery key (addon/FORMAT.md, section 6): its public half unencrypted, its private half as a key record under a key that a
-// passphrase gives (scrypt). It is made and opened in the addon: here are references, never bytes of the private half.
+// The file of a recovery key (addon/FORMAT.md, section 6): its public half unencrypted, its private
+// half as a key record under a key that a passphrase gives (scrypt). It is made and opened in the
+// addon: here are references, never bytes of the private half.
 
 import { createHash } from 'node:crypto';
 import { type Core, CoreError, type KekRef, type KeyRef } from '../../addon/core.ts';
@@ -85,7 +86,10 @@ export const describeRecoveryKeyFile = (path: string): RecoveryKeyFile => {
   }
 };
 
-/** The caller releases the key. `ask` is called when the file wants a passphrase; its answer is wiped. */
+/**
+ * The caller releases the key. `ask` is called when the file wants a passphrase; its answer is
+ * wiped.
+ */
 export const openRecoveryKeyFile = async (
   core: FileCore,
   path: string,

@@ -1,4 +1,5 @@
-// `dke recovery-key`: what opens snapshots. Made and kept apart from the service, which knows the public half.
+// `dke recovery-key`: what opens snapshots. Made and kept apart from the service, which knows the
+// public half.
 
 import type { Command } from 'commander';
 import { core } from '../../addon/core.ts';

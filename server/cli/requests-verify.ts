@@ -1,5 +1,6 @@
-// Checks an exported request log offline, with the hashes of its minutes that an export of the audit log has. Leaves out whether the
-// audit log is whole: that is checked first (audit-verify.ts).
+// Checks an exported request log offline, with the hashes of its minutes that an export of the
+// audit log has. Leaves out whether the audit log is whole: that is checked first
+// (audit-verify.ts).
 
 import {
   compareRequests,

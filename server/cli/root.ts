@@ -1,5 +1,5 @@
-// `dke root`: the root key, what opens it, and its rotation; `dke quarantine`. What changes the root key's file works on the
-// service's host while the service is stopped.
+// `dke root`: the root key, what opens it, and its rotation; `dke quarantine`. What changes the
+// root key's file works on the service's host while the service is stopped.
 
 import type { Command } from 'commander';
 import type { ProviderChange } from '../app/offline.ts';

@@ -1,6 +1,7 @@
-// One row a command: the route of the contract that it calls, its words and its help. The rest follows from the contract: the arguments
-// are the parameters of the path, in order, and then members of the body or the query; so are the options. A word such as <vault> takes an
-// id or a name. `act` is for commands that do more than one call, with the types of their options.
+// One row a command: the route of the contract that it calls, its words and its help. The rest
+// follows from the contract: the arguments are the parameters of the path, in order, and then
+// members of the body or the query; so are the options. A word such as <vault> takes an id or a
+// name. `act` is for commands that do more than one call, with the types of their options.
 
 import { type Command, Option } from 'commander';
 import type { AnswerOf, BodyOf, Input, InputOf, Operation } from '../client/operation.ts';
@@ -196,7 +197,10 @@ interface OwnOptions {
 }
 type Request = Record<Place[0], Record<string, unknown>>;
 
-/** Asks before something is changed that cannot be undone; false: that was all, because it was a dry run. */
+/**
+ * Asks before something is changed that cannot be undone; false: that was all, because it was a dry
+ * run.
+ */
 const askFirst = async <R extends Operation, F extends Flags, C extends Operation<Input, Named>, T>(
   { call, output }: Caller,
   route: R,

@@ -1,5 +1,5 @@
-// `dke runbook`: what is done at the database for each operation that moves key material, with an application's own values, and
-// runs of it that are completed step by step.
+// `dke runbook`: what is done at the database for each operation that moves key material, with an
+// application's own values, and runs of it that are completed step by step.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';

@@ -1,5 +1,6 @@
-// What dke login keeps: a session, or the token that a browser has approved, by the address of the service, in a file of the person's
-// configuration folder, which no other user can read. Leaves out how one begins and ends: login.ts.
+// What dke login keeps: a session, or the token that a browser has approved, by the address of the
+// service, in a file of the person's configuration folder, which no other user can read. Leaves out
+// how one begins and ends: login.ts.
 
 import { rmSync } from 'node:fs';
 import { ownFile, readOwnFile, requireWritable, writeOwnFile } from './own-file.ts';

@@ -1,4 +1,5 @@
-// What a package installs for a person at a shell: completion and the manual page. Run when packages are made; no command imports it.
+// What a package installs for a person at a shell: completion and the manual page. Run when
+// packages are made; no command imports it.
 
 import { completionScript } from './completion.ts';
 import { manualPage } from './manual-page.ts';

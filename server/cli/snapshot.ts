@@ -1,5 +1,5 @@
-// `dke snapshot`: backup and restore. A recovery key is opened here, in this process's addon; to the service goes one snapshot's key,
-// sealed for one use.
+// `dke snapshot`: backup and restore. A recovery key is opened here, in this process's addon; to
+// the service goes one snapshot's key, sealed for one use.
 
 import type { Command } from 'commander';
 import type { KeyRef } from '../../addon/core.ts';

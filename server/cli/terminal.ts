@@ -75,7 +75,10 @@ export const askSecret = async (what: string, fresh: boolean): Promise<Buffer | 
   }
 };
 
-/** For work on the root key: what is in these files, else what the configuration declares, else what the terminal says. */
+/**
+ * For work on the root key: what is in these files, else what the configuration declares, else what
+ * the terminal says.
+ */
 export const askFor =
   (current: string | undefined, fresh: string | undefined) =>
   (question: {
@@ -96,7 +99,10 @@ const withoutLineEnd = (bytes: Buffer): Buffer => {
   return own;
 };
 
-/** The passphrase of a recovery key: from the file when one is named, else from the terminal. The caller wipes it. */
+/**
+ * The passphrase of a recovery key: from the file when one is named, else from the terminal. The
+ * caller wipes it.
+ */
 export const readPassphrase = async (file: string | undefined, fresh = false): Promise<Buffer> => {
   const given = file === undefined ? await askSecret('the recovery key', fresh) : withoutLineEnd(readSecretFile(file));
   if (given === undefined)

@@ -1,4 +1,5 @@
-// `dke user`: people who sign in. Passwords are theirs alone: what an administrator hands over is an invitation.
+// `dke user`: people who sign in. Passwords are theirs alone: what an administrator hands over is
+// an invitation.
 
 import type { Command } from 'commander';
 import { operations } from '../client/gen/operations.ts';

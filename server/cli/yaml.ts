@@ -1,7 +1,10 @@
-// JSON values as YAML, in blocks. Every text is quoted as JSON quotes it, which YAML reads in the same way: no text can be taken for a
-// number, a date, a boolean or an anchor.
+// JSON values as YAML, in blocks. Every text is quoted as JSON quotes it, which YAML reads in the
+// same way: no text can be taken for a number, a date, a boolean or an anchor.
 
-/** Characters that JSON may leave as they are and readers of YAML refuse, or take for the end of a line. */
+/**
+ * Characters that JSON may leave as they are and readers of YAML refuse, or take for the end of a
+ * line.
+ */
 const unsafe = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 const scalar = (value: unknown): string =>

@@ -1,5 +1,5 @@
-// The client: a method for each operation of the API (gen/operations.ts), pages and items of every list, and calls by operation for programs
-// that choose the operation while they run.
+// The client: a method for each operation of the API (gen/operations.ts), pages and items of every
+// list, and calls by operation for programs that choose the operation while they run.
 
 import { Agent } from 'node:https';
 import { ProblemError } from './errors.ts';
@@ -50,8 +50,8 @@ export interface Calls {
     options?: CallOptions,
   ): AsyncIterable<ItemOf<AnswerOf<E>>>;
   /**
-   * Reads, edits what was read and writes it, when it is still what was read; again when another change came first. `edit` may be
-   * called more than once.
+   * Reads, edits what was read and writes it, when it is still what was read; again when another
+   * change came first. `edit` may be called more than once.
    */
   change<R extends Operation, W extends Operation>(
     read: R,

@@ -1,4 +1,5 @@
-// The ways in which a call can fail. No error has a token, a header of the request or a body that was sent.
+// The ways in which a call can fail. No error has a token, a header of the request or a body that
+// was sent.
 
 import type { Approval, Problem, ProblemCode } from './gen/types.ts';
 
@@ -15,7 +16,9 @@ export class ProblemError extends Error {
   readonly requestId: string;
   /** Which members of the request are wrong. */
   readonly fields: readonly { readonly path: string; readonly message: string }[];
-  /** `unconfirmed`: the change was made but not confirmed by every node, or it may still be made. */
+  /**
+   * `unconfirmed`: the change was made but not confirmed by every node, or it may still be made.
+   */
   readonly reason: 'unconfirmed' | undefined;
   readonly #headers: { readonly all: Headers };
 

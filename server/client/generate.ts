@@ -1,5 +1,6 @@
-// Writes gen/types.ts and gen/operations.ts from the OpenAPI document: the types of the schemas, and an entry for each operation. Run it with
-// `npm run generate`; a test compares. Not part of the package.
+// Writes gen/types.ts and gen/operations.ts from the OpenAPI document: the types of the schemas,
+// and an entry for each operation. Run it with `npm run generate`; a test compares. Not part of the
+// package.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

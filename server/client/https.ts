@@ -1,4 +1,5 @@
-// One HTTPS request. Redirects are not followed, so that a token goes nowhere else. Leaves out retries: send.ts.
+// One HTTPS request. Redirects are not followed, so that a token goes nowhere else. Leaves out
+// retries: send.ts.
 
 import type { IncomingMessage } from 'node:http';
 import { type Agent, request } from 'node:https';
@@ -28,7 +29,10 @@ export interface WireRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The first `Headers` of a process loads Node's own client of fetch, a fifth of the CPU time of a command: so only those who ask get them. */
+/**
+ * The first `Headers` of a process loads Node's own client of fetch, a fifth of the CPU time of a
+ * command: so only those who ask get them.
+ */
 export class AnswerHeaders {
   readonly #answer: IncomingMessage;
   #all: Headers | undefined;

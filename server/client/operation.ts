@@ -1,5 +1,6 @@
-// What the client knows of an operation of the API: one entry of gen/operations.ts. The types of what is sent and answered are in the type
-// of the entry only; nothing of them is there when a program runs.
+// What the client knows of an operation of the API: one entry of gen/operations.ts. The types of
+// what is sent and answered are in the type of the entry only; nothing of them is there when a
+// program runs.
 
 export interface Input {
   readonly path?: Readonly<Record<string, string>> | undefined;
@@ -8,18 +9,27 @@ export interface Input {
 }
 
 export type InTenant = {
-  /** Id or name of the tenant to act in. By default that of the client, then your own, or the default tenant. */
+  /**
+   * Id or name of the tenant to act in. By default that of the client, then your own, or the
+   * default tenant.
+   */
   readonly tenant?: string | undefined;
 };
 
 export type Paging = {
   /** The `next` of the previous page. */
   readonly after?: string | undefined;
-  /** The maximum number of items. A page of large items is shorter: continue while `next` is not null. */
+  /**
+   * The maximum number of items. A page of large items is shorter: continue while `next` is not
+   * null.
+   */
   readonly limit?: number | undefined;
 };
 
-/** Members of a query or a body, with the values that the document lists for them; null when it lists none. */
+/**
+ * Members of a query or a body, with the values that the document lists for them; null when it
+ * lists none.
+ */
 type Words = Readonly<Record<string, readonly string[] | null>>;
 
 export interface Operation<I extends Input = Input, O = unknown> {

@@ -1,5 +1,6 @@
-// One call of the API: the request of an operation, its repeats and its answer. What may be repeated: a request that never reached the
-// service; one that the service did not take (429, 503 with Retry-After); and after a lost connection, only what does nothing twice.
+// One call of the API: the request of an operation, its repeats and its answer. What may be
+// repeated: a request that never reached the service; one that the service did not take (429, 503
+// with Retry-After); and after a lost connection, only what does nothing twice.
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApprovalRequired, ConnectionError, ProblemError, UnexpectedAnswer } from './errors.ts';
@@ -18,7 +19,10 @@ export interface Settings extends Connection {
   readonly headers?: (() => Readonly<Record<string, string>>) | undefined;
   /** Id or name of the tenant to act in; the token's own when absent. */
   readonly tenant?: string | undefined;
-  /** How long a call may take until its answer begins, repeats included. 30 seconds; an hour for what may take long. */
+  /**
+   * How long a call may take until its answer begins, repeats included. 30 seconds; an hour for
+   * what may take long.
+   */
   readonly timeoutMs?: number | undefined;
   /** How often a call is repeated: 3. */
   readonly retries?: number | undefined;
@@ -32,7 +36,10 @@ export interface CallOptions {
   readonly retries?: number | undefined;
   /** An ETag: nothing is changed when the resource has another one. */
   readonly ifMatch?: string | undefined;
-  /** A new one for each call when absent. Give your own to repeat a call after your program was restarted. */
+  /**
+   * A new one for each call when absent. Give your own to repeat a call after your program was
+   * restarted.
+   */
   readonly idempotencyKey?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -162,7 +169,10 @@ export const pauseAfter = (error: unknown, attempt: number, doesNothingTwice: bo
   return seconds === undefined ? undefined : Math.max(seconds * 1000, usual);
 };
 
-/** Calls an operation, and gives its answer to `use` while it comes. A failure of `use` in the connection is repeated as well. */
+/**
+ * Calls an operation, and gives its answer to `use` while it comes. A failure of `use` in the
+ * connection is repeated as well.
+ */
 export const send = async <T>(
   settings: Settings,
   operation: Operation,

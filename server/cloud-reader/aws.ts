@@ -1,6 +1,7 @@
-// Asks AWS how it sees an external key store: AWS KMS for its state (DescribeCustomKeyStores), Amazon CloudWatch for the latency that
-// it measured (XksProxyLatency). Read access only. Credentials come from where every AWS tool takes them: the environment, a
-// profile, the instance's role. The SDK is loaded when it is first needed.
+// Asks AWS how it sees an external key store: AWS KMS for its state (DescribeCustomKeyStores),
+// Amazon CloudWatch for the latency that it measured (XksProxyLatency). Read access only.
+// Credentials come from where every AWS tool takes them: the environment, a profile, the instance's
+// role. The SDK is loaded when it is first needed.
 
 import { pipeline, Readable, Transform } from 'node:stream';
 import { callOutside } from '../base/outside.ts';

@@ -1,5 +1,5 @@
-// The part of the addon that the simulated cloud uses: the only file here that loads it. Its keys (access keys, one AES key
-// for each KMS key) live in the addon's memory and end with the process.
+// The part of the addon that the simulated cloud uses: the only file here that loads it. Its keys
+// (access keys, one AES key for each KMS key) live in the addon's memory and end with the process.
 
 import { type Core, core } from '../../addon/core.ts';
 

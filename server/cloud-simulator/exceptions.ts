@@ -1,5 +1,6 @@
-// What the cloud's key service tells its callers: its exceptions, and which of them each fault of an external key store proxy
-// becomes. Declared once: for managing a store, for ConnectCustomKeyStore, for making a key, and for using one.
+// What the cloud's key service tells its callers: its exceptions, and which of them each fault of
+// an external key store proxy becomes. Declared once: for managing a store, for
+// ConnectCustomKeyStore, for making a key, and for using one.
 
 import { type CloudFault, cloudFaults } from '../base/cloud-causes.ts';
 

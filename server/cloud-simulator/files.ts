@@ -1,5 +1,6 @@
-// The folder of a simulated cloud, mode 700: `credentials` (the form that AWS tools read), `tls.crt` and `tls.key`. The first
-// start makes all three. The secret access key goes from the file into the addon as bytes.
+// The folder of a simulated cloud, mode 700: `credentials` (the form that AWS tools read),
+// `tls.crt` and `tls.key`. The first start makes all three. The secret access key goes from the
+// file into the addon as bytes.
 
 import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Reads the members of a call. What is missing or malformed is a ValidationException that names the member.
+// Reads the members of a call. What is missing or malformed is a ValidationException that names the
+// member.
 
 import { parseBase64 } from '../base/bytes.ts';
 import { KmsException } from './exceptions.ts';

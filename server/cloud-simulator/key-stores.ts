@@ -1,6 +1,7 @@
-// Custom key stores of type EXTERNAL_KEY_STORE and their connection. ConnectCustomKeyStore answers at once; what its probe of
-// the proxy then finds is the store's ConnectionState, with a ConnectionErrorCode when it is FAILED. Left out: CloudHSM
-// stores, and proxies behind a VPC endpoint service.
+// Custom key stores of type EXTERNAL_KEY_STORE and their connection. ConnectCustomKeyStore answers
+// at once; what its probe of the proxy then finds is the store's ConnectionState, with a
+// ConnectionErrorCode when it is FAILED. Left out: CloudHSM stores, and proxies behind a VPC
+// endpoint service.
 
 import { randomUUID } from 'node:crypto';
 import { cloudFaults } from '../base/cloud-causes.ts';
@@ -117,7 +118,10 @@ const openChecked = async (
   }
 };
 
-/** What the probe of the proxy finds is the store's state, unless the store was connected or disconnected in the meantime. */
+/**
+ * What the probe of the proxy finds is the store's state, unless the store was connected or
+ * disconnected in the meantime.
+ */
 const startConnecting = (store: KeyStore, by: Requester): void => {
   requireState(store, 'DISCONNECTED', 'FAILED');
   store.state = 'CONNECTING';

@@ -1,9 +1,11 @@
-// KMS keys of origin EXTERNAL_KEY_STORE and what is done with them. Every plaintext is sealed twice: by an AES key of the
-// cloud's own that never leaves the addon, then by the external key behind the proxy, which so never sees a plaintext. The
-// encryption context is bound by both seals. Plaintexts come and go as buffers (secret-member.ts).
+// KMS keys of origin EXTERNAL_KEY_STORE and what is done with them. Every plaintext is sealed
+// twice: by an AES key of the cloud's own that never leaves the addon, then by the external key
+// behind the proxy, which so never sees a plaintext. The encryption context is bound by both seals.
+// Plaintexts come and go as buffers (secret-member.ts).
 //
-// CiphertextBlob: version (1 byte, 1), key id (16), lengths of iv and metadata (1 each), iv, metadata, tag (16), ciphertext.
-// The ciphertext's plaintext: iv (12), AES-GCM ciphertext, tag (16). Left out: aliases, grants, policies, key deletion.
+// CiphertextBlob: version (1 byte, 1), key id (16), lengths of iv and metadata (1 each), iv,
+// metadata, tag (16), ciphertext. The ciphertext's plaintext: iv (12), AES-GCM ciphertext, tag
+// (16). Left out: aliases, grants, policies, key deletion.
 
 import { randomUUID } from 'node:crypto';
 import { canonicalJson, toBase64 } from '../base/bytes.ts';

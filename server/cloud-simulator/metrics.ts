@@ -1,5 +1,6 @@
-// What the cloud measures of proxies: XksProxyLatency of Amazon CloudWatch (namespace AWS/KMS, dimension CustomKeyStoreId), as
-// GetMetricStatistics answers it. The latest calls of each store are kept.
+// What the cloud measures of proxies: XksProxyLatency of Amazon CloudWatch (namespace AWS/KMS,
+// dimension CustomKeyStoreId), as GetMetricStatistics answers it. The latest calls of each store
+// are kept.
 
 import { type Input, invalid, member, text } from './input.ts';
 

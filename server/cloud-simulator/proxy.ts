@@ -1,6 +1,7 @@
-// Calls an external key store proxy as the cloud does (External Key Store Proxy API 1.0): signed POSTs, 250 ms for all of a
-// call, connection and handshake included, and strict reading of what comes back. What it sends and gets is already sealed by
-// a key of the cloud: nothing here is a customer's plaintext.
+// Calls an external key store proxy as the cloud does (External Key Store Proxy API 1.0): signed
+// POSTs, 250 ms for all of a call, connection and handshake included, and strict reading of what
+// comes back. What it sends and gets is already sealed by a key of the cloud: nothing here is a
+// customer's plaintext.
 
 import { createHash } from 'node:crypto';
 import { Agent, request } from 'node:https';

@@ -1,6 +1,7 @@
-// The simulated cloud as a listener: the AWS KMS JSON 1.1 protocol over HTTPS, and of Amazon CloudWatch (JSON 1.0) what it tells of
-// proxies; one table of operations each. Requests are checked
-// against one access key before anything of their body is read; a secret member leaves the body before JSON.parse sees it.
+// The simulated cloud as a listener: the AWS KMS JSON 1.1 protocol over HTTPS, and of Amazon
+// CloudWatch (JSON 1.0) what it tells of proxies; one table of operations each. Requests are
+// checked against one access key before anything of their body is read; a secret member leaves the
+// body before JSON.parse sees it.
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -23,7 +24,9 @@ export interface CloudOptions {
   readonly accountId: string;
   readonly accessKey: AccessKey;
   readonly tls: { readonly certificate: Buffer; readonly key: Buffer };
-  /** PEM of the authorities that proxies' certificates come from; those of the system when absent. */
+  /**
+   * PEM of the authorities that proxies' certificates come from; those of the system when absent.
+   */
   readonly proxyCa: Buffer | undefined;
   /** Milliseconds that a call to a proxy may take. */
   readonly budgetMs: number;

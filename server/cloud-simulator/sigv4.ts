@@ -1,5 +1,5 @@
-// Checks what callers of the simulated cloud signed: AWS Signature Version 4. Secrets and signing keys stay in the
-// addon. Left out: query-string signing, session tokens, chunked payloads.
+// Checks what callers of the simulated cloud signed: AWS Signature Version 4. Secrets and signing
+// keys stay in the addon. Left out: query-string signing, session tokens, chunked payloads.
 
 import type { CloudCrypto, KeyRef } from './crypto.ts';
 import { KmsException } from './exceptions.ts';

@@ -9,9 +9,10 @@ import { StartError } from '../base/start-error.ts';
 const octal = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
 
 /**
- * Checks who may write (and, for secrets, read) a file that the service trusts. Its owner must be root or the user of this
- * process; other users must not be able to write it, to read a secret (base/secret-mode.ts), or to replace the file in its folder. Links are
- * followed: the file itself counts. Throws StartError 'permission' with one line that names the path and the required mode.
+ * Checks who may write (and, for secrets, read) a file that the service trusts. Its owner must be
+ * root or the user of this process; other users must not be able to write it, to read a secret
+ * (base/secret-mode.ts), or to replace the file in its folder. Links are followed: the file itself
+ * counts. Throws StartError 'permission' with one line that names the path and the required mode.
  */
 export const checkFile = (path: string, kind: 'public' | 'secret'): void => {
   const statOf = (target: string): Stats => {

@@ -1,7 +1,8 @@
-// dke.toml: its tables, and the configuration that they make. Unknown fields are errors; each error names the field and what
-// to do. Relative paths are relative to the file's own folder, or to the working directory when there is no file.
-// A field has one declaration, in the file of its table; the types follow from it. docs/dke.toml documents the same fields
-// for people; a test compares both.
+// dke.toml: its tables, and the configuration that they make. Unknown fields are errors; each error
+// names the field and what to do. Relative paths are relative to the file's own folder, or to the
+// working directory when there is no file. A field has one declaration, in the file of its table;
+// the types follow from it. docs/dke.toml documents the same fields for people; a test compares
+// both.
 
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -39,7 +40,10 @@ const readTables = (given: Given, folder: string) => ({
 });
 
 export interface Config extends ReturnType<typeof readTables> {
-  /** Every setting and its origin. None is a secret: secrets are in files of their own, and a setting is the path. */
+  /**
+   * Every setting and its origin. None is a secret: secrets are in files of their own, and a
+   * setting is the path.
+   */
   readonly settings: readonly Setting[];
   /** The file that was read; null for the embedded defaults. */
   readonly source: string | null;

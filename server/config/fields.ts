@@ -1,9 +1,13 @@
-// The kinds of fields that the tables of dke.toml share, and how a parsed table becomes part of the configuration.
+// The kinds of fields that the tables of dke.toml share, and how a parsed table becomes part of the
+// configuration.
 
 import { resolve } from 'node:path';
 import { z } from 'zod';
 
-/** A path as the file has it. Its folder is added by `readTable`; the list of settings shows what the file says. */
+/**
+ * A path as the file has it. Its folder is added by `readTable`; the list of settings shows what
+ * the file says.
+ */
 class GivenPath {
   readonly text: string;
   constructor(text: string) {
@@ -58,8 +62,9 @@ const readValue = (value: unknown, folder: string): unknown => {
 };
 
 /**
- * A table, or each table of a list, with its paths made absolute and its fields named as in TypeScript: `keep_days` is
- * `keepDays`. The names in a record, such as `oidc.roles`, are the administrator's and stay as they are.
+ * A table, or each table of a list, with its paths made absolute and its fields named as in
+ * TypeScript: `keep_days` is `keepDays`. The names in a record, such as `oidc.roles`, are the
+ * administrator's and stay as they are.
  */
 export const readTable = <T extends object>(given: T, folder: string): Table<T> =>
   Object.fromEntries(

@@ -1,4 +1,5 @@
-// Tables of dke.toml about what the service reports: sinks, notifications, logs, metrics and telemetry.
+// Tables of dke.toml about what the service reports: sinks, notifications, logs, metrics and
+// telemetry.
 
 import { z } from 'zod';
 import {

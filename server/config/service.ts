@@ -1,4 +1,5 @@
-// Tables of dke.toml about how the service is reached and what it allows: listener, TLS, people, limits, clouds.
+// Tables of dke.toml about how the service is reached and what it allows: listener, TLS, people,
+// limits, clouds.
 
 import { hostname } from 'node:os';
 import { z } from 'zod';

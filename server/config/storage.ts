@@ -1,4 +1,5 @@
-// Tables of dke.toml about what the service keeps: the database, the root key, erasure and snapshots.
+// Tables of dke.toml about what the service keeps: the database, the root key, erasure and
+// snapshots.
 
 import { resolve } from 'node:path';
 import { Cron } from 'croner';

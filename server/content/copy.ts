@@ -1,4 +1,5 @@
-// npm run build:code, after the compiler: lays the texts next to the compiled code. A text that is missing or wrong ends the build.
+// npm run build:code, after the compiler: lays the texts next to the compiled code. A text that is
+// missing or wrong ends the build.
 import { cpSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readRunbooks, runbookFolder } from './runbooks.ts';

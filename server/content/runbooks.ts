@@ -1,5 +1,6 @@
-// Reads the runbooks (runbooks/*.toml) once, at the start, and refuses to start with a file that is missing or wrong: a person follows
-// what they say on a database. A step or a warning that several share is in shared.toml.
+// Reads the runbooks (runbooks/*.toml) once, at the start, and refuses to start with a file that is
+// missing or wrong: a person follows what they say on a database. A step or a warning that several
+// share is in shared.toml.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

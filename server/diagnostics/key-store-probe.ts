@@ -1,5 +1,6 @@
-// Plays the cloud's part for an external key store: what ConnectCustomKeyStore and a use of a KMS key would meet, through the public
-// name of the endpoint, in the cloud's time. The outcome is told in the cloud's words (ConnectionErrorCode of AWS KMS).
+// Plays the cloud's part for an external key store: what ConnectCustomKeyStore and a use of a KMS
+// key would meet, through the public name of the endpoint, in the cloud's time. The outcome is told
+// in the cloud's words (ConnectionErrorCode of AWS KMS).
 
 import { type CloudFault, cloudFaults, faultOfAnswer, faultOfConnection } from '../base/cloud-causes.ts';
 import { xksProxyUriPath } from '../domain/endpoint.ts';

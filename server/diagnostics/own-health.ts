@@ -10,7 +10,10 @@ import type { Config } from '../config/config.ts';
 
 export interface OwnHealth {
   readonly statusCode: number | undefined;
-  /** `healthy`, `degraded`, `unhealthy`, `sealed` or `quarantine`; empty when the answer is not the service's. */
+  /**
+   * `healthy`, `degraded`, `unhealthy`, `sealed` or `quarantine`; empty when the answer is not the
+   * service's.
+   */
   readonly status: string;
   readonly certificate: X509Certificate | undefined;
 }

@@ -1,4 +1,5 @@
-// What support needs to know of a service's host, without any secret: collected while the service runs or is stopped. A part that cannot be had says why.
+// What support needs to know of a service's host, without any secret: collected while the service
+// runs or is stopped. A part that cannot be had says why.
 
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { cpus, release, totalmem, uptime } from 'node:os';
@@ -108,7 +109,10 @@ interface Secret {
 }
 type Source = readonly [name: string, read: () => unknown];
 
-/** Reads the parts in turn, and leaves out each one that has a secret in it. `secretsOf` is called after they are read; the bytes are wiped. */
+/**
+ * Reads the parts in turn, and leaves out each one that has a secret in it. `secretsOf` is called
+ * after they are read; the bytes are wiped.
+ */
 const gather = async (
   sources: readonly Source[],
   secretsOf: () => readonly Secret[],
@@ -172,7 +176,10 @@ export const collectBundle = (sources: BundleSources): Promise<readonly BundlePa
   );
 };
 
-/** What support needs from a database host. `read`: the configuration and the logs of the provider there. */
+/**
+ * What support needs from a database host. `read`: the configuration and the logs of the provider
+ * there.
+ */
 export interface ProviderSources {
   readonly version: string;
   readonly read: () => Promise<{

@@ -1,5 +1,6 @@
-// What leaves the host in a support bundle. Settings are shown by an allow-list; text loses everything that looks like a secret; and what is left is
-// compared with the secrets that this host has in files, in the usual encodings. Secrets are bytes here, never text.
+// What leaves the host in a support bundle. Settings are shown by an allow-list; text loses
+// everything that looks like a secret; and what is left is compared with the secrets that this host
+// has in files, in the usual encodings. Secrets are bytes here, never text.
 
 import { maskUrl, redact } from '../base/redaction.ts';
 
@@ -23,7 +24,10 @@ export const scrubText = (text: string): string =>
     .replaceAll(pair, `$1${hidden}`)
     .replaceAll(/[A-Za-z0-9+/=_-]{20,}/g, (run) => (looksRandom(run) ? hidden : run));
 
-/** The same of every text in a JSON value; members whose names say that they are secrets are hidden whatever they are. */
+/**
+ * The same of every text in a JSON value; members whose names say that they are secrets are hidden
+ * whatever they are.
+ */
 export const scrubValue = (value: unknown, name = ''): unknown => {
   if (typeof value === 'string') return sensitiveName.test(name) ? hidden : scrubText(value);
   if (Array.isArray(value)) return value.map((each) => scrubValue(each, name));
@@ -90,7 +94,10 @@ const hexValues = (() => {
   return values;
 })();
 
-/** Decodes runs of digits, from the `skip`-th digit of each on; what is not a digit becomes a zero byte. `ignored`: bytes within a run. */
+/**
+ * Decodes runs of digits, from the `skip`-th digit of each on; what is not a digit becomes a zero
+ * byte. `ignored`: bytes within a run.
+ */
 const decodeRuns = (
   bytes: Uint8Array,
   values: Int8Array,
@@ -166,7 +173,10 @@ const needlesOf = (secret: Buffer): readonly Buffer[] => {
   return pieces;
 };
 
-/** Whether a text has one of these secrets in it, in any of the usual encodings. The caller wipes the secrets. */
+/**
+ * Whether a text has one of these secrets in it, in any of the usual encodings. The caller wipes
+ * the secrets.
+ */
 export const findSecret = <T>(
   text: string,
   secrets: readonly { readonly of: T; readonly bytes: Buffer }[],

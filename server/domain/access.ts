@@ -1,10 +1,12 @@
-// Access control: permissions, the roles that bundle them, and the decision whether a caller may do something. Only this table gives
-// a role its rights; every route of the console's API names the one permission that it needs.
+// Access control: permissions, the roles that bundle them, and the decision whether a caller may do
+// something. Only this table gives a role its rights; every route of the console's API names the
+// one permission that it needs.
 //
-// Separation of duties: a role that creates keys does not destroy them, a role that grants roles uses no key, and an auditor changes nothing.
+// Separation of duties: a role that creates keys does not destroy them, a role that grants roles
+// uses no key, and an auditor changes nothing.
 //
-// A role is granted for the whole platform or within one tenant. Operations on the platform itself require a role for the whole
-// platform.
+// A role is granted for the whole platform or within one tenant. Operations on the platform itself
+// require a role for the whole platform.
 
 export const permissions = {
   'status:read': 'See the state of the service',
@@ -55,7 +57,10 @@ export const permissions = {
 export type Permission = keyof typeof permissions;
 export const permissionNames = Object.keys(permissions) as Permission[];
 
-/** What no role within one tenant gives, whatever its row says: it concerns the platform, or the tenant as a whole. */
+/**
+ * What no role within one tenant gives, whatever its row says: it concerns the platform, or the
+ * tenant as a whole.
+ */
 const platformOnly: ReadonlySet<Permission> = new Set([
   'status:read',
   'tenants:manage',
@@ -90,7 +95,9 @@ export interface RoleRow {
   readonly scoped?: true;
   /** Given only by those who have it. */
   readonly supreme?: true;
-  /** Where it can be granted: only for the whole platform, or only within one tenant. Absent: both. */
+  /**
+   * Where it can be granted: only for the whole platform, or only within one tenant. Absent: both.
+   */
   readonly reach?: 'platform' | 'tenant';
 }
 
@@ -246,8 +253,8 @@ export const countsIn = ({ tenantId }: Pick<Grant, 'tenantId'>, asked: string | 
   tenantId === null || tenantId === asked;
 
 /**
- * `tenantId`: the tenant that the request is about; null when it is about the platform. `asked`: the resource that it is about,
- * when it is one that roles are given for.
+ * `tenantId`: the tenant that the request is about; null when it is about the platform. `asked`:
+ * the resource that it is about, when it is one that roles are given for.
  */
 export const isAllowed = (
   grants: readonly Grant[],
@@ -274,7 +281,10 @@ export interface Right {
   readonly tenantId: string | null;
 }
 
-/** Every right that a caller has, once each: those of the whole platform first, then those of tenants, then those of single resources. */
+/**
+ * Every right that a caller has, once each: those of the whole platform first, then those of
+ * tenants, then those of single resources.
+ */
 export const effectivePermissions = (grants: readonly Grant[]): readonly Right[] => {
   const places = new Map<string, Pick<Right, 'scope' | 'tenantId'>>();
   const breadth = ({ scope, tenantId }: Pick<Right, 'scope' | 'tenantId'>): number =>
@@ -293,7 +303,10 @@ export const effectivePermissions = (grants: readonly Grant[]): readonly Right[]
   return told;
 };
 
-/** Of the first grants those that the second ones have too: what a user passed on, as long as they have it. */
+/**
+ * Of the first grants those that the second ones have too: what a user passed on, as long as they
+ * have it.
+ */
 export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[]): readonly Grant[] =>
   passedOn.filter((grant) =>
     own.some(
@@ -301,7 +314,10 @@ export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[
     ),
   );
 
-/** Grants that do not end with an emergency: what can be given for longer than a break-glass token works. */
+/**
+ * Grants that do not end with an emergency: what can be given for longer than a break-glass token
+ * works.
+ */
 export const lastingGrants = (own: readonly Grant[]): readonly Grant[] =>
   own.filter(({ role }) => role !== 'break-glass');
 

@@ -18,8 +18,8 @@ export interface TenantActor extends Actor {
   /** The tenant acted in: what is made belongs to it, and nothing of another one is found. */
   readonly tenantId: string;
   /**
-   * What lists and logs show that the platform has as well as its tenants: the tenant acted in, or everything for those who have
-   * the right for the whole platform and named no tenant.
+   * What lists and logs show that the platform has as well as its tenants: the tenant acted in, or
+   * everything for those who have the right for the whole platform and named no tenant.
    */
   readonly reach: TenantScope;
 }
@@ -27,7 +27,10 @@ export interface TenantActor extends Actor {
 /** The actor, in one tenant and nowhere else. */
 export const inTenant = (actor: Actor, tenantId: string): TenantActor => ({ ...actor, tenantId, reach: tenantId });
 
-/** The actor with the right to see what every tenant and the platform has; what is made is the platform's, or this tenant's. */
+/**
+ * The actor with the right to see what every tenant and the platform has; what is made is the
+ * platform's, or this tenant's.
+ */
 export const acrossTenants = (actor: Actor, tenantId: string): TenantActor => ({
   ...actor,
   tenantId,

@@ -19,7 +19,10 @@ export interface ApiToken {
   readonly expiresAt: number | null;
   readonly revokedAt: number | null;
   readonly lastUsedAt: number | null;
-  /** The user whose token it is: it ends with them, and does no more than they may. Null: an administrator made it for a program. */
+  /**
+   * The user whose token it is: it ends with them, and does no more than they may. Null: an
+   * administrator made it for a program.
+   */
   readonly ownerId: string | null;
   readonly integrity: Integrity;
 }

@@ -1,4 +1,5 @@
-// An approval request: what would be done, by whose wish, under which rules, and who has agreed. Terminal in every state but `pending`.
+// An approval request: what would be done, by whose wish, under which rules, and who has agreed.
+// Terminal in every state but `pending`.
 
 import { Waiting } from '../base/waiting.ts';
 import type { AuditValue, SubjectKind } from './audit-event.ts';
@@ -10,14 +11,20 @@ export const governedKinds = {
   'master-key.destroy': 'destroy',
   'key.delete': 'destroy',
   'vault.delete': 'destroy',
-  /** Out of a vault under a rule into one that is under a weaker one: for the keys it is a change of the rule. */
+  /**
+   * Out of a vault under a rule into one that is under a weaker one: for the keys it is a change of
+   * the rule.
+   */
   'application.move': 'rule',
   'dual-control.change': 'rule',
   'snapshot.export': 'export',
   /** Who has the other half of it has every key of the snapshots that are made from then on. */
   'recovery-key.register': 'export',
   'snapshot.restore': 'restore',
-  /** Everything in it stops, and is purged when its retention ends: this is the action that is approved. */
+  /**
+   * Everything in it stops, and is purged when its retention ends: this is the action that is
+   * approved.
+   */
   'tenant.delete': 'destroy',
   /** Before its retention ends. */
   'tenant.purge': 'destroy',
@@ -26,8 +33,9 @@ export type GovernedKind = keyof typeof governedKinds;
 export const governedKindNames = Object.keys(governedKinds) as GovernedKind[];
 
 /**
- * `approved`: what the requester carries out (an export goes to the requester), once, before the request expires. `outdated`: what it was
- * about has changed, so that the approvals do not cover what would be done now.
+ * `approved`: what the requester carries out (an export goes to the requester), once, before the
+ * request expires. `outdated`: what it was about has changed, so that the approvals do not cover
+ * what would be done now.
  */
 export const approvalStates = [
   'pending',
@@ -53,8 +61,9 @@ export interface ApprovalDecision {
 }
 
 /**
- * The rule of a vault as it was when the request was created, with the people who could approve it at that time. The service's own rule has the
- * service's id instead of a vault's, and says what it is about.
+ * The rule of a vault as it was when the request was created, with the people who could approve it
+ * at that time. The service's own rule has the service's id instead of a vault's, and says what it
+ * is about.
  */
 export type ApprovalRule = Pick<DualControlRule, 'required' | 'approvers'> & {
   readonly vaultId: string;

@@ -1,5 +1,6 @@
-// Every kind of audit record, how much it matters, and the fields it may have: an allow-list, so that no secret can slip in by a new member.
-// Identifiers, names, counts and states only; never a credential, a key, an input or an output.
+// Every kind of audit record, how much it matters, and the fields it may have: an allow-list, so
+// that no secret can slip in by a new member. Identifiers, names, counts and states only; never a
+// credential, a key, an input or an output.
 
 import { canonicalJson } from '../base/bytes.ts';
 import { toRfc3339 } from '../base/clock.ts';
@@ -129,7 +130,10 @@ export const auditKinds = {
     activity: 'read',
     fields: ['applicationId', 'appId', 'host', 'process', 'operation', 'mechanism', 'class', 'algorithm', 'bits'],
   },
-  /** A key that has wrapped a sensitive key never decrypts again: set before the wrapped bytes leave. */
+  /**
+   * A key that has wrapped a sensitive key never decrypts again: set before the wrapped bytes
+   * leave.
+   */
   'key.decryption-ended': {
     severity: 'low',
     activity: 'update',
@@ -137,7 +141,10 @@ export const auditKinds = {
   },
   /** A person repaired a master key that could only encrypt. */
   'key.decryption-allowed': { severity: 'medium', activity: 'update', fields: ['name', 'label', 'applicationId'] },
-  /** A key that is extractable left: `form` is `wrapped`; for one that is not sensitive also `clear` or `sealed`. */
+  /**
+   * A key that is extractable left: `form` is `wrapped`; for one that is not sensitive also `clear`
+   * or `sealed`.
+   */
   'key.exported': {
     severity: 'high',
     activity: 'read',
@@ -150,7 +157,10 @@ export const auditKinds = {
     fields: ['name', 'label', 'applicationId', 'appId', 'host', 'process', 'operation', 'reason', 'count'],
   },
   'row.tampered': { severity: 'critical', activity: 'other', fields: ['table'] },
-  /** A person asked for new keys under which everything is sealed; the run that creates them follows. */
+  /**
+   * A person asked for new keys under which everything is sealed; the run that creates them
+   * follows.
+   */
   'root.rotation-requested': { severity: 'medium', activity: 'other', fields: ['rootEpoch'] },
   'root.rotated': { severity: 'medium', activity: 'update', fields: ['rootEpoch', 'records'] },
   'tenant.key-rotation-requested': { severity: 'low', activity: 'other', fields: ['epoch'] },
@@ -162,7 +172,10 @@ export const auditKinds = {
   'root.provider-removed': { severity: 'high', activity: 'delete', fields: ['name', 'type'] },
   'root.provider-rewrapped': { severity: 'high', activity: 'update', fields: ['name', 'type'] },
   'erasure.started': { severity: 'info', activity: 'other', fields: ['rootEpoch', 'keys'] },
-  /** The run waits: `records` do not open, and never would after it; or for nodes, copies of the database, or missing snapshots. */
+  /**
+   * The run waits: `records` do not open, and never would after it; or for nodes, copies of the
+   * database, or missing snapshots.
+   */
   'erasure.blocked': {
     severity: 'critical',
     activity: 'other',
@@ -348,17 +361,28 @@ export const auditKinds = {
   'approval.completed': { severity: 'high', activity: 'update', fields: [...approvalFields, 'approvers'] },
   'key-inventory.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
   'request-log.exported': { severity: 'low', activity: 'read', fields: ['format', 'filter'] },
-  /** The records of one minute (docs/audit.md), by space; `late`: those that came when it had been hashed; `dropped`: requests without a record. */
+  /**
+   * The records of one minute (docs/audit.md), by space; `late`: those that came when it had been
+   * hashed; `dropped`: requests without a record.
+   */
   'request-log.minute': {
     severity: 'info',
     activity: 'other',
     fields: ['minute', 'count', 'late', 'dropped', 'droppedUnsigned', 'parts'],
   },
-  /** Retention has removed records; `through`: the newest one's number; `space`: of this space only. */
+  /**
+   * Retention has removed records; `through`: the newest one's number; `space`: of this space only.
+   */
   'request-log.pruned': { severity: 'info', activity: 'delete', fields: ['count', 'through', 'space'] },
-  /** `records`: the number of the tenant's records, including this one, if only the tenant's part was exported. */
+  /**
+   * `records`: the number of the tenant's records, including this one, if only the tenant's part
+   * was exported.
+   */
   'audit-log.exported': { severity: 'low', activity: 'read', fields: ['size', 'records'] },
-  /** An operator accepted a database that is older than the checkpoint stored with the root key, or another database. */
+  /**
+   * An operator accepted a database that is older than the checkpoint stored with the root key, or
+   * another database.
+   */
   'audit-log.accepted': { severity: 'critical', activity: 'update', fields: ['state', 'size', 'expected', 'former'] },
   /** The last record that the former key signs. Both are verifier keys (base/checkpoint.ts). */
   'audit-log.key-rotated': { severity: 'high', activity: 'update', fields: ['former', 'next'] },
@@ -396,7 +420,10 @@ export const auditKinds = {
   'session.ended': { severity: 'info', activity: 'stop', fields: ['name', 'sessionId', 'by'] },
   'session.key-rotated': { severity: 'high', activity: 'update', fields: ['sessionsEnded'] },
   'sign-in.refused': { severity: 'low', activity: 'refuse', fields: ['method', 'reason', 'name'] },
-  /** A command asks for a token in the browser of a person: `request` names what the records belong to. */
+  /**
+   * A command asks for a token in the browser of a person: `request` names what the records belong
+   * to.
+   */
   'device-sign-in.requested': { severity: 'info', activity: 'other', fields: ['request', 'host', 'roles', 'hours'] },
   'device-sign-in.approved': {
     severity: 'medium',
@@ -480,9 +507,15 @@ export interface AuditEvent {
   readonly details: { readonly [name: string]: AuditValue };
 }
 
-/** The one text of a record: what the log's tree contains, what is exported, and what anyone can verify. */
+/**
+ * The one text of a record: what the log's tree contains, what is exported, and what anyone can
+ * verify.
+ */
 export const auditEntry = ({ at, ...record }: AuditEvent): string => canonicalJson({ at: toRfc3339(at), ...record });
 
-/** For people: records keep labels as the bytes that they are, and so are signed. A label that is not text stays Base64. */
+/**
+ * For people: records keep labels as the bytes that they are, and so are signed. A label that is
+ * not text stays Base64.
+ */
 export const readableDetails = (details: AuditEvent['details']): AuditEvent['details'] =>
   typeof details.label === 'string' ? { ...details, label: textOfLabel(details.label) ?? details.label } : details;

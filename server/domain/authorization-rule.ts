@@ -1,5 +1,6 @@
-// Secondary authorization of a key store endpoint: rules about the origin that a signed request states (requestMetadata of
-// the external key store proxy protocol). Rules are tried in order, the first that fits decides, and what none fits is allowed.
+// Secondary authorization of a key store endpoint: rules about the origin that a signed request
+// states (requestMetadata of the external key store proxy protocol). Rules are tried in order, the
+// first that fits decides, and what none fits is allowed.
 
 /** What a rule can check. */
 export const ruleSubjects = [
@@ -27,8 +28,9 @@ export interface AuthorizationRule {
   readonly name: string;
   readonly effect: 'allow' | 'deny';
   /**
-   * Each subject listed here must match one of its patterns: `*` matches any characters, `?` matches one. A subject that the
-   * request does not state matches no pattern. A rule without subjects matches every request.
+   * Each subject listed here must match one of its patterns: `*` matches any characters, `?`
+   * matches one. A subject that the request does not state matches no pattern. A rule without
+   * subjects matches every request.
    */
   readonly when: { readonly [S in RuleSubject]?: readonly string[] | undefined };
 }
@@ -43,7 +45,10 @@ export interface RequestOrigin {
   readonly kmsViaService: string | undefined;
 }
 
-/** Whether the text fits the pattern. It goes back to the last star only: at worst the product of both lengths in steps. */
+/**
+ * Whether the text fits the pattern. It goes back to the last star only: at worst the product of
+ * both lengths in steps.
+ */
 export const fitsPattern = (pattern: string, text: string): boolean => {
   let at = 0;
   let place = 0;
@@ -87,7 +92,10 @@ export const fitsArnPattern = (pattern: string, text: string): boolean => {
   return given?.every((field, index) => fitsPattern(wanted[index] ?? '', field)) === true;
 };
 
-/** A field of an ARN (arn:partition:service:region:account:resource), or undefined when there is none. */
+/**
+ * A field of an ARN (arn:partition:service:region:account:resource), or undefined when there is
+ * none.
+ */
 const arnField = (arn: string | undefined, field: 3 | 4): string | undefined => arn?.split(':', 6)[field] || undefined;
 
 const tell: { readonly [S in RuleSubject]: (origin: RequestOrigin) => string | undefined } = {
@@ -123,7 +131,10 @@ export interface RuleDecision {
   readonly effect: AuthorizationRule['effect'];
   /** The rule that decides; null: none fits, and that allows. */
   readonly rule: string | null;
-  /** The rules that were tried before it, in order, each with the subject that did not match and its value in the request. */
+  /**
+   * The rules that were tried before it, in order, each with the subject that did not match and its
+   * value in the request.
+   */
   readonly passed: readonly {
     readonly rule: string;
     readonly subject: RuleSubject;

@@ -2,7 +2,10 @@
 
 import type { DecisionName } from './decisions.ts';
 
-/** The decision with the rotation that was requested: `root`, or `tenant`, its id and the epoch of its key at that time. */
+/**
+ * The decision with the rotation that was requested: `root`, or `tenant`, its id and the epoch of
+ * its key at that time.
+ */
 export const rotationSetting = 'rotation-asked' satisfies DecisionName;
 
 export interface Changes {

@@ -1,6 +1,7 @@
-// Finds the request ids of AWS KMS in what a person copied from CloudTrail: one event, a file of `Records`, what `aws cloudtrail
-// lookup-events` prints (events as text within JSON), an event of EventBridge, the event with text around it, or the bare id.
-// The id is in `requestID`; ids in other members (`additionalEventData`, `responseElements`) are used as well.
+// Finds the request ids of AWS KMS in what a person copied from CloudTrail: one event, a file of
+// `Records`, what `aws cloudtrail lookup-events` prints (events as text within JSON), an event of
+// EventBridge, the event with text around it, or the bare id. The id is in `requestID`; ids in
+// other members (`additionalEventData`, `responseElements`) are used as well.
 
 const mostIds = 20;
 const deepest = 12;
@@ -42,8 +43,9 @@ export const findKmsRequestIds = (text: string): readonly string[] => {
   const found = new Set<string>();
   collect(parse(trimmed), found, 0);
   if (found.size === 0) {
-    // A piece of an event, or several lines of events: members are searched in the text. `\\"`: JSON within JSON. A member begins where no other
-    // word does, so that a long word is read once: without that, the time grew with the square of the text's length.
+    // A piece of an event, or several lines of events: members are searched in the text. `\\"`:
+    // JSON within JSON. A member begins where no other word does, so that a long word is read once:
+    // without that, the time grew with the square of the text's length.
     for (const [, member = '', id = ''] of trimmed.matchAll(/(?<![\w-])([\w-]+)\\*"\s*:\s*\\*"([^"\\]{1,128})\\*"/g))
       if (bearsRequestId(member) && idPattern.test(id)) found.add(id);
   }

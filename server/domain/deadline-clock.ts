@@ -1,6 +1,8 @@
-// The time that decides deadlines after which something is destroyed. It cannot jump: it advances by the time that has passed, and follows
-// the clocks (of the hosts and of the database) only as far as they agree with that. Clocks that differ by more than an hour are followed
-// after 24 hours in which the difference stayed the same, or when an operator confirms the time. Pure: the times of the clocks are arguments.
+// The time that decides deadlines after which something is destroyed. It cannot jump: it advances
+// by the time that has passed, and follows the clocks (of the hosts and of the database) only as
+// far as they agree with that. Clocks that differ by more than an hour are followed after 24 hours
+// in which the difference stayed the same, or when an operator confirms the time. Pure: the times
+// of the clocks are arguments.
 
 export interface Doubt {
   /** The deadline clock's own time when the difference was first noticed. */
@@ -13,7 +15,9 @@ export interface Doubt {
 
 export interface DeadlineClock {
   readonly at: number;
-  /** How far it may still run ahead of the time that has passed: many small jumps are one large one. */
+  /**
+   * How far it may still run ahead of the time that has passed: many small jumps are one large one.
+   */
   readonly spareMs: number;
   /** Null: the clocks agree with it. */
   readonly doubt: Doubt | null;

@@ -1,5 +1,6 @@
-// Settings in the database that decide something: they steer what is destroyed, proved or served, so that their rows have authentication codes and
-// are part of the set of policy rows. Everything else that work leaves for later (cursors, receipts, counters) is a mark: a plain setting.
+// Settings in the database that decide something: they steer what is destroyed, proved or served,
+// so that their rows have authentication codes and are part of the set of policy rows. Everything
+// else that work leaves for later (cursors, receipts, counters) is a mark: a plain setting.
 
 /** Every decision, and what a wrong value would do. A name is never given to another decision. */
 export const decisionNames = [

@@ -1,5 +1,6 @@
-// Two values that had to agree and do not, each with the place that it was read from: what a finding about the database is made of, so
-// that its report says what was compared with what. A finding without one cannot be built.
+// Two values that had to agree and do not, each with the place that it was read from: what a
+// finding about the database is made of, so that its report says what was compared with what. A
+// finding without one cannot be built.
 
 export interface Difference {
   readonly what: string;

@@ -1,7 +1,11 @@
-// Dual control of a vault: an operation that destroys its keys, or takes them out of the service, runs only after m of n other people
-// have approved it. The rule is stored in the vault's own row, under its authentication code, so that it cannot be removed without the service.
+// Dual control of a vault: an operation that destroys its keys, or takes them out of the service,
+// runs only after m of n other people have approved it. The rule is stored in the vault's own row,
+// under its authentication code, so that it cannot be removed without the service.
 
-/** `destroy`: keys, and everything that ends their use permanently. `export`, `restore`: snapshots that contain the vault's keys. */
+/**
+ * `destroy`: keys, and everything that ends their use permanently. `export`, `restore`: snapshots
+ * that contain the vault's keys.
+ */
 export const governedActions = ['destroy', 'export', 'restore'] as const;
 export type GovernedAction = (typeof governedActions)[number];
 
@@ -11,7 +15,10 @@ export interface DualControlRule {
   /** n: ids of the tokens or users that may approve. Null: all who have the permission. */
   readonly approvers: readonly string[] | null;
   readonly actions: readonly GovernedAction[];
-  /** What happens when a database itself destroys a master key (C_DestroyObject): it is allowed or refused. */
+  /**
+   * What happens when a database itself destroys a master key (C_DestroyObject): it is allowed or
+   * refused.
+   */
   readonly databases: 'allowed' | 'refused';
 }
 
@@ -27,7 +34,10 @@ export const mostApprovals = 10;
 
 const isWithin = <T>(some: readonly T[], all: readonly T[]): boolean => some.every((each) => all.includes(each));
 
-/** Whether anything is allowed after the change that was not before: then the old rule has a say. Null: no rule. */
+/**
+ * Whether anything is allowed after the change that was not before: then the old rule has a say.
+ * Null: no rule.
+ */
 export const isWeaker = (before: DualControlRule | null, after: DualControlRule | null): boolean => {
   if (before === null) return false;
   if (after === null) return true;

@@ -18,9 +18,15 @@ export interface EndpointCredential {
 export interface EndpointSettings {
   /** Whether operators may request health without a signature. */
   readonly operatorProbes: boolean;
-  /** What an endpoint takes at most: so many requests a second, and so many at once after a pause. Null: no limit. */
+  /**
+   * What an endpoint takes at most: so many requests a second, and so many at once after a pause.
+   * Null: no limit.
+   */
   readonly rate: { readonly perSecond: number; readonly burst: number } | null;
-  /** Mutual TLS: who calls shows a certificate of one of these authorities (PEM) with this common name. Null: not asked for. */
+  /**
+   * Mutual TLS: who calls shows a certificate of one of these authorities (PEM) with this common
+   * name. Null: not asked for.
+   */
   readonly clientCertificate: { readonly authorities: string; readonly commonName: string } | null;
   readonly rules: readonly AuthorizationRule[];
 }

@@ -1,4 +1,5 @@
-// External key stores: the cloud's side of an endpoint, known here by its custom key store id, with what is known of its connection.
+// External key stores: the cloud's side of an endpoint, known here by its custom key store id, with
+// what is known of its connection.
 
 import type { Integrity } from './vault.ts';
 
@@ -11,7 +12,10 @@ export interface Connection {
   readonly errorCode: string | null;
   /** What was seen, for people. */
   readonly detail: string | null;
-  /** Who said so: a probe of this service that plays the cloud's part, or the cloud itself. Null before the first look. */
+  /**
+   * Who said so: a probe of this service that plays the cloud's part, or the cloud itself. Null
+   * before the first look.
+   */
   readonly source: 'probe' | 'cloud' | null;
   /** Since when the state is what it is. */
   readonly since: number | null;

@@ -1,6 +1,7 @@
-// What the maker of a token key has laid down for it, permanently: with what it is used, and what it may wrap, unwrap and derive. The service
-// keeps these rules, so they bind every caller, with and without the agent. Of the agent's templates it knows the members below; all else
-// only the agent checks (docs/pkcs11.md).
+// What the maker of a token key has laid down for it, permanently: with what it is used, and what
+// it may wrap, unwrap and derive. The service keeps these rules, so they bind every caller, with
+// and without the agent. Of the agent's templates it knows the members below; all else only the
+// agent checks (docs/pkcs11.md).
 
 import type { KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';
 import type { TokenMechanism } from './token-mechanisms.ts';
@@ -10,7 +11,10 @@ export interface Prescription {
   readonly class?: ObjectClass | undefined;
   readonly algorithms?: readonly KeyAlgorithm[] | undefined;
   readonly bits?: number | undefined;
-  /** Whether it stays in the service; a key that leaves to an agent is only as sensitive as that agent. */
+  /**
+   * Whether it stays in the service; a key that leaves to an agent is only as sensitive as that
+   * agent.
+   */
   readonly onToken?: boolean | undefined;
   readonly sensitive?: boolean | undefined;
   readonly extractable?: boolean | undefined;

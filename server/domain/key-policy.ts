@@ -1,5 +1,6 @@
-// May this key be used for this, now? The single answer, for external key stores and for TDE. Pure. A front or an
-// operation gives a refusal its own words; what is not about the key (who calls, rules of an endpoint) is decided there.
+// May this key be used for this, now? The single answer, for external key stores and for TDE. Pure.
+// A front or an operation gives a refusal its own words; what is not about the key (who calls,
+// rules of an endpoint) is decided there.
 
 import { isUnreadableMasterKey } from '../base/master-keys.ts';
 import type { Key, KeyUsage } from './key.ts';
@@ -10,7 +11,10 @@ import type { Vault } from './vault.ts';
 export type StateRefusal = 'key-disabled' | 'key-not-found' | 'key-destroyed';
 type KeyFacts = Pick<Key, 'kind' | 'state' | 'disabledAt'>;
 
-/** A soft-deleted master key stays usable from its sealed copy; a soft-deleted general key cannot be used. */
+/**
+ * A soft-deleted master key stays usable from its sealed copy; a soft-deleted general key cannot be
+ * used.
+ */
 export const refusalOfState = (key: KeyFacts): StateRefusal | null => {
   if (key.state === 'destroyed') return 'key-destroyed';
   if (key.state === 'soft-deleted' && key.kind === 'general') return 'key-not-found';
@@ -45,9 +49,9 @@ interface TokenKeyFacts {
 }
 
 /**
- * The caller's mistakes come before the states: they do not depend on the time, and are not recorded. `by`: the mechanism; null
- * where no key is opened for it, or where the key itself leaves. Of a public key there is no secret whose state counts; the
- * service only wraps with it.
+ * The caller's mistakes come before the states: they do not depend on the time, and are not
+ * recorded. `by`: the mechanism; null where no key is opened for it, or where the key itself
+ * leaves. Of a public key there is no secret whose state counts; the service only wraps with it.
  */
 export const refusalOfTokenKey = (
   { object, key, vault }: TokenKeyFacts,
@@ -75,7 +79,10 @@ export const isExternalKey = ({ state }: Pick<Key, 'state'>): boolean =>
 
 export type ExternalKeyRefusal = 'key-disabled' | 'not-aes-256' | 'usage';
 
-/** Of a key that `isExternalKey`: its state comes first, so that the cloud shows a disabled key as disabled. */
+/**
+ * Of a key that `isExternalKey`: its state comes first, so that the cloud shows a disabled key as
+ * disabled.
+ */
 export const refusalOfExternalKey = (
   key: KeyFacts & Pick<Key, 'algorithm' | 'bits' | 'usages'>,
   use: 'encrypt' | 'decrypt',

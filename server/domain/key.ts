@@ -1,11 +1,15 @@
-// Keys: general-purpose ones and TDE master keys share one row type. Material is elsewhere and sealed; nothing here is secret.
+// Keys: general-purpose ones and TDE master keys share one row type. Material is elsewhere and
+// sealed; nothing here is secret.
 
 import type { KeyCopies } from './copies.ts';
 import type { EndpointState } from './endpoint.ts';
 import type { EffectiveState, KeyState } from './lifecycle.ts';
 import type { Integrity } from './vault.ts';
 
-/** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
+/**
+ * With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639
+ * (r1).
+ */
 export type KeyAlgorithm =
   | 'aes'
   | 'generic'
@@ -26,15 +30,23 @@ export interface Key {
   readonly id: string;
   readonly tenantId: string;
   readonly vaultId: string;
-  /** For people. A master key's name is its label when that is text, else the label in hexadecimal. */
+  /**
+   * For people. A master key's name is its label when that is text, else the label in hexadecimal.
+   */
   readonly name: string;
-  /** 'general': made by a person. 'master': a token key of a TDE application, with its own sealed copy. */
+  /**
+   * 'general': made by a person. 'master': a token key of a TDE application, with its own sealed
+   * copy.
+   */
   readonly kind: 'general' | 'master';
   readonly algorithm: KeyAlgorithm;
   readonly bits: number;
   readonly usages: readonly KeyUsage[];
   readonly state: KeyState;
-  /** Set by disable, cleared by enable; kept through soft deletion, so that deleting a disabled key does not free its use. */
+  /**
+   * Set by disable, cleared by enable; kept through soft deletion, so that deleting a disabled key
+   * does not free its use.
+   */
   readonly disabledAt: number | null;
   readonly currentVersion: number;
   readonly createdAt: number;
@@ -44,7 +56,10 @@ export interface Key {
   readonly destroyedAt: number | null;
   /** From here the service knows no copy that opens the key (copies.ts). */
   readonly unrecoverableAt: number | null;
-  /** Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the end. Never changes. */
+  /**
+   * Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the
+   * end. Never changes.
+   */
   readonly copyOf: string | null;
   /** The TDE application that owns it; null for general keys. */
   readonly applicationId: string | null;
@@ -53,7 +68,10 @@ export interface Key {
   /** Marks of use, to some seconds; null: it was not used. */
   readonly firstUsedAt: number | null;
   readonly lastUsedAt: number | null;
-  /** 'tampered': a stored column was changed from outside; every use is refused and an alarm was recorded. */
+  /**
+   * 'tampered': a stored column was changed from outside; every use is refused and an alarm was
+   * recorded.
+   */
   readonly integrity: Integrity;
 }
 
@@ -91,7 +109,10 @@ export interface KeyVersion {
   readonly keyId: string;
   readonly version: number;
   readonly createdAt: number;
-  /** Whether the shared vault contains a copy now. False after soft deletion (until re-import) and after destruction. */
+  /**
+   * Whether the shared vault contains a copy now. False after soft deletion (until re-import) and
+   * after destruction.
+   */
   readonly vaultCopy: boolean;
 }
 
@@ -101,7 +122,10 @@ export interface KeyUse {
   readonly firstUsedAt: number | null;
   readonly lastUsedAt: number | null;
   readonly copies: KeyCopies;
-  /** Key store endpoints whose key it is, and deleted ones through which it was used; the last use first. */
+  /**
+   * Key store endpoints whose key it is, and deleted ones through which it was used; the last use
+   * first.
+   */
   readonly endpoints: readonly {
     readonly id: string;
     readonly name: string;

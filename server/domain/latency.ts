@@ -1,5 +1,6 @@
-// How long requests took, counted minute by minute in buckets that grow by a quarter: close enough for a percentile, small enough
-// to keep for days. The two bounds that the cloud key service judges by are bounds here too, so the shares above them are exact.
+// How long requests took, counted minute by minute in buckets that grow by a quarter: close enough
+// for a percentile, small enough to keep for days. The two bounds that the cloud key service judges
+// by are bounds here too, so the shares above them are exact.
 
 /** The cloud key service reports more than this as slow. */
 export const slowMs = 100;

@@ -1,9 +1,10 @@
-// Names that people give: 1 to 128 characters, at least one of them visible, no space at either end. Control characters, characters without
-// width or ink and those that change the direction of the text are refused: with them two names look the same. Joiners and selectors of a
-// variant stay where scripts and symbols need them.
+// Names that people give: 1 to 128 characters, at least one of them visible, no space at either
+// end. Control characters, characters without width or ink and those that change the direction of
+// the text are refused: with them two names look the same. Joiners and selectors of a variant stay
+// where scripts and symbols need them.
 
-// Unicode calls most of them "default ignorable" (Hangul fillers and tags among them). Blank Braille, blank musical notes and the marks of
-// interlinear annotations come on top.
+// Unicode calls most of them "default ignorable" (Hangul fillers and tags among them). Blank
+// Braille, blank musical notes and the marks of interlinear annotations come on top.
 const refused =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u2800\ufff9-\ufffb\u{1d159}]|(?!\u200c|\u200d|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])\p{Default_Ignorable_Code_Point}/u;
 /** Marks behind which a joiner decides what the next letter looks like. */

@@ -36,7 +36,10 @@ export interface FleetNode {
   readonly rootEpoch: number;
   /** Whether it still has the previous root key. */
   readonly hasOldRoot: boolean;
-  /** When it ends, at the latest, to use keys without hearing of changes; null: it hears of them, or does not run, or never ends. */
+  /**
+   * When it ends, at the latest, to use keys without hearing of changes; null: it hears of them, or
+   * does not run, or never ends.
+   */
   readonly usesKeysUntil: number | null;
   readonly duties: readonly Duty[];
   /** The one that answers. */

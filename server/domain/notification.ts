@@ -1,5 +1,6 @@
-// Warnings before harm is done: one table of kinds. A notification is about one thing and is raised once; its severity rises with its
-// stages, and it ends automatically when its cause has ended. Pure: operations/notifications finds the facts.
+// Warnings before harm is done: one table of kinds. A notification is about one thing and is raised
+// once; its severity rises with its stages, and it ends automatically when its cause has ended.
+// Pure: operations/notifications finds the facts.
 
 import type { AuditSeverity, AuditValue } from './audit-event.ts';
 
@@ -12,10 +13,15 @@ interface NotificationRow {
   readonly fix: string;
   /** When it is resolved. `unit/operations/notification-ends` has each kind begin and end. */
   readonly end: string;
-  /** The same in a few words, and the page of the console that it begins on; `{id}` is the thing's. */
+  /**
+   * The same in a few words, and the page of the console that it begins on; `{id}` is the thing's.
+   */
   readonly action: string;
   readonly page: string;
-  /** So many days before the harm it is raised, and raised again; descending. Empty: there is harm as soon as it is so. */
+  /**
+   * So many days before the harm it is raised, and raised again; descending. Empty: there is harm
+   * as soon as it is so.
+   */
   readonly leadDays: readonly number[];
   /**
    * Details that say what it is because of, where there may be several causes: a list, a count, or
@@ -563,7 +569,10 @@ export interface NotificationFilter {
   readonly acknowledged?: boolean | undefined;
 }
 
-/** How often the keys of a vault are to be rotated: asked for from the first on, overdue from the last on. */
+/**
+ * How often the keys of a vault are to be rotated: asked for from the first on, overdue from the
+ * last on.
+ */
 export const rotationProfiles = {
   standard: { fromDays: 183, toDays: 365 },
   'high-security': { fromDays: 91, toDays: 183 },

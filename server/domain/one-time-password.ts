@@ -1,5 +1,6 @@
-// One-time passwords by time: TOTP (RFC 6238) over HOTP (RFC 4226), SHA-1, six digits, steps of 30 seconds: what every authenticator
-// app takes. The HMAC is made where the secret is, in the addon; here is what stands around it.
+// One-time passwords by time: TOTP (RFC 6238) over HOTP (RFC 4226), SHA-1, six digits, steps of 30
+// seconds: what every authenticator app takes. The HMAC is made where the secret is, in the addon;
+// here is what stands around it.
 
 export const totpDigits = 6;
 const stepMs = 30_000;
@@ -9,7 +10,10 @@ export const totpSecretBytes = 20;
 /** The number of the time step. */
 export const totpStep = (now: number): number => Math.floor(now / stepMs);
 
-/** The steps whose code is accepted now: this one and its neighbours, for clocks that differ. No step that was used before. */
+/**
+ * The steps whose code is accepted now: this one and its neighbours, for clocks that differ. No
+ * step that was used before.
+ */
 export const totpSteps = (now: number, lastUsed: number): readonly number[] =>
   [-1, 0, 1].map((apart) => totpStep(now) + apart).filter((step) => step > lastUsed && step >= 0);
 
@@ -56,7 +60,10 @@ export const encodeBase32 = (bytes: Uint8Array): Uint8Array => {
   return text;
 };
 
-/** A recovery code as it was given out, of one as people write it down: in capitals, without white space and hyphens. */
+/**
+ * A recovery code as it was given out, of one as people write it down: in capitals, without white
+ * space and hyphens.
+ */
 export const plainRecoveryCode = (typed: Uint8Array): Uint8Array =>
   typed
     .filter((byte) => byte > 0x20 && byte !== 0x2d)

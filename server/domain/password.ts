@@ -1,11 +1,14 @@
-// What a password must be (NIST SP 800-63B section 3.1.1.2): long enough, not too long, not the user's name, none of those that
-// everybody tries first. No rule about kinds of characters: such rules make passwords that are guessed as easily and forgotten more
-// often. Works on bytes (UTF-8), so that a password need not become text.
+// What a password must be (NIST SP 800-63B section 3.1.1.2): long enough, not too long, not the
+// user's name, none of those that everybody tries first. No rule about kinds of characters: such
+// rules make passwords that are guessed as easily and forgotten more often. Works on bytes (UTF-8),
+// so that a password need not become text.
 
 export const shortestPassword = 12;
 export const longestPassword = 256;
 
-/** The most frequent ones of twelve characters and more; what is shorter is refused by its length. */
+/**
+ * The most frequent ones of twelve characters and more; what is shorter is refused by its length.
+ */
 const common: ReadonlySet<string> = new Set([
   'password1234',
   'password12345',
@@ -55,7 +58,10 @@ const lengthOf = (password: Uint8Array): number => {
 
 const lower = (byte: number): number => (byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte);
 
-/** Compares without regard to the case of ASCII letters; both are the user's own, so the time reveals nothing. */
+/**
+ * Compares without regard to the case of ASCII letters; both are the user's own, so the time
+ * reveals nothing.
+ */
 const isText = (password: Uint8Array, text: string): boolean => {
   const other = new TextEncoder().encode(text);
   return password.length === other.length && password.every((byte, at) => lower(byte) === lower(other[at] ?? 0));

@@ -1,4 +1,5 @@
-// The request log of key store endpoints: the conditions of a search in it. Texts are compared byte for byte.
+// The request log of key store endpoints: the conditions of a search in it. Texts are compared byte
+// for byte.
 
 export interface RequestFilter {
   /** Null: requests that met no endpoint. */

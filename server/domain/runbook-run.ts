@@ -1,5 +1,5 @@
-// A run of a runbook: what was shown to the person, and who completed which step and when. It is evidence, so the steps are kept as they
-// were shown, whatever a later version of the service says.
+// A run of a runbook: what was shown to the person, and who completed which step and when. It is
+// evidence, so the steps are kept as they were shown, whatever a later version of the service says.
 
 import type { Containers, Release, RunbookName, RunbookStep } from './runbooks.ts';
 

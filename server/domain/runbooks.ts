@@ -1,7 +1,9 @@
-// What a person does at the database, step by step, for each operation that moves key material. The content is data
-// (content/runbooks): here is its shape, and how it is filled for one application, release and kind of database.
+// What a person does at the database, step by step, for each operation that moves key material. The
+// content is data (content/runbooks): here is its shape, and how it is filled for one application,
+// release and kind of database.
 //
-// The password in the statements is advisory: the provider does not check it. The access_guid in pkcs11.toml is the credential.
+// The password in the statements is advisory: the provider does not check it. The access_guid in
+// pkcs11.toml is the credential.
 
 import { fillCommand } from '../base/command-line.ts';
 import { printable } from '../base/printable.ts';
@@ -71,7 +73,10 @@ export interface RunbookStep {
   readonly expect?: string;
   /** The `dke` command that does or shows the same. */
   readonly command?: string;
-  /** Only if the step before was answered with this error: the other form of a statement, which some releases require. */
+  /**
+   * Only if the step before was answered with this error: the other form of a statement, which some
+   * releases require.
+   */
   readonly onlyAfter?: string;
 }
 export interface StepRow extends RunbookStep {

@@ -1,7 +1,9 @@
-// The terms of the search. Text is folded: case, accents and separators between words make no difference. A name is found by the
-// beginning of any of its words: "Payroll" in `prod-payroll.2026` and in `ProdPayroll`. Each beginning of a word is a term that extends
-// to the end of the text. A query finds the terms that begin with it, so an index in the order of terms can answer it, and several
-// consecutive words are found in their order. The middle of a word is not found.
+// The terms of the search. Text is folded: case, accents and separators between words make no
+// difference. A name is found by the beginning of any of its words: "Payroll" in
+// `prod-payroll.2026` and in `ProdPayroll`. Each beginning of a word is a term that extends to the
+// end of the text. A query finds the terms that begin with it, so an index in the order of terms
+// can answer it, and several consecutive words are found in their order. The middle of a word is
+// not found.
 
 import type { Permission } from './access.ts';
 
@@ -55,7 +57,10 @@ export interface Found {
   readonly state: string | null;
 }
 
-/** Longest term, in UTF-16 units, and beginnings of words of one text; later words do not start a term. */
+/**
+ * Longest term, in UTF-16 units, and beginnings of words of one text; later words do not start a
+ * term.
+ */
 const longestTerm = 120;
 const mostWords = 16;
 
@@ -101,13 +106,19 @@ export const termsOf = (text: string): readonly string[] => {
   return [...new Set(starts.slice(0, mostWords).map((start) => folded.slice(start, start + longestTerm)))];
 };
 
-/** The terms by which an identifier is found: from its beginning, and by its last part, which differs between ids that were created together. */
+/**
+ * The terms by which an identifier is found: from its beginning, and by its last part, which
+ * differs between ids that were created together.
+ */
 export const termsOfId = (id: string): readonly string[] => {
   const [whole = ''] = termsOf(id);
   return [...new Set([whole, whole.slice(whole.lastIndexOf(' ') + 1)])].filter((term) => term !== '');
 };
 
-/** All terms that begin with this one are from `from` on and below `below`, in the order of their bytes. */
+/**
+ * All terms that begin with this one are from `from` on and below `below`, in the order of their
+ * bytes.
+ */
 export const rangeOf = (folded: string): { readonly from: string; readonly below: string } => ({
   from: folded,
   below: `${folded}\u{10ffff}`,

@@ -1,11 +1,12 @@
-// What a sign-in still needs, and how long a user must wait after a failure. Pure: counters and clocks are given.
+// What a sign-in still needs, and how long a user must wait after a failure. Pure: counters and
+// clocks are given.
 
 import { type Grant, rowOf } from './access.ts';
 import { type Factor, hasSecondFactor, type User } from './user.ts';
 
 /**
- * What a session lacks before it may do anything else: a second factor to be given, a new password to be chosen, a second factor to
- * be made.
+ * What a session lacks before it may do anything else: a second factor to be given, a new password
+ * to be chosen, a second factor to be made.
  */
 export const signInSteps = ['second-factor', 'new-password', 'enrolment'] as const;
 export type SignInStep = (typeof signInSteps)[number];
@@ -18,7 +19,9 @@ export type SignInMethod = (typeof signInMethods)[number];
 export const changesAnything = (grants: readonly Grant[]): boolean =>
   grants.some(({ role }) => rowOf(role).permissions.some((permission) => !/:(read|export)$/.test(permission)));
 
-/** The next step of a user's session; null: it is complete. `proved`: how many factors it has shown. */
+/**
+ * The next step of a user's session; null: it is complete. `proved`: how many factors it has shown.
+ */
 export const nextStep = (
   user: Pick<User, 'grants' | 'mustChangePassword' | 'hasPassword'>,
   factors: readonly Pick<Factor, 'kind' | 'confirmedAt'>[],
@@ -52,7 +55,10 @@ interface LockoutRow {
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** An address is often that of many people, and a network (an IPv6 /48) that of many addresses, so they have more attempts. */
+/**
+ * An address is often that of many people, and a network (an IPv6 /48) that of many addresses, so
+ * they have more attempts.
+ */
 export const lockouts = {
   user: { free: 5, firstDelayMs: 10_000, longestDelayMs: 15 * minute, forgottenAfterMs: 24 * hour },
   address: { free: 30, firstDelayMs: 10_000, longestDelayMs: 15 * minute, forgottenAfterMs: hour },
@@ -60,7 +66,10 @@ export const lockouts = {
 } as const satisfies Record<string, LockoutRow>;
 export type LockoutKind = keyof typeof lockouts;
 
-/** After so many failures in a row no attempt is accepted for a day: the limit of NIST SP 800-63B, section 3.2.2. */
+/**
+ * After so many failures in a row no attempt is accepted for a day: the limit of NIST SP 800-63B,
+ * section 3.2.2.
+ */
 const mostInARow = 100;
 
 /** One failure more. The delay doubles with each that is not free. */

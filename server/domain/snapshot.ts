@@ -1,15 +1,20 @@
-// Snapshots of tenants and the recovery keys that they are sealed to. The service creates and stores them, and cannot open them.
+// Snapshots of tenants and the recovery keys that they are sealed to. The service creates and
+// stores them, and cannot open them.
 
 import type { Integrity } from './vault.ts';
 
 /**
- * creating -> available -> deleted -> purged; creating -> failed; deleted -> available. 'deleted' is restorable until its retention ends; 'missing': the
- * file no longer exists, although the service did not remove it.
+ * creating -> available -> deleted -> purged; creating -> failed; deleted -> available. 'deleted'
+ * is restorable until its retention ends; 'missing': the file no longer exists, although the
+ * service did not remove it.
  */
 export type SnapshotState = 'creating' | 'available' | 'deleted' | 'purged' | 'failed' | 'missing';
 export type SnapshotOrigin = 'requested' | 'scheduled' | 'imported';
 
-/** What was checked: without a recovery key everything but what the keys are; 'opened': each key, by its check value. */
+/**
+ * What was checked: without a recovery key everything but what the keys are; 'opened': each key, by
+ * its check value.
+ */
 export type VerificationDepth = 'sealed' | 'opened';
 
 export interface Verification {

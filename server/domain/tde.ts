@@ -1,4 +1,5 @@
-// What a database binds to: groups, applications, their credentials and instances, master keys and token objects.
+// What a database binds to: groups, applications, their credentials and instances, master keys and
+// token objects.
 
 import type { CompatibilitySwitch } from '../base/compatibility.ts';
 import type { KeyCopies } from './copies.ts';
@@ -13,12 +14,18 @@ import type { Integrity } from './vault.ts';
  */
 export const repeatMs = 7 * 86_400_000;
 
-/** Applications of one group may find and use each other's master keys (a cloned PDB needs it), not change or destroy them. */
+/**
+ * Applications of one group may find and use each other's master keys (a cloned PDB needs it), not
+ * change or destroy them.
+ */
 export interface TdeGroup {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  /** The vault that contains the shared copies of the group's master keys. It is created with the group. */
+  /**
+   * The vault that contains the shared copies of the group's master keys. It is created with the
+   * group.
+   */
   readonly vaultId: string;
   readonly createdAt: number;
   readonly integrity: Integrity;
@@ -26,11 +33,17 @@ export interface TdeGroup {
 
 export type ApplicationState = 'enabled' | 'disabled';
 
-/** Where the credentials of an application may be used from. Each list that is not empty must be met. */
+/**
+ * Where the credentials of an application may be used from. Each list that is not empty must be
+ * met.
+ */
 export interface ApplicationCallers {
   /** Addresses and networks (CIDR). Empty: any address. */
   readonly networks: readonly string[];
-  /** Client certificates, PEM: the caller shows exactly one of these, not one of the same issuer. Empty: none is required. */
+  /**
+   * Client certificates, PEM: the caller shows exactly one of these, not one of the same issuer.
+   * Empty: none is required.
+   */
   readonly certificates: readonly string[];
 }
 
@@ -56,7 +69,10 @@ export interface TdeApplication {
 /** What an app_id may look like in server_url. Case-sensitive. */
 export const appIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** One access_guid of an application: never the value, which is kept as a keyed hash only. At most two are live. */
+/**
+ * One access_guid of an application: never the value, which is kept as a keyed hash only. At most
+ * two are live.
+ */
 export interface AccessGuid {
   readonly id: string;
   readonly applicationId: string;
@@ -66,7 +82,10 @@ export interface AccessGuid {
   readonly integrity: Integrity;
 }
 
-/** Who used an application: one row per (application, access_guid, app_id, host, process, operating system user). */
+/**
+ * Who used an application: one row per (application, access_guid, app_id, host, process, operating
+ * system user).
+ */
 export interface Instance {
   readonly id: string;
   readonly applicationId: string;
@@ -102,9 +121,15 @@ export interface TokenObject {
   readonly usages: readonly KeyUsage[];
   readonly sensitive: boolean;
   readonly extractable: boolean;
-  /** Whether the key was sensitive from the moment that it was made, and what it was derived from too. Never changes. */
+  /**
+   * Whether the key was sensitive from the moment that it was made, and what it was derived from
+   * too. Never changes.
+   */
   readonly alwaysSensitive: boolean;
-  /** Whether the key, and what it was derived from, could never be extracted: its value exists nowhere else. Never changes. */
+  /**
+   * Whether the key, and what it was derived from, could never be extracted: its value exists
+   * nowhere else. Never changes.
+   */
   readonly neverExtractable: boolean;
   readonly modifiable: boolean;
   readonly destroyable: boolean;
@@ -114,7 +139,10 @@ export interface TokenObject {
   readonly checkValue: string | null;
   /** Base64 of the SubjectPublicKeyInfo of either half of a pair; null for all else. */
   readonly publicKey: string | null;
-  /** Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the private half has it. */
+  /**
+   * Whether the key has wrapped a sensitive key: then it never decrypts again. Of an RSA pair the
+   * private half has it.
+   */
   readonly wrappedSensitive: boolean;
   /** What its maker has laid down for it; null: nothing. */
   readonly rules: KeyRules | null;
@@ -150,7 +178,10 @@ export interface MasterKey extends ShownKey {
   /** Whether the application's sealed copy exists (it does until destruction). */
   readonly sealedCopy: boolean;
   readonly vaultCopy: boolean;
-  /** Of the application's secret keys that are not destroyed, the one that was made last: a rotation's result. */
+  /**
+   * Of the application's secret keys that are not destroyed, the one that was made last: a
+   * rotation's result.
+   */
   readonly newest: boolean;
 }
 
@@ -178,7 +209,10 @@ export interface ApplicationMove {
   readonly instances: readonly Instance[];
 }
 
-/** Which instances a destruction would cut off: everybody who used an access_guid of the owning application, and borrowers of the group. */
+/**
+ * Which instances a destruction would cut off: everybody who used an access_guid of the owning
+ * application, and borrowers of the group.
+ */
 export interface BlastRadius {
   readonly keyId: string;
   readonly applicationId: string;

@@ -1,5 +1,6 @@
-// Tenants: everything else belongs to one. Their life is one table, state x event; pure. What a state means for what is in the
-// tenant is in `isStopped`; when a deleted one is purged is the service's configuration (`purgeAt`).
+// Tenants: everything else belongs to one. Their life is one table, state x event; pure. What a
+// state means for what is in the tenant is in `isStopped`; when a deleted one is purged is the
+// service's configuration (`purgeAt`).
 
 import type { Integrity } from './vault.ts';
 
@@ -9,7 +10,10 @@ export type TenantState = (typeof tenantStates)[number];
 export const tenantEvents = ['rename', 'suspend', 'resume', 'delete', 'restore', 'purge'] as const;
 export type TenantEvent = (typeof tenantEvents)[number];
 
-/** A cell names the next state; null refuses the event. A cell that names its own row's state changes nothing, or only the name. */
+/**
+ * A cell names the next state; null refuses the event. A cell that names its own row's state
+ * changes nothing, or only the name.
+ */
 export const tenantLifecycle = {
   active: {
     rename: 'active',
@@ -38,7 +42,10 @@ export interface Tenant {
   readonly name: string;
   readonly state: TenantState;
   readonly createdAt: number;
-  /** Set by suspend, cleared by resume; kept through deletion, so that restoring does not free what was stopped before. */
+  /**
+   * Set by suspend, cleared by resume; kept through deletion, so that restoring does not free what
+   * was stopped before.
+   */
   readonly suspendedAt: number | null;
   readonly deletedAt: number | null;
   /** Until then a deleted tenant can be restored; from then on it is purged. */
@@ -48,7 +55,10 @@ export interface Tenant {
   readonly clearedAt: number | null;
   /** After the purge: the service knows no copy that opens one of its keys (copies.ts). */
   readonly unrecoverableAt: number | null;
-  /** 'tampered': a stored column was changed from outside; everything in the tenant is stopped and an alarm was recorded. */
+  /**
+   * 'tampered': a stored column was changed from outside; everything in the tenant is stopped and
+   * an alarm was recorded.
+   */
   readonly integrity: Integrity;
 }
 
@@ -61,7 +71,10 @@ export const nextTenantState = (
   return event === 'restore' && next === 'active' && suspendedAt !== null ? 'suspended' : next;
 };
 
-/** Why nothing in the tenant is done now, neither for databases and clouds nor for its own people; null when all is. */
+/**
+ * Why nothing in the tenant is done now, neither for databases and clouds nor for its own people;
+ * null when all is.
+ */
 export const isStopped = ({
   state,
   integrity,
@@ -70,8 +83,14 @@ export const isStopped = ({
   return state === 'suspended' || integrity !== 'ok' ? 'suspended' : null;
 };
 
-/** Asks for what is in any tenant: for the service's own work, and for those who have the right for the whole platform. */
+/**
+ * Asks for what is in any tenant: for the service's own work, and for those who have the right for
+ * the whole platform.
+ */
 export const everyTenant: unique symbol = Symbol('every tenant');
 
-/** In which tenants a look-up finds something: in one, by its id, or in every one. There is no default: each caller says it. */
+/**
+ * In which tenants a look-up finds something: in one, by its id, or in every one. There is no
+ * default: each caller says it.
+ */
 export type TenantScope = string | typeof everyTenant;

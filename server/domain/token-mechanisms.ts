@@ -1,5 +1,6 @@
-// What a key of the token is used with, by the core's names: which keys each mechanism takes. A key has one algorithm, and a
-// value is never used in two: an AES key computes no HMAC. The agent maps the standard's mechanisms to these names.
+// What a key of the token is used with, by the core's names: which keys each mechanism takes. A key
+// has one algorithm, and a value is never used in two: an AES key computes no HMAC. The agent maps
+// the standard's mechanisms to these names.
 
 import { type DigestName, digestNames } from '../base/digests.ts';
 import type { KeyAlgorithm, KeyUsage, ObjectClass } from './key.ts';

@@ -1,4 +1,5 @@
-// People who sign in: who they are and what they may do. How they prove it is in sign-in.ts and in their factors.
+// People who sign in: who they are and what they may do. How they prove it is in sign-in.ts and in
+// their factors.
 
 import type { Grant } from './access.ts';
 import { isDeceptive } from './name.ts';
@@ -27,7 +28,10 @@ export interface User {
   readonly lastSignInAt: number | null;
 }
 
-/** How an invitation reaches its user: the caller gets the link, it is sent to the user's address, or both. */
+/**
+ * How an invitation reaches its user: the caller gets the link, it is sent to the user's address,
+ * or both.
+ */
 export const invitationDeliveries = ['show', 'mail', 'mail-and-show'] as const;
 export type InvitationDelivery = (typeof invitationDeliveries)[number];
 

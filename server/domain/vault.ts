@@ -5,7 +5,10 @@ import type { RotationProfile } from './notification.ts';
 
 /** Whether the stored row still has the authentication code that the service wrote with it. */
 export type Integrity = 'ok' | 'tampered';
-/** A row whose code was checked when it was loaded: what decides (a rule, a state, an owner) is read from one. */
+/**
+ * A row whose code was checked when it was loaded: what decides (a rule, a state, an owner) is read
+ * from one.
+ */
 export type Sound<T extends { readonly integrity: Integrity }> = T & { readonly integrity: 'ok' };
 
 export type VaultState = 'enabled' | 'disabled' | 'deleted';
@@ -14,7 +17,10 @@ export interface Vault {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
-  /** 'tde' vaults belong to a TDE group and hold master keys; 'general' ones contain keys that people create. */
+  /**
+   * 'tde' vaults belong to a TDE group and hold master keys; 'general' ones contain keys that
+   * people create.
+   */
   readonly kind: 'general' | 'tde';
   readonly state: VaultState;
   readonly createdAt: number;

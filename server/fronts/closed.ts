@@ -1,6 +1,7 @@
-// What the service answers while it is closed: sealed, when its root key is not open, or in quarantine, when an operator has to look
-// at its database first. Health says which, the data paths refuse in their own words, and a sealed service takes a passphrase.
-// Leaves out the console's API in quarantine: that is the API itself, over a store that takes no changes.
+// What the service answers while it is closed: sealed, when its root key is not open, or in
+// quarantine, when an operator has to check its database first. Health says which, the data paths
+// refuse in their own words, and a sealed service takes a passphrase. Leaves out the console's API
+// in quarantine: that is the API itself, over a store that takes no changes.
 
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type MiddlewareHandler } from 'hono';

@@ -1,6 +1,7 @@
-// GET /health: the deep check for load balancers and probes. 200 when the root key and a round trip on the test key hold:
-// `healthy`, or `degraded` when the store takes no changes. 503 `unhealthy` otherwise. Callers are not authenticated, so the body
-// says no more than that. GET /health/live answers 200 whenever the process answers at all: a restart helps against nothing else.
+// GET /health: the deep check for load balancers and probes. 200 when the root key and a round trip
+// on the test key hold: `healthy`, or `degraded` when the store takes no changes. 503 `unhealthy`
+// otherwise. Callers are not authenticated, so the body says no more than that. GET /health/live
+// answers 200 whenever the process answers at all: a restart helps against nothing else.
 
 import { Hono } from 'hono';
 import type { Operations } from '../operations/index.ts';

@@ -1,5 +1,6 @@
-// GET /metrics: the metrics in Prometheus' text format. Callers need a token of the kind `metrics`, unless they are on this host and
-// that is allowed. A proxy on this host makes every request one of this host: requests that came through one need a token.
+// GET /metrics: the metrics in Prometheus' text format. Callers need a token of the kind `metrics`,
+// unless they are on this host and that is allowed. A proxy on this host makes every request one of
+// this host: requests that came through one need a token.
 
 import { type Context, Hono } from 'hono';
 import { ServiceError } from '../base/errors.ts';

@@ -1,5 +1,6 @@
-// OpenID Connect Core 1.0 over openid-client: the authorization code flow with PKCE (RFC 7636), state and nonce. The provider is looked up
-// (discovery) at the first sign-in, so that the service starts without it.
+// OpenID Connect Core 1.0 over openid-client: the authorization code flow with PKCE (RFC 7636),
+// state and nonce. The provider is looked up (discovery) at the first sign-in, so that the service
+// starts without it.
 
 import { isDeepStrictEqual } from 'node:util';
 import type * as openid from 'openid-client';
@@ -29,7 +30,9 @@ export interface OpenIdOptions {
   readonly roles: ReadonlyMap<string, Role>;
   /** `claims`: what `amr` says (RFC 8176); `provider`: it always asks; `ours`: the service asks. */
   readonly secondFactor: 'claims' | 'provider' | 'ours';
-  /** How long API tokens of people live at most whose roles come from the claim, in milliseconds. */
+  /**
+   * How long API tokens of people live at most whose roles come from the claim, in milliseconds.
+   */
   readonly tokenMs: number;
 }
 
@@ -39,7 +42,10 @@ interface Kept {
   readonly nonce: string;
 }
 
-/** How long the provider may take for an answer. A name is looked up for less, so that a silent DNS is told from a silent provider. */
+/**
+ * How long the provider may take for an answer. A name is looked up for less, so that a silent DNS
+ * is told from a silent provider.
+ */
 const answerSeconds = 10;
 /** In bytes. Metadata, keys and tokens with the groups of a person are far shorter. */
 const longestAnswer = 1024 * 1024;
@@ -114,7 +120,8 @@ const listOf = (value: unknown): readonly string[] =>
 
 /** How the provider is called: each call has an end in total, and a largest answer. */
 const openTransport = (ca: string | undefined) => {
-  // Loaded when a provider is configured, at the start: loading takes too long while requests are served.
+  // Loaded when a provider is configured, at the start: loading takes too long while requests are
+  // served.
   const libraries = Promise.all([import('openid-client'), import('undici')]);
   let dispatcher: Agent | undefined;
   const fetchFrom: openid.CustomFetch = async (url, init) => {

@@ -1,5 +1,6 @@
-// WebAuthn (Level 3) over @simplewebauthn/server: passkeys that the authenticator finds on its own, with its user verified. No
-// attestation is asked for: which make of authenticator people use is theirs to choose.
+// WebAuthn (Level 3) over @simplewebauthn/server: passkeys that the authenticator finds on its own,
+// with its user verified. No attestation is asked for: which make of authenticator people use is
+// theirs to choose.
 
 import { isIP } from 'node:net';
 import type { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server';

@@ -1,4 +1,5 @@
-// The answers that the listener keeps: the newest ones of each connection, and, emptied, the first ones of the process.
+// The answers that the listener keeps: the newest ones of each connection, and, emptied, the first
+// ones of the process.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOverdue } from '../base/upload.ts';
@@ -59,14 +60,19 @@ export const createNewestAnswers = (requestMs: number, overdue: (request: Incomi
 
 export type NewestAnswersByConnection = ReturnType<typeof createNewestAnswers>;
 
-// Keeps the first answers of the process, emptied, for the sake of their hidden classes and those of their requests and sockets.
+// Keeps the first answers of the process, emptied, for the sake of their hidden classes and those
+// of their requests and sockets.
 //
-// V8 discards a hidden class that no object has had for some collections of the old heap: a service that rests between requests goes
-// through many. Node's requests, answers and TLS sockets have so many properties behind symbols that V8 does not learn such a class again:
-// from then on each of them is a hash table, and every request costs about a third more for as long as the process lives
+// V8 discards a hidden class that no object has had for some collections of the old heap: a service
+// that rests between requests goes through many. Node's requests, answers and TLS sockets have so
+// many properties behind symbols that V8 does not learn such a class again: from then on each of
+// them is a hash table, and every request costs about a third more for as long as the process lives
 // (test/scenario/rest.test.ts). A class with one live object stays, and so do all that lead to it.
 
-/** Enough for the ways that requests take: with a body and without, kept alive and not, answered by Hono and by a data path. */
+/**
+ * Enough for the ways that requests take: with a body and without, kept alive and not, answered by
+ * Hono and by a data path.
+ */
 const mostKept = 32;
 
 /** A request and its answer as Node has them: texts that may be secret. */

@@ -1,6 +1,6 @@
-// The one HTTPS listener: TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2, several certificates by name, client certificates, and the PROXY
-// protocol from balancers that are trusted with it. It hands out Node's own requests and responses and knows nothing of what is
-// served.
+// The one HTTPS listener: TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2, several certificates by name,
+// client certificates, and the PROXY protocol from balancers that are trusted with it. It hands out
+// Node's own requests and responses and knows nothing of what is served.
 
 import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -31,7 +31,10 @@ const ciphers = [
 const maxHeaderBytes = 8 * 1024;
 const headersTimeoutMs = 5_000;
 const requestTimeoutMs = 10_000;
-/** Above the 350 s after which common load balancers drop a silent connection: they close first, never we under them. */
+/**
+ * Above the 350 s after which common load balancers drop a silent connection: they close first,
+ * never we under them.
+ */
 const keepAliveTimeoutMs = 360_000;
 /** More than any connection may be silent. */
 const sweepMarginMs = 10_000;
@@ -57,7 +60,10 @@ export interface TlsMaterial {
 export interface ListenerOptions {
   readonly tls: TlsMaterial;
   readonly maxConnections: number;
-  /** Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all others must have none. */
+  /**
+   * Addresses or networks (`10.0.0.0/8`) whose connections begin with a PROXY protocol header; all
+   * others must have none.
+   */
   readonly trustedProxies: readonly string[];
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void;
   /**
@@ -74,11 +80,16 @@ export interface ListenerOptions {
 export interface Listener {
   /** Answers the port. Throws StartError 'listen'. */
   listen(host: string, port: number): Promise<number>;
-  /** New handshakes use this; running connections keep what they have. Throws when it cannot be used; the old stays then. */
+  /**
+   * New handshakes use this; running connections keep what they have. Throws when it cannot be
+   * used; the old stays then.
+   */
   setTls(tls: TlsMaterial): void;
   /** Hands requests to this from the next one on. */
   setHandle(handle: ListenerOptions['handle']): void;
-  /** Takes no new connection, lets running requests end, and cuts off what is left after `drainMs`. */
+  /**
+   * Takes no new connection, lets running requests end, and cuts off what is left after `drainMs`.
+   */
   close(drainMs: number): Promise<void>;
 }
 
@@ -98,7 +109,8 @@ const contextOptions = (
   maxVersion: 'TLSv1.3',
   ciphers,
   honorCipherOrder: true,
-  // A resumed session brings no chain along, so that an endpoint's authorities could not be looked for in it.
+  // A resumed session brings no chain along, so that an endpoint's authorities could not be looked
+  // for in it.
   ...(clientAuthorities === undefined
     ? {}
     : {
@@ -128,8 +140,8 @@ const takeOver = (server: Server, event: 'connection' | 'secureConnection'): Con
 /** Ends connections, and knows those that it is ending. */
 interface GentleEnd {
   /**
-   * Ends a connection whose peer may still be sending: to close it with bytes unread would reset it, and the peer would lose the
-   * answer that tells why (RFC 9112, 9.6).
+   * Ends a connection whose peer may still be sending: to close it with bytes unread would reset
+   * it, and the peer would lose the answer that tells why (RFC 9112, 9.6).
    */
   end(socket: Duplex): void;
   isEnding(socket: Duplex): boolean;
@@ -198,7 +210,10 @@ const createHttp1Handlers = (
     if (isDraining()) outgoing.setHeader('Connection', 'close');
     handle(incoming, outgoing);
   };
-  /** A client that waits for "100 Continue" gets it when the body begins to be read: what is refused before is refused at once. */
+  /**
+   * A client that waits for "100 Continue" gets it when the body begins to be read: what is refused
+   * before is refused at once.
+   */
   const handleExpectation = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (incoming.headers.expect?.toLowerCase() !== '100-continue') {
       refuse(incoming, outgoing, 'the only expectation is 100-continue', 417);
@@ -234,7 +249,8 @@ const refuseUnreadable = (
       if (socket.writable) answerParserError(error, socket);
       connections.end(socket);
     };
-    // The requests before the one that cannot be read are answered first. What cannot be read may be the body of one.
+    // The requests before the one that cannot be read are answered first. What cannot be read may
+    // be the body of one.
     const answers = newest.of(socket);
     const last = answers?.last;
     const unread = last !== undefined && !last.req.complete;
@@ -244,7 +260,10 @@ const refuseUnreadable = (
   });
 };
 
-/** Reads the header of connections from trusted proxies. Answers what looks up the real peer of a connection, as long as that is open. */
+/**
+ * Reads the header of connections from trusted proxies. Answers what looks up the real peer of a
+ * connection, as long as that is open.
+ */
 const readProxyHeaders = (
   server: Server,
   trusted: Networks,
@@ -417,7 +436,8 @@ export const createListener = (options: ListenerOptions): Listener => {
     silentMs: keepAliveTimeoutMs,
   });
   const beginHttp1 = takeOver(server, 'secureConnection');
-  // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is not waited for.
+  // Who has not finished the handshake (noise, or silence for too long) cannot be answered, and is
+  // not waited for.
   const established = new WeakSet<object>();
   server.on('secureConnection', (socket: TLSSocket) => {
     established.add(socket);

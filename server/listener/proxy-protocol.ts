@@ -1,5 +1,6 @@
-// The PROXY protocol, version 2 (haproxy.org, "The PROXY protocol", section 2.2): the header that a TCP balancer sends before the
-// client's own bytes, so that the peer's real address is known. Version 1 is not spoken.
+// The PROXY protocol, version 2 (haproxy.org, "The PROXY protocol", section 2.2): the header that a
+// TCP balancer sends before the client's own bytes, so that the peer's real address is known.
+// Version 1 is not spoken.
 
 import type { Socket } from 'node:net';
 
@@ -9,7 +10,10 @@ const fixedLength = 16;
 /** Addresses and their extensions; balancers send some dozens of bytes. */
 const longestRest = 2048;
 
-/** The peer that a header names; `address` null when the balancer speaks for itself (LOCAL) or of no IP address. */
+/**
+ * The peer that a header names; `address` null when the balancer speaks for itself (LOCAL) or of no
+ * IP address.
+ */
 export interface ProxiedPeer {
   readonly address: string | null;
 }
@@ -28,8 +32,9 @@ const readAddress = (command: number, family: number, rest: Buffer): ProxiedPeer
 };
 
 /**
- * Reads the header from a socket without another reader, and tells once: the peer, or undefined when what came is no
- * header (the socket is useless then), the time is over, or the socket ended. Bytes behind the header stay in the socket.
+ * Reads the header from a socket without another reader, and tells once: the peer, or undefined
+ * when what came is another thing (the socket is useless then), the time is over, or the socket
+ * ended. Bytes behind the header stay in the socket.
  */
 export const readProxyHeader = (
   socket: Socket,

@@ -120,8 +120,8 @@ const lingerMs = 1_000;
 const fewest = 16;
 
 /**
- * What a TLS socket of a server is on. Not found by the addresses: a peer that is gone no longer has them. Where Node does not say it, the sweep ends the
- * socket.
+ * What a TLS socket of a server is on. Not found by the addresses: a peer that is gone no longer
+ * has them. Where Node does not say it, the sweep ends the socket.
  */
 const under = (over: Socket): unknown => (over as { readonly _parent?: unknown })._parent;
 

@@ -1,5 +1,6 @@
-// What the listener itself refuses, before any front sees a request: what Node's parser accepts and the proxy's specification
-// does not (two Host headers, absolute-form targets, Transfer-Encoding lists), and what the parser refuses.
+// What the listener itself refuses, before any front sees a request: what Node's parser accepts and
+// the proxy's specification does not (two Host headers, absolute-form targets, Transfer-Encoding
+// lists), and what the parser refuses.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -43,7 +44,10 @@ const isBalancerProbe = ({ httpVersionMinor, method, url, headers }: IncomingMes
   return true;
 };
 
-/** The same of what came as HTTP/1: Node's parser also takes 0.9 and 2.0 there, and transfer codings in 1.0 (RFC 9112, 6.1). */
+/**
+ * The same of what came as HTTP/1: Node's parser also takes 0.9 and 2.0 there, and transfer codings
+ * in 1.0 (RFC 9112, 6.1).
+ */
 export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined => {
   if (incoming.httpVersionMajor !== 1) return 'the request is not HTTP/1.1';
   if (incoming.httpVersionMinor === 0 && incoming.headers[codingName] !== undefined)
@@ -51,14 +55,20 @@ export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined 
   return objectionTo(incoming, isBalancerProbe(incoming) ? 0 : 1);
 };
 
-/** Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC 9113, 6.5.2): Node does not count them. */
+/**
+ * Whether the header fields of an HTTP/2 request are more than the listener said it takes (RFC
+ * 9113, 6.5.2): Node does not count them.
+ */
 export const headersExceed = ({ rawHeaders }: IncomingMessage, most: number): boolean => {
   let size = (rawHeaders.length / 2) * 32;
   for (const text of rawHeaders) size += text.length;
   return size > most;
 };
 
-/** Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for everybody. */
+/**
+ * Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for
+ * everybody.
+ */
 const refusalBody = (status: number, message: string, hint?: string): string =>
   JSON.stringify({
     errorName: 'ValidationException',

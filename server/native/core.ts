@@ -1,5 +1,5 @@
-// The crypto core for the server: the addon, with its memory reserved, speaking ServiceError. `raw` is the addon itself,
-// for the adapters next to this file that must tell its errors apart.
+// The crypto core for the server: the addon, with its memory reserved, speaking ServiceError. `raw`
+// is the addon itself, for the adapters next to this file that must tell its errors apart.
 
 import { type Core, CoreError, type CoreErrorCode, core as raw } from '../../addon/core.ts';
 import { ServiceError, type ServiceErrorCode } from '../base/errors.ts';
@@ -51,7 +51,10 @@ const translated = (): CryptoCore =>
     Object.fromEntries(Object.entries(raw).map(([name, call]) => [name, guarded(call as Function)])),
   ) as unknown as CryptoCore;
 
-/** Reserves the locked memory, once per process. Throws CoreError 'memory-lock' with the limit to raise. */
+/**
+ * Reserves the locked memory, once per process. Throws CoreError 'memory-lock' with the limit to
+ * raise.
+ */
 export const openCore = (options: {
   /** Size of the locked key arena; the addon's default when absent. */
   readonly arenaBytes?: number;

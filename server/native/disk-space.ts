@@ -1,5 +1,6 @@
-// How full the file systems are that the service writes to. A file system that does not answer (a network folder that is away) keeps one
-// thread waiting and never the caller: what it says is then unknown until it answers.
+// How full the file systems are that the service writes to. A file system that does not answer (a
+// network folder that is away) keeps one thread waiting and never the caller: what it says is then
+// unknown until it answers.
 
 import { statfs } from 'node:fs/promises';
 import type { DiskSpace } from '../ports/meter.ts';

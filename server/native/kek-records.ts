@@ -1,5 +1,5 @@
-// The stored records of tenants' key encryption keys (KEKs), which are sealed under a root key: a record's `epoch` is the root key's, its `version`
-// the KEK's own.
+// The stored records of tenants' key encryption keys (KEKs), which are sealed under a root key: a
+// record's `epoch` is the root key's, its `version` the KEK's own.
 
 import { CoreError } from '../../addon/core.ts';
 import { canonicalJson } from '../base/bytes.ts';

@@ -1,4 +1,5 @@
-// New key encryption keys (KEKs) for tenants, and the end of old ones. When that is: operations/root/run-erasure.ts.
+// New key encryption keys (KEKs) for tenants, and the end of old ones. When that is:
+// operations/root/run-erasure.ts.
 
 import { ServiceError } from '../base/errors.ts';
 import { serviceTenantId } from '../base/ids.ts';

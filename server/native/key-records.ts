@@ -1,4 +1,5 @@
-// Key records under tenants' key encryption keys (addon/FORMAT.md has their layout): sealed, opened, and sealed again.
+// Key records under tenants' key encryption keys (addon/FORMAT.md has their layout): sealed,
+// opened, and sealed again.
 
 import { CoreError } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';
@@ -10,7 +11,10 @@ import type { TenantKeks } from './tenant-keks.ts';
 
 export type KeyRecords = Pick<KeyRing, 'seal' | 'open' | 'opens' | 'reseal'>;
 
-/** A place may come from a row that was changed from outside: the service gives no record another one. */
+/**
+ * A place may come from a row that was changed from outside: the service gives no record another
+ * one.
+ */
 const isPlace = ({ tenantId, objectId, version, class: recordClass }: RecordPlace, epoch: number): boolean =>
   [tenantId, objectId].every((id) => typeof id === 'string' && isId(id)) &&
   [version, epoch].every((count) => Number.isInteger(count) && count >= 0 && count <= 0xffffffff) &&

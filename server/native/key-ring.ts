@@ -1,5 +1,6 @@
-// The key ring over the addon, put together: the root key, tenants' key encryption keys, and the service's own keys (addon/FORMAT.md has the layout of
-// records). Opened keys stay in the addon's locked memory; here are their references.
+// The key ring over the addon, put together: the root key, tenants' key encryption keys, and the
+// service's own keys (addon/FORMAT.md has the layout of records). Opened keys stay in the addon's
+// locked memory; here are their references.
 
 import type { Core } from '../../addon/core.ts';
 import { ServiceError } from '../base/errors.ts';

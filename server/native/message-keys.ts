@@ -1,6 +1,7 @@
-// Message keys: one follows from each KEK and seals the states of messages in parts. An erasure run deletes the KEK of an epoch, and
-// no record ever holds the message key, so both are gone from every disk. In memory the message key outlives its KEK: otherwise
-// each destruction of a key would end the messages in parts of the whole tenant. It opens states only, no key.
+// Message keys: one follows from each KEK and seals the states of messages in parts. An erasure run
+// deletes the KEK of an epoch, and no record ever holds the message key, so both are gone from
+// every disk. In memory the message key outlives its KEK: otherwise each destruction of a key would
+// end the messages in parts of the whole tenant. It opens states only, no key.
 
 import { labelBytes } from '../../addon/labels.ts';
 import type { CryptoCore, KekRef } from '../ports/crypto-core.ts';

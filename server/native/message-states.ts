@@ -1,6 +1,6 @@
 // What seals the state between two parts of a long message, which returns through the caller
-// (addon/core/ciphers/service_seal.h): a message key of the tenant (message-keys.ts). A sealed state begins with its epoch
-// (u32), because nodes change epochs one after the other.
+// (addon/core/ciphers/service_seal.h): a message key of the tenant (message-keys.ts). A sealed
+// state begins with its epoch (u32), because nodes change epochs one after the other.
 
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { TenantKeks } from './tenant-keks.ts';

@@ -1,4 +1,5 @@
-// The service's own keys: their names, their places among the records, what their attributes say, the keys themselves in memory, and MACs under keys.
+// The service's own keys: their names, their places among the records, what their attributes say,
+// the keys themselves in memory, and MACs under keys.
 
 import { type Label, labelBytes } from '../../addon/labels.ts';
 import { canonicalJson } from '../base/bytes.ts';
@@ -17,7 +18,10 @@ export const macOf = (core: CryptoCore, key: KeyRef, bytes: Uint8Array): string 
 };
 export const mac = (core: CryptoCore, key: KeyRef, text: string): string => macOf(core, key, Buffer.from(text, 'utf8'));
 
-/** The service's own keys, as records of the service tenant. The object ids are fixed: there is one of each. */
+/**
+ * The service's own keys, as records of the service tenant. The object ids are fixed: there is one
+ * of each.
+ */
 export const ownKeys = {
   'row-authentication': '00000000-0000-0000-0000-000000000001',
   'token-hash': '00000000-0000-0000-0000-000000000002',
@@ -49,7 +53,10 @@ export const hashKeyOf = (purpose: TokenPurpose): HashKey | 'dke sign-in hashes 
   return purpose === 'api-token' || purpose === 'metrics-token' ? 'api-token-hash' : 'dke sign-in hashes 1';
 };
 
-/** An own key that is replaced: the version of its record counts up. Absent `since`: the key is the first one. */
+/**
+ * An own key that is replaced: the version of its record counts up. Absent `since`: the key is the
+ * first one.
+ */
 export interface ReplacedKeyAttributes {
   readonly since?: number;
 }

@@ -1,7 +1,8 @@
-// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and one at a time: sign-ins do not take the
-// processor from the data path. Addresses are served in turn, and those from which a right password came before have every second turn: people
-// who guess, from however many addresses, delay a sign-in from a known address by a few hashes. What is kept is a PHC string, so that
-// parameters can be raised and old hashes remain valid.
+// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and one at a
+// time: sign-ins do not take the processor from the data path. Addresses are served in turn, and
+// those from which a right password came before have every second turn: people who guess, from
+// however many addresses, delay a sign-in from a known address by a few hashes. What is kept is a
+// PHC string, so that parameters can be raised and old hashes remain valid.
 
 import { argon2, timingSafeEqual } from 'node:crypto';
 import { createFairQueue, QueueFull } from '../base/fair-queue.ts';
@@ -16,7 +17,10 @@ export interface Argon2Parameters {
   readonly passes: number;
 }
 
-/** The second recommendation of RFC 9106 section 4, in one lane: a lane more would be a processor more. */
+/**
+ * The second recommendation of RFC 9106 section 4, in one lane: a lane more would be a processor
+ * more.
+ */
 export const usualParameters: Argon2Parameters = { memory: 65_536, passes: 3 };
 
 /** Addresses (IPv6: /64) that are remembered. */

@@ -1,4 +1,5 @@
-// Recipients of keys that clients seal to a tenant: the HPKE pair of a key encryption key (addon/FORMAT.md, section 4).
+// Recipients of keys that clients seal to a tenant: the HPKE pair of a key encryption key
+// (addon/FORMAT.md, section 4).
 
 import { CoreError } from '../../addon/core.ts';
 import { labelBytes } from '../../addon/labels.ts';

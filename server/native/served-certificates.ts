@@ -1,4 +1,5 @@
-// The certificates that the listener serves, from their PEM text: whether they are whole, their names and their end.
+// The certificates that the listener serves, from their PEM text: whether they are whole, their
+// names and their end.
 
 import { createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -18,9 +19,11 @@ const chainOf = (pem: string): readonly X509Certificate[] =>
   );
 
 /**
- * What is wrong with a chain that TLS would serve all the same and clients refuse, or worse, believe: that it was changed after it was signed;
- * undefined when nothing is. Only the signatures of issuers in the chain can be checked, and those of `selfSigned` certificates, which are
- * their own issuers whatever a changed byte says. Throws the error of X509Certificate for bytes that are not a certificate.
+ * What is wrong with a chain that TLS would serve all the same and clients refuse, or worse,
+ * believe: that it was changed after it was signed; undefined when nothing is. Only the signatures
+ * of issuers in the chain can be checked, and those of `selfSigned` certificates, which are their
+ * own issuers whatever a changed byte says. Throws the error of X509Certificate for bytes that are
+ * not a certificate.
  */
 export const damageOf = (pem: string, selfSigned: boolean): string | undefined => {
   const chain = chainOf(pem);
@@ -36,8 +39,10 @@ export const damageOf = (pem: string, selfSigned: boolean): string | undefined =
 };
 
 /**
- * Whether a private key, PEM, makes signatures that the certificate's public key takes. TLS compares public halves alone, so that a key of which
- * the private half was changed would be served, and every handshake would fail. Throws the error of createPrivateKey for bytes that are not a key.
+ * Whether a private key, PEM, makes signatures that the certificate's public key takes. TLS
+ * compares public halves alone, so that a key of which the private half was changed would be
+ * served, and every handshake would fail. Throws the error of createPrivateKey for bytes that are
+ * not a key.
  */
 export const fits = (key: string, pem: string): boolean => {
   const [own] = chainOf(pem);
@@ -48,13 +53,17 @@ export const fits = (key: string, pem: string): boolean => {
   return own.checkPrivateKey(signer) && verify(digest, challenge, own.publicKey, sign(digest, challenge, signer));
 };
 
-/** By the names and the signature: checkIssued says no where the extensions do not allow the key to sign certificates. */
+/**
+ * By the names and the signature: checkIssued says no where the extensions do not allow the key to
+ * sign certificates.
+ */
 const isSelfIssued = (certificate: X509Certificate): boolean =>
   certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);
 
 /**
- * The certificate (PEM) that clients have to trust to reach this host: the last one of the chain. Null when that has another issuer, which is then
- * known elsewhere, or when the chain is for other names: something else answers for the host, such as a balancer with its own certificate.
+ * The certificate (PEM) that clients have to trust to reach this host: the last one of the chain.
+ * Null when that has another issuer, which is then known elsewhere, or when the chain is for other
+ * names: something else answers for the host, such as a balancer with its own certificate.
  */
 export const authorityOf = (pem: string, host: string): string | null => {
   const chain = chainOf(pem);
@@ -108,7 +117,9 @@ export interface Replacement {
   readonly now: number;
 }
 
-/** Why a chain should not replace the one that is served and works; undefined when nothing is wrong. */
+/**
+ * Why a chain should not replace the one that is served and works; undefined when nothing is wrong.
+ */
 export const replacementFault = ({ present, next, names, authorities, now }: Replacement): string | undefined => {
   if (present === next) return undefined;
   const fault = dateFault(next, now) ?? orderFault(next);
@@ -149,8 +160,8 @@ export const chainFault = (pem: string, authorities: readonly string[]): string 
 };
 
 /**
- * Why clients that trust only the issuer of the present chain refuse the next one; undefined if the same issuer is at the top of both. A
- * self-signed certificate is its own issuer.
+ * Why clients that trust only the issuer of the present chain refuse the next one; undefined if the
+ * same issuer is at the top of both. A self-signed certificate is its own issuer.
  */
 export const distrustFault = (present: string, next: string): string | undefined => {
   const [oldTop, newTop] = [chainOf(present).at(-1), chainOf(next).at(-1)];

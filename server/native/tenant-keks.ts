@@ -1,4 +1,5 @@
-// The root key and the opened key encryption keys (KEKs) of tenants in memory. Their bytes stay in the addon; here are their references.
+// The root key and the opened key encryption keys (KEKs) of tenants in memory. Their bytes stay in
+// the addon; here are their references.
 
 import { ServiceError } from '../base/errors.ts';
 import type { CryptoCore, KekRef } from '../ports/crypto-core.ts';

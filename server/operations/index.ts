@@ -1,9 +1,11 @@
-// What the service can do: the interface that fronts, the command line and diagnostics call. Each folder has the interface of its part
-// (`interface.ts`), the files that implement it and, where the part is more than one file, an `index.ts` that builds it from ports.
+// What the service can do: the interface that fronts, the command line and diagnostics call. Each
+// folder has the interface of its part (`interface.ts`), the files that implement it and, where the
+// part is more than one file, an `index.ts` that builds it from ports.
 //
-// Every method that changes something writes its audit record in the same transaction and resolves after the commit and after every
-// in-memory view in this process has been renewed. Errors are `ServiceError`. Times are milliseconds since the epoch. Identifiers are
-// compared byte for byte; an unknown one is 'not-found' ('key-not-found' for keys).
+// Every method that changes something writes its audit record in the same transaction and resolves
+// after the commit and after every in-memory view in this process has been renewed. Errors are
+// `ServiceError`. Times are milliseconds since the epoch. Identifiers are compared byte for byte;
+// an unknown one is 'not-found' ('key-not-found' for keys).
 
 import type { FleetNode } from '../domain/node.ts';
 import type { Fleet } from '../ports/fleet.ts';

@@ -1,5 +1,6 @@
-// The folder of packages that the service distributes ([server] packages_directory), as `npm run package` writes it. Only files that its
-// SHA256SUMS names are offered, and only after their bytes matched. Links to packages are not followed.
+// The folder of packages that the service distributes ([server] packages_directory), as
+// `npm run package` writes it. Only files that its SHA256SUMS names are offered, and only after
+// their bytes matched. Links to packages are not followed.
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -33,7 +34,10 @@ const readSums = async (folder: string): Promise<ReadonlyMap<string, string>> =>
   );
 };
 
-/** Closes the file at its end, and when the reader stops, even before it has read anything: a generator would not notice that. */
+/**
+ * Closes the file at its end, and when the reader stops, even before it has read anything: a
+ * generator would not notice that.
+ */
 const contentOf = (file: FileHandle): AsyncIterable<Uint8Array> => {
   const parts = file.createReadStream({ start: 0, autoClose: false })[Symbol.asyncIterator]();
   const close = async (): Promise<IteratorReturnResult<undefined>> => {
@@ -108,7 +112,10 @@ export const openPackageDirectory = (folder: string | undefined): DistributedPac
   };
 };
 
-/** Reads every package: how many match their checksums, and what is wrong with the others or with the folder. */
+/**
+ * Reads every package: how many match their checksums, and what is wrong with the others or with
+ * the folder.
+ */
 export const inspectPackageDirectory = async (
   folder: string,
 ): Promise<{ readonly matching: number; readonly faults: readonly string[] }> => {

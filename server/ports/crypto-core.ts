@@ -1,4 +1,5 @@
-// The part of the addon that the server uses. Types only; `native/core.ts` gives the implementation.
+// The part of the addon that the server uses. Types only; `native/core.ts` gives the
+// implementation.
 
 import type { Core } from '../../addon/core.ts';
 

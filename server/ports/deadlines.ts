@@ -1,4 +1,5 @@
-// Whether a deadline has passed after which something is destroyed permanently (operations/service/deadline-clock.ts).
+// Whether a deadline has passed after which something is destroyed permanently
+// (operations/service/deadline-clock.ts).
 
 import type { Doubt } from '../domain/deadline-clock.ts';
 
@@ -11,9 +12,15 @@ export interface DeadlineState {
 }
 
 export interface Deadlines {
-  /** For "has this deadline passed?": the earlier of both times. Nothing is destroyed by `Clock.now`. */
+  /**
+   * For "has this deadline passed?": the earlier of both times. Nothing is destroyed by
+   * `Clock.now`.
+   */
   now(): Promise<number>;
-  /** For "when does this deadline end?": the later of both times, so that a clock that is behind makes no deadline end early. */
+  /**
+   * For "when does this deadline end?": the later of both times, so that a clock that is behind
+   * makes no deadline end early.
+   */
   latest(): Promise<number>;
   state(): Promise<DeadlineState>;
 }

@@ -1,5 +1,6 @@
-// The service's working memory: what the data planes ask on every request, without touching the store. It extends what the
-// XKS front sees by what the TDE path needs. Changes are made in the store first and then shown here by `renew`.
+// The service's working memory: what the data planes ask on every request, without touching the
+// store. It extends what the XKS front sees by what the TDE path needs. Changes are made in the
+// store first and then shown here by `renew`.
 
 import type { DroppedRequests } from '../base/request-minutes.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -12,7 +13,10 @@ import type { KeyRef } from './crypto-core.ts';
 import type { StoredObject } from './tde-repositories.ts';
 import type { XksDirectory, XksRequestRecord } from './xks-directory.ts';
 
-/** A token object with what decides about its use. `key` and `vault` are undefined for objects that are not secret keys. */
+/**
+ * A token object with what decides about its use. `key` and `vault` are undefined for objects that
+ * are not secret keys.
+ */
 export interface LoadedObject {
   readonly object: StoredObject;
   readonly key: Key | undefined;
@@ -39,16 +43,24 @@ export interface Directory extends XksDirectory {
   load(): Promise<void>;
   /** Reads everything again: what has changed is not known. */
   reload(): Promise<void>;
-  /** Releases references to what was changed, at once; what is shown otherwise follows with `renew`. */
+  /**
+   * Releases references to what was changed, at once; what is shown otherwise follows with `renew`.
+   */
   forget(changes: Changes): void;
-  /** Shows a committed change: resolves when no look-up sees the state before it. Key references are released at once. */
+  /**
+   * Shows a committed change: resolves when no look-up sees the state before it. Key references are
+   * released at once.
+   */
   renew(changes: Changes): Promise<void>;
   /**
    * Reads again what was refused because its row was changed from outside: with the genuine row, it
    * is used again.
    */
   renewRefused(): Promise<void>;
-  /** Increases with every change: what a caller remembers about token objects is valid while this number stays the same. */
+  /**
+   * Increases with every change: what a caller remembers about token objects is valid while this
+   * number stays the same.
+   */
   epoch(): number;
   /** Undefined when no live access_guid has this hash. */
   application(
@@ -59,7 +71,10 @@ export interface Directory extends XksDirectory {
   applicationById(id: string): TdeApplication | undefined;
   /** A live key of this label in another group of the tenant (ports/store.ts). */
   findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
-  /** Live objects by handle (ports/store.ts, `objects.find`), without their content. Fewer than `limit` where they are large: `more` counts. */
+  /**
+   * Live objects by handle (ports/store.ts, `objects.find`), without their content. Fewer than
+   * `limit` where they are large: `more` counts.
+   */
   findObjects(
     filter: {
       readonly groupId: string;
@@ -72,8 +87,9 @@ export interface Directory extends XksDirectory {
   /** Live objects only. */
   object(handle: number): Promise<LoadedObject | undefined>;
   /**
-   * Runs `use` with the keys of these objects, in their order, opened from the application's sealed copies; synchronously, so
-   * that no destruction can happen in between. Undefined when one of the keys does not exist. At most two.
+   * Runs `use` with the keys of these objects, in their order, opened from the application's sealed
+   * copies; synchronously, so that no destruction can happen in between. Undefined when one of the
+   * keys does not exist. At most two.
    */
   withObjectKeys<T>(
     handles: readonly number[],
@@ -104,7 +120,10 @@ export interface Directory extends XksDirectory {
   droppedWritten(dropped: readonly DroppedRequests[]): void;
   /** Takes the last uses of endpoint credentials since the last call. */
   drainCredentialUses(): ReadonlyMap<string, number>;
-  /** Uses of keys that were not written yet: `all`, or those of endpoints of which none was for some seconds. */
+  /**
+   * Uses of keys that were not written yet: `all`, or those of endpoints of which none was for some
+   * seconds.
+   */
   keyUses(all: boolean): readonly EndpointUse[];
   keyUsesWritten(uses: readonly EndpointUse[]): void;
   /** `dropped`: signed requests that could not be recorded, since the start. */

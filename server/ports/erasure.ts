@@ -3,8 +3,9 @@
 import type { RecordClass } from './records.ts';
 
 /**
- * Why the run cannot finish: records that do not open, because only the old root key may still open them; nodes that have not received the new
- * root key or not erased the old one; copies of the database that have not stored the re-sealed records; or missing files of snapshots that may
+ * Why the run cannot finish: records that do not open, because only the old root key may still open
+ * them; nodes that have not received the new root key or not erased the old one; copies of the
+ * database that have not stored the re-sealed records; or missing files of snapshots that may
  * contain destroyed keys.
  */
 export interface ErasureBlockers {

@@ -1,4 +1,5 @@
-// The servers that share this one's store, as this one sees them. A server with a store of its own is a fleet of one.
+// The servers that share this one's store, as this one sees them. A server with a store of its own
+// is a fleet of one.
 
 import type { ServiceError } from '../base/errors.ts';
 import type { Duty, FleetNode } from '../domain/node.ts';
@@ -7,7 +8,10 @@ import type { SeenNode } from './node-link.ts';
 /** Servers that have not confirmed a change in time, by name. */
 export interface Unconfirmed {
   readonly pendingNodes: readonly string[];
-  /** When the last of them stops using keys unless it hears of the change; null: there is no limit, or there are none. */
+  /**
+   * When the last of them stops using keys unless it hears of the change; null: there is no limit,
+   * or there are none.
+   */
   readonly pendingUntil: number | null;
 }
 
@@ -19,7 +23,10 @@ export interface Fleet {
   readonly name: string;
   /** Whether this server does that work for all, now. */
   holds(duty: Duty): boolean;
-  /** Does a part of that work when this server has the duty. What it writes fails when another server has it by then. Undefined: it has not. */
+  /**
+   * Does a part of that work when this server has the duty. What it writes fails when another
+   * server has it by then. Undefined: it has not.
+   */
   perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
   /** Servers that run and send heartbeats; at least 1. */
   size(): number;
@@ -37,14 +44,21 @@ export interface Fleet {
   inContact(): boolean;
   /** Reads its own row again: an operator has changed it, perhaps. */
   look(): Promise<void>;
-  /** Whether this server hears of changes now. One that does not may use keys for a while; its confirmations are worth nothing. */
+  /**
+   * Whether this server hears of changes now. One that does not may use keys for a while; its
+   * confirmations are worth nothing.
+   */
   hears(): boolean;
   /**
-   * Runs `work`, then waits until the other servers show what was committed by its end, if it has changed something, or found that it need not.
-   * Throws 'unavailable' with the reason `unconfirmed` when they cannot be asked: what `work` has changed stays.
+   * Runs `work`, then waits until the other servers show what was committed by its end, if it has
+   * changed something, or found that it need not. Throws 'unavailable' with the reason
+   * `unconfirmed` when they cannot be asked: what `work` has changed stays.
    */
   observe<T>(work: () => Promise<T>): Promise<Observed<T>>;
-  /** Within `observe`: the request was carried out before, perhaps elsewhere; its answer waits like the first one. */
+  /**
+   * Within `observe`: the request was carried out before, perhaps elsewhere; its answer waits like
+   * the first one.
+   */
   confirm(): void;
   /** The others that are not removed, whether they run or not. */
   others(): Promise<readonly SeenNode[]>;

@@ -1,4 +1,5 @@
-// What proves a person's identity outside of this service: authenticators by WebAuthn, and an OpenID provider.
+// What proves a person's identity outside of this service: authenticators by WebAuthn, and an
+// OpenID provider.
 
 import type { Role } from '../domain/access.ts';
 
@@ -62,7 +63,10 @@ export interface IdentityProvider {
   readonly managesRoles: boolean;
   /** How long API tokens of these people live at most, in milliseconds. */
   readonly tokenMs: number;
-  /** `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not answer. */
+  /**
+   * `data`: what `finish` needs, a secret of this sign-in. 'unavailable' when the provider does not
+   * answer.
+   */
   begin(redirectUri: string): Promise<{ readonly url: string; readonly state: string; readonly data: string }>;
   /**
    * `returned`: the whole address that the browser came back to. `peer`: each address has a share

@@ -10,7 +10,10 @@ export interface ConnectionReport {
 }
 
 export interface KeyStoreConnection {
-  /** Plays the cloud's part through the endpoint's public name: health, metadata, encrypt, decrypt, 250 ms for each. */
+  /**
+   * Plays the cloud's part through the endpoint's public name: health, metadata, encrypt, decrypt,
+   * 250 ms for each.
+   */
   probe(endpointId: string): Promise<ConnectionReport>;
 }
 
@@ -39,6 +42,9 @@ export interface RegisteredKeyStore {
 export interface CloudReader {
   /** What the cloud reports about a custom key store; undefined when it cannot be asked now. */
   describe(store: RegisteredKeyStore): Promise<(ConnectionReport & { readonly configuration: CloudSide }) | undefined>;
-  /** XksProxyLatency of a custom key store; undefined when there were no calls, or the cloud cannot be asked. */
+  /**
+   * XksProxyLatency of a custom key store; undefined when there were no calls, or the cloud cannot
+   * be asked.
+   */
   latency(store: RegisteredKeyStore): Promise<CloudLatency | undefined>;
 }

@@ -1,5 +1,5 @@
-// Where the audit log and the request log are forwarded to. Sinks come only from the configuration file, never from the API: who may use the
-// console may not choose which file the service writes.
+// Where the audit log and the request log are forwarded to. Sinks come only from the configuration
+// file, never from the API: who may use the console may not choose which file the service writes.
 
 import type { AuditEvent } from '../domain/audit-event.ts';
 import type { XksRequestRecord } from './xks-directory.ts';
@@ -30,7 +30,10 @@ export interface LogSink {
   readonly type: 'file' | 'syslog' | 'https';
   /** For people: path, or host and port. */
   readonly target: string;
-  /** A log that continues under another name is sent from its first record, so that what the sink has of it can be verified. */
+  /**
+   * A log that continues under another name is sent from its first record, so that what the sink
+   * has of it can be verified.
+   */
   readonly wholeLogs: boolean;
   /**
    * `log` is the name of the log that they are from. Resolves when the sink has them all; rejects
@@ -57,7 +60,10 @@ export interface Forwarded {
 
 /** What a sink still has of the audit log, read before anything is sent to it. */
 export interface AuditSinkSource extends Pick<LogSink, 'name' | 'type' | 'target'> {
-  /** Lines of an export of this log, from the first record behind `after` on; absent: the sink only takes. */
+  /**
+   * Lines of an export of this log, from the first record behind `after` on; absent: the sink only
+   * takes.
+   */
   readonly read: ((log: string, after: number) => AsyncIterable<string>) | undefined;
 }
 
@@ -71,7 +77,10 @@ export interface LogSinkState {
   readonly forwarded: number;
   /** Records that it does not have yet. */
   readonly lag: number;
-  /** Records that it never gets: it refuses them, or retention removed them from the request log before the sink took them. */
+  /**
+   * Records that it never gets: it refuses them, or retention removed them from the request log
+   * before the sink took them.
+   */
   readonly lost: number;
   readonly lostAt: number | null;
   /** Another history of the same log was found at the sink: the record that differs, and when. */

@@ -1,4 +1,5 @@
-// The server's own log. Fields contain no secret; as a second protection, the adapter redacts bearer credentials.
+// The server's own log. Fields contain no secret; as a second protection, the adapter redacts
+// bearer credentials.
 
 export type LogFields = { readonly [name: string]: unknown };
 

@@ -1,4 +1,5 @@
-// Counts what the data paths do. Every call is a few additions in memory: nothing is allocated for what was seen before.
+// Counts what the data paths do. Every call is a few additions in memory: nothing is allocated for
+// what was seen before.
 
 import type { Histogram } from '../domain/metrics.ts';
 import type { XksRequestRecord } from './xks-directory.ts';

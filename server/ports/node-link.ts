@@ -1,5 +1,6 @@
-// What servers that share a store say to one another, through the store: who is there, what has changed, who has which duty.
-// Nothing here waits for the writer's turn, so that a long unit of work of one node does not make the others look dead.
+// What servers that share a store say to one another, through the store: who is there, what has
+// changed, who has which duty. Nothing here waits for the writer's turn, so that a long unit of
+// work of one node does not make the others look dead.
 
 import type { ChangeMark } from '../domain/change-protocol.ts';
 import type { Changes } from '../domain/changes.ts';
@@ -13,7 +14,9 @@ export interface NodeRow {
   readonly state: NodeState;
   readonly startedAt: number;
   readonly heartbeatAt: number;
-  /** How long it keeps using keys without contact to the store, in milliseconds; 0: without a limit. */
+  /**
+   * How long it keeps using keys without contact to the store, in milliseconds; 0: without a limit.
+   */
   readonly contactMs: number;
   /** The last change that it shows. */
   readonly epoch: number;
@@ -22,7 +25,10 @@ export interface NodeRow {
   /** The newest and the oldest root key that it has. */
   readonly rootEpoch: number;
   readonly oldestRootEpoch: number;
-  /** The public key to which a new root key is sealed for it (X25519), and the proof that it has the root key (operations/root/spread-root.ts). */
+  /**
+   * The public key to which a new root key is sealed for it (X25519), and the proof that it has the
+   * root key (operations/root/spread-root.ts).
+   */
   readonly publicKey: Buffer;
   readonly proof: Buffer;
 }
@@ -33,8 +39,9 @@ export type OwnNodeRow = Omit<NodeRow, 'heartbeatAt' | 'startedAt' | 'state' | '
 };
 
 /**
- * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which may jump; by the observer's monotonic clock
- * as the fleet passes it on (operations/nodes/heard-nodes.ts).
+ * Since the last heartbeat, in milliseconds: by the store's wall clock as the link reads it, which
+ * may jump; by the observer's monotonic clock as the fleet passes it on
+ * (operations/nodes/heard-nodes.ts).
  */
 export type SeenNode = NodeRow & { readonly silentMs: number };
 
@@ -88,18 +95,22 @@ export interface DatabaseCopy extends StoredCopy {
 /** All fail while the store is away; the next call tries to connect again. */
 export interface NodeLink {
   /**
-   * Keeps every other process from bearing this id, as long as the connection lasts. 'copy': one with another data directory may still use keys
-   * under it, for so long, without being connected.
+   * Keeps every other process from bearing this id, as long as the connection lasts. 'copy': one
+   * with another data directory may still use keys under it, for so long, without being connected.
    */
   claim(
     id: string,
     directory: string,
   ): Promise<{ readonly state: 'claimed' | 'taken' } | { readonly state: 'copy'; readonly forMs: number }>;
-  /** Adds the node's row, or updates it; the node's next beat says which changes it shows. False: it was removed. */
+  /**
+   * Adds the node's row, or updates it; the node's next beat says which changes it shows. False: it
+   * was removed.
+   */
   join(row: OwnNodeRow): Promise<boolean>;
   /**
-   * `shown`: the last change that the node shows; undefined: none. It counts only while it is in the history of the database that answers: after a
-   * failover, others would take it for another change with its number. `now`: this host's clock.
+   * `shown`: the last change that the node shows; undefined: none. It counts only while it is in
+   * the history of the database that answers: after a failover, others would take it for another
+   * change with its number. `now`: this host's clock.
    */
   beat(node: { readonly id: string; readonly shown: ChangeMark | undefined }, now: number): Promise<Beat>;
   /** What the clocks of the store and of the other running nodes say. */
@@ -145,22 +156,31 @@ export interface NodeLink {
   renewDuties(
     held: readonly DutyHold[],
   ): Promise<{ readonly rows: readonly DutyRow[]; readonly renewed: ReadonlySet<Duty> }>;
-  /** Takes a duty when its row is still the same and no unit of work of its owner is being committed; answers its new fencing number. */
+  /**
+   * Takes a duty when its row is still the same and no unit of work of its owner is being
+   * committed; answers its new fencing number.
+   */
   takeDuty(seen: DutyRow, nodeId: string): Promise<number | undefined>;
   giveUpDuty(hold: DutyHold): Promise<void>;
 
   rootRun(): Promise<RootRun | undefined>;
-  /** Changes it when it is still `before`, and this duty, if it is a duty's work, still this node's; answers whether it was. */
+  /**
+   * Changes it when it is still `before`, and this duty, if it is a duty's work, still this node's;
+   * answers whether it was.
+   */
   setRootRun(before: RootRun | undefined, after: RootRun | undefined, hold?: DutyHold): Promise<boolean>;
   putParcel(parcel: RootParcel): Promise<void>;
   parcel(nodeId: string): Promise<RootParcel | undefined>;
   /** Overwrites and deletes it. */
   wipeParcel(nodeId: string): Promise<void>;
 
-  // --- copies of the database -----------------------------------------------------------------------------------------
+  // --- copies of the database --------------------------------------------------------------------
   /** Everything that is committed durably is before it. */
   logPosition(): Promise<LogPosition>;
-  /** Copies that the database knows of: standbys, replication slots, the archive of its log. 'other': it is no longer the database of this position. */
+  /**
+   * Copies that the database knows of: standbys, replication slots, the archive of its log.
+   * 'other': it is no longer the database of this position.
+   */
   copies(position: LogPosition): Promise<readonly DatabaseCopy[] | 'other'>;
   /** Settings of the server with which it may lose what it confirms, in words; empty: none. */
   risks(): Promise<readonly string[]>;
@@ -168,8 +188,8 @@ export interface NodeLink {
   asynchronousStandbys(): Promise<readonly string[]>;
 
   /**
-   * From now on: something was committed (by whomever), a node shows more, the connection is lost, another process has come to have this node's id
-   * in the meantime.
+   * From now on: something was committed (by whomever), a node shows more, the connection is lost,
+   * another process has come to have this node's id in the meantime.
    */
   listen(heard: {
     changed(newest: ChangeMark): void;

@@ -1,9 +1,11 @@
-// What a node keeps on its own disk, because a decision rests on it that no restart may end: the last position of the database that it has
-// confirmed, that it is in quarantine and why, and that its root key was restored.
+// What a node keeps on its own disk, because a decision rests on it that no restart may end: the
+// last position of the database that it has confirmed, that it is in quarantine and why, and that
+// its root key was restored.
 //
-// Who can choose it: the user of the service, who has the root key anyway. It is written before the answer that relies on it, and read at
-// the start. Lost (a new disk): then the node knows nothing, and the checkpoint next to the root key remains. Older (a copy of the directory):
-// it asks for less than was confirmed. It is cleared only by a confirmation that is in the audit log.
+// Who can choose it: the user of the service, who has the root key anyway. It is written before the
+// answer that relies on it, and read at the start. Lost (a new disk): then the node knows nothing,
+// and the checkpoint next to the root key remains. Older (a copy of the directory): it asks for
+// less than was confirmed. It is cleared only by a confirmation that is in the audit log.
 
 import type { ServiceError } from '../base/errors.ts';
 import type { Unsound } from '../domain/audit-finding.ts';
@@ -35,7 +37,10 @@ export interface NodeState {
   readonly quarantine: RecordedQuarantine | undefined;
   /** Durable before it returns. */
   recordQuarantine(quarantine: RecordedQuarantine): void;
-  /** When the root key was restored without a checkpoint beside it; undefined: nothing has to be proved. */
+  /**
+   * When the root key was restored without a checkpoint beside it; undefined: nothing has to be
+   * proved.
+   */
   readonly rootRestoredAt: string | undefined;
   /** The database is accepted, or proved to be the newest: nothing of the above is kept. */
   clear(): void;

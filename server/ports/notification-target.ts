@@ -1,5 +1,5 @@
-// Where notifications are sent, in addition to the inbox. Targets are set only in the configuration file: users of the console cannot choose
-// which hosts the service calls.
+// Where notifications are sent, in addition to the inbox. Targets are set only in the configuration
+// file: users of the console cannot choose which hosts the service calls.
 
 import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { Notification } from '../domain/notification.ts';
@@ -21,7 +21,9 @@ export interface NotificationTarget {
   /** For people: host and path, or addresses. */
   readonly target: string;
   readonly minSeverity: AuditSeverity;
-  /** Resolves when the target has accepted it; rejects when that is not certain. One call at a time. */
+  /**
+   * Resolves when the target has accepted it; rejects when that is not certain. One call at a time.
+   */
   send(message: NotificationMessage): Promise<void>;
   close(): Promise<void>;
 }

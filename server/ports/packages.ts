@@ -16,6 +16,9 @@ export interface DistributedPackage {
 export interface DistributedPackages {
   /** Sorted by name. Empty where no folder is configured. 'unavailable' where it cannot be read. */
   list(): Promise<readonly DistributedPackage[]>;
-  /** The file's bytes, once they match the checksum: 'unavailable' if they do not, 'not-found' for a name that is not listed. */
+  /**
+   * The file's bytes, once they match the checksum: 'unavailable' if they do not, 'not-found' for a
+   * name that is not listed.
+   */
   open(name: string): Promise<AsyncIterable<Uint8Array>>;
 }

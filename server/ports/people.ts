@@ -15,7 +15,10 @@ export interface StoredUser extends User {
 }
 
 export interface StoredFactor extends Factor {
-  /** Canonical JSON, by kind: a passkey's public key, a recovery code's hash. A TOTP secret is a key record. */
+  /**
+   * Canonical JSON, by kind: a passkey's public key, a recovery code's hash. A TOTP secret is a key
+   * record.
+   */
   readonly data: string;
   /** The last time step of TOTP, or a passkey's signature counter: not policy, it only grows. */
   readonly counter: number;
@@ -40,7 +43,9 @@ export interface StoredSession {
   readonly integrity: Integrity;
 }
 
-/** A sign-in that is under way elsewhere: at an authenticator, at the OpenID provider. Used once. */
+/**
+ * A sign-in that is under way elsewhere: at an authenticator, at the OpenID provider. Used once.
+ */
 export interface StoredAttempt {
   readonly hash: string;
   readonly kind:
@@ -109,7 +114,10 @@ export interface PeopleRepositories {
     /** Those of a kind that have not expired. */
     count(kind: StoredAttempt['kind'], now: number): Promise<number>;
   };
-  /** By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name is stored. */
+  /**
+   * By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name
+   * is stored.
+   */
   readonly failures: {
     get(key: string): Promise<Failures | undefined>;
     put(key: string, failures: Failures): Promise<void>;
@@ -121,9 +129,15 @@ export interface PeopleRepositories {
 
 /** Argon2id (RFC 9106). */
 export interface PasswordHashes {
-  /** PHC string. The caller wipes the password. 'rate-limited' when too many wait. `peer`: each address has a fair share. */
+  /**
+   * PHC string. The caller wipes the password. 'rate-limited' when too many wait. `peer`: each
+   * address has a fair share.
+   */
   hash(password: Uint8Array, peer: string | null): Promise<string>;
-  /** `stored` null: takes as long, and answers false. `outdated`: it is right, and should be hashed again with today's parameters. */
+  /**
+   * `stored` null: takes as long, and answers false. `outdated`: it is right, and should be hashed
+   * again with today's parameters.
+   */
   verify(password: Uint8Array, stored: string | null, peer: string | null): Promise<'holds' | 'outdated' | 'wrong'>;
 }
 

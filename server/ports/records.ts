@@ -35,7 +35,10 @@ export type RecordClass = (typeof recordClasses)[number];
 /** Tables whose rows own records, as their declarations say; `service`: the service itself. */
 export type RecordTable = TablesBy['owning'] | 'service';
 
-/** What the attributes of a record bind. A record that is moved below a row that says otherwise does not open. */
+/**
+ * What the attributes of a record bind. A record that is moved below a row that says otherwise does
+ * not open.
+ */
 export const recordAttributes = {
   key: ({ algorithm, bits, kind }: { readonly algorithm: string; readonly bits: number; readonly kind: string }) =>
     canonicalJson({ algorithm, bits, kind }),
@@ -54,8 +57,9 @@ export interface StoredRecord extends RecordPlace {
 export type RecordAddress = Pick<RecordPlace, 'tenantId' | 'objectId' | 'version' | 'class'>;
 
 /**
- * Whose records are meant: a row of a table that was read with the right authentication code. Nothing else leads to a record that can be
- * opened, so a row that was changed from outside carries no keys anywhere.
+ * Whose records are meant: a row of a table that was read with the right authentication code.
+ * Nothing else leads to a record that can be opened, so a row that was changed from outside carries
+ * no keys anywhere.
  */
 export class RecordOwner {
   readonly tenantId: string;

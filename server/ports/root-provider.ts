@@ -1,4 +1,5 @@
-// The source of the root key. A root has epochs; during an erasure run two are open, the older as `previous`.
+// The source of the root key. A root has epochs; during an erasure run two are open, the older as
+// `previous`.
 
 import type { BackupReceipt } from '../domain/backup-receipt.ts';
 import type { KekRef } from './crypto-core.ts';
@@ -29,7 +30,10 @@ export interface RootBackup {
 export interface ProviderChange {
   readonly name: string;
   readonly type: RootWay['type'];
-  /** Seals the root key again: the provider's former key no longer opens it. Once; the request is erased. Throws CoreError. */
+  /**
+   * Seals the root key again: the provider's former key no longer opens it. Once; the request is
+   * erased. Throws CoreError.
+   */
   apply(): void;
   /** Erases the request. */
   drop(): void;
@@ -40,25 +44,34 @@ export interface RootProvider {
   readonly ways: readonly RootWay[];
   readonly current: RootKey;
   readonly previous: RootKey | undefined;
-  /** What an erasure is worth here: the file system's name and whether overwriting in place leaves nothing behind. */
+  /**
+   * What an erasure is worth here: the file system's name and whether overwriting in place leaves
+   * nothing behind.
+   */
   readonly erasure: { readonly fileSystem: string; readonly overwritesInPlace: boolean };
   /**
-   * Adds a root key, durable before it returns: a fresh one with the next epoch, or the one given, of another node, whose reference is
-   * the caller's to release. It becomes `current`, the other `previous`.
+   * Adds a root key, durable before it returns: a fresh one with the next epoch, or the one given,
+   * of another node, whose reference is the caller's to release. It becomes `current`, the other
+   * `previous`.
    */
   addEpoch(given?: RootKey): void;
   /**
-   * Call it before anything relies on a `current` that was found together with a `previous` one: makes it durable again. An earlier
-   * process may have ended because its sync failed; then what can be read may be only in the cache.
+   * Call it before anything relies on a `current` that was found together with a `previous` one:
+   * makes it durable again. An earlier process may have ended because its sync failed; then what
+   * can be read may be only in the cache.
    */
   settle(): void;
   /** Rejects while its disk does not answer: asked before each of the calls that wait for it. */
   reach(): Promise<void>;
-  /** Overwrites the older root key permanently and releases it. Does nothing when there is no previous one. */
+  /**
+   * Overwrites the older root key permanently and releases it. Does nothing when there is no
+   * previous one.
+   */
   erasePrevious(): void;
   /**
-   * The newest checkpoint of the audit log, stored outside the database: it shows when an older database has been put
-   * back. `read` returns undefined when none has been written yet; `write` is durable before it returns.
+   * The newest checkpoint of the audit log, stored outside the database: it shows when an older
+   * database has been put back. `read` returns undefined when none has been written yet; `write` is
+   * durable before it returns.
    */
   readonly anchor: {
     read(): string | undefined;
@@ -70,7 +83,10 @@ export interface RootProvider {
   pendingChange(): ProviderChange | undefined;
   /** Receipts of the backups that were made on this host, the oldest first. */
   backups(): readonly BackupReceipt[];
-  /** Checks the root's file again: throws when it can no longer be read. Cheap: used by the health check. */
+  /**
+   * Checks the root's file again: throws when it can no longer be read. Cheap: used by the health
+   * check.
+   */
   check(): void | Promise<void>;
   /** Gives its keys back. */
   release(): void;

@@ -1,5 +1,6 @@
-// Finding things by their terms (domain/search.ts). The terms are kept by the store itself, in the transaction that writes what they
-// are of, and are made again when the store is opened by a version that makes them differently.
+// Finding things by their terms (domain/search.ts). The terms are kept by the store itself, in the
+// transaction that writes what they are of, and are made again when the store is opened by a
+// version that makes them differently.
 
 import type { Found } from '../domain/search.ts';
 import type { TenantScope } from '../domain/tenant.ts';
@@ -19,8 +20,9 @@ export interface TermSearch {
 
 export interface SearchRepository {
   /**
-   * First the entries with a term that begins with the query, in the order of the terms; then the entries with one for each of its words. Of
-   * one tenant: its own entries. Of every tenant: only users and tokens, including those of the platform. `more`: there are or may be others.
+   * First the entries with a term that begins with the query, in the order of the terms; then the
+   * entries with one for each of its words. Of one tenant: its own entries. Of every tenant: only
+   * users and tokens, including those of the platform. `more`: there are or may be others.
    */
   find(
     tenant: TenantScope,

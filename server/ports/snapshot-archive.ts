@@ -1,5 +1,6 @@
-// The files of snapshots of tenants, and how they are written and read (addon/FORMAT.md, section 5). The archive seals what it is
-// given and cannot open it again: a reader supplies the snapshot's key, as a reference into the addon.
+// The files of snapshots of tenants, and how they are written and read (addon/FORMAT.md, section
+// 5). The archive seals what it is given and cannot open it again: a reader supplies the snapshot's
+// key, as a reference into the addon.
 
 import type { RecoveryPublicKey } from '../base/recovery-key.ts';
 import type { KeyRef } from './crypto-core.ts';
@@ -86,7 +87,10 @@ export type SnapshotItem =
       readonly version: number;
       readonly copies: readonly string[];
       readonly attributes: string;
-      /** Of the key when the snapshot was made: its check value, or the hash of its public half. Hexadecimal. */
+      /**
+       * Of the key when the snapshot was made: its check value, or the hash of its public half.
+       * Hexadecimal.
+       */
       readonly check: string;
       /** The caller releases it. Null: it was erased. */
       readonly key: KeyRef | null;
@@ -117,8 +121,9 @@ export interface SnapshotArchive {
   /** Only the first bytes. */
   preface(id: string): Promise<SnapshotPreface>;
   /**
-   * `key`: the snapshot's own, generic, 32 bytes. The signature is checked before; 'snapshot-damaged' also when it is another's key, and when the
-   * file does not have the digest that is given.
+   * `key`: the snapshot's own, generic, 32 bytes. The signature is checked before;
+   * 'snapshot-damaged' also when it is another's key, and when the file does not have the digest
+   * that is given.
    */
   items(id: string, key: KeyRef, trusted: TrustedSigners, digest?: string): AsyncIterable<SnapshotItem>;
   checkOf(key: KeyRef): string;

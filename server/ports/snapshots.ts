@@ -1,4 +1,5 @@
-// What the store keeps of snapshots and recovery keys; the snapshots themselves are files (snapshot-archive.ts).
+// What the store keeps of snapshots and recovery keys; the snapshots themselves are files
+// (snapshot-archive.ts).
 
 import type { RecoveryKey, Snapshot } from '../domain/snapshot.ts';
 import type { Window } from './window.ts';
@@ -43,7 +44,10 @@ export interface OpeningRepository {
   remove(id: string): Promise<void>;
 }
 
-/** What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS ciphertexts have it. */
+/**
+ * What a key was bound to before it came here from a snapshot of another tenant: 32 bytes; XKS
+ * ciphertexts have it.
+ */
 export interface KeyBindingRepository {
   get(keyId: string): Promise<Buffer | undefined>;
 }

@@ -1,12 +1,14 @@
-// The service's database. One interface for the embedded SQLite store and for others; the contract suite runs against
-// each.
+// The service's database. One interface for the embedded SQLite store and for others; the contract
+// suite runs against each.
 //
-// `read` sees committed data. `write` runs one unit of work with every other writer waiting, and commits all or nothing;
-// it resolves after the commit is durable. Several units may share one commit. Look-ups answer undefined when nothing is
-// there. The first argument of a look-up in a tenant is that tenant: it does not find the rows of another one. Rows that belong to such a row
-// (versions, access_guids, instances, credentials, diagnoses, the objects of a group) are looked up by it, after it was found. The
-// comment of a list names its order. Rows whose authentication code is not valid have integrity 'tampered'; they are never rewritten
-// as valid: saving one throws 'key-tampered'.
+// `read` sees committed data. `write` runs one unit of work with every other writer waiting, and
+// commits all or nothing; it resolves after the commit is durable. Several units may share one
+// commit. Look-ups answer undefined when nothing is there. The first argument of a look-up in a
+// tenant is that tenant: it does not find the rows of another one. Rows that belong to such a row
+// (versions, access_guids, instances, credentials, diagnoses, the objects of a group) are looked up
+// by it, after it was found. The comment of a list names its order. Rows whose authentication code
+// is not valid have integrity 'tampered'; they are never rewritten as valid: saving one throws
+// 'key-tampered'.
 
 import type { Actor } from '../domain/actor.ts';
 import type { ApiToken } from '../domain/api-token.ts';
@@ -88,7 +90,10 @@ export interface StoredToken extends ApiToken {
   readonly personId: string | null;
 }
 
-/** How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed, of the others those in use. */
+/**
+ * How many of each there are in a tenant: of vaults those not deleted, of keys those not destroyed,
+ * of the others those in use.
+ */
 export interface TenantContents extends Readonly<Record<TablesBy['counted'], number>> {
   /** Files that left the service with its keys, which no erasure reaches. */
   readonly copies: number;
@@ -110,8 +115,9 @@ export interface KeyVersionAge {
 }
 
 /**
- * Times are milliseconds: `After` takes what is at it, `Before` does not. With `usedAfter` or `usedBefore` the order is by the last use, and
- * `after` is the time of that and the id (`useCursor`).
+ * Times are milliseconds: `After` takes what is at it, `Before` does not. With `usedAfter` or
+ * `usedBefore` the order is by the last use, and `after` is the time of that and the id
+ * (`useCursor`).
  */
 export interface KeyListFilter {
   readonly vaultId?: string | undefined;
@@ -162,11 +168,17 @@ export interface WrittenRecords {
 /** The set of all authenticated rows in one version, which grows with each change. */
 export interface RowSetHead {
   readonly version: number;
-  /** Its authentication code, 64 hexadecimal digits: two sets of one version with different rows have different ones. */
+  /**
+   * Its authentication code, 64 hexadecimal digits: two sets of one version with different rows
+   * have different ones.
+   */
   readonly tag: string;
 }
 
-/** `differences`: none when the rows are those that the service wrote last. `older`: names of restored older rows, as far as they are known. */
+/**
+ * `differences`: none when the rows are those that the service wrote last. `older`: names of
+ * restored older rows, as far as they are known.
+ */
 export interface RowSetComparison {
   readonly differences: readonly Difference[];
   readonly older: readonly string[];
@@ -186,9 +198,15 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** Tables whose rows are authenticated. */
     policyTables(): readonly string[];
     checkRows(table: string): Promise<{ readonly rows: number; readonly tampered: readonly string[] }>;
-    /** The set that all authenticated rows are in; undefined before the first one, or when the service did not write it. */
+    /**
+     * The set that all authenticated rows are in; undefined before the first one, or when the
+     * service did not write it.
+     */
     rowSet(): Promise<RowSetHead | undefined>;
-    /** Reads all of them: through `snapshot` while others may write. `older`: those of which the service knows a newer version. */
+    /**
+     * Reads all of them: through `snapshot` while others may write. `older`: those of which the
+     * service knows a newer version.
+     */
     compareRowSet(): Promise<RowSetComparison>;
     /**
      * Where a record must be, of each class whose owners are known by their own rows alone; any
@@ -217,7 +235,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** Null removes it. */
     set(name: string, value: string | null): Promise<void>;
   };
-  /** Settings that decide something, in rows with authentication codes. Throws 'key-tampered' where one was changed from outside. */
+  /**
+   * Settings that decide something, in rows with authentication codes. Throws 'key-tampered' where
+   * one was changed from outside.
+   */
   readonly decisions: {
     get(name: DecisionName): Promise<string | undefined>;
     set(name: DecisionName, value: string | null): Promise<void>;
@@ -234,7 +255,9 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     list(): Promise<readonly Tenant[]>;
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(id: string): Promise<Sound<Tenant> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(id: string): Promise<Tenant | undefined>;
     /** Not one that is purged. */
     findByName(name: string): Promise<Tenant | undefined>;
@@ -274,20 +297,28 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     tryWipe(addresses: readonly RecordAddress[]): Promise<{ readonly failure: unknown } | undefined>;
     /** Which records there are of these objects of a tenant. */
     copies(tenantId: string, objectIds: readonly string[]): Promise<readonly RecordAddress[]>;
-    /** Records of a tenant sealed under an epoch below this one, by epoch, object, version and class; those behind `after`. */
+    /**
+     * Records of a tenant sealed under an epoch below this one, by epoch, object, version and
+     * class; those behind `after`.
+     */
     listOlder(
       tenantId: string,
       epoch: number,
       limit: number,
       after?: RecordPosition | undefined,
     ): Promise<readonly StoredRecord[]>;
-    /** Which of these keys and objects are destroyed according to their rows, whether or not the rows authenticate. */
+    /**
+     * Which of these keys and objects are destroyed according to their rows, whether or not the
+     * rows authenticate.
+     */
     destroyedOwners(objectIds: readonly string[]): Promise<readonly string[]>;
   };
   readonly vaults: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Vault> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(tenant: TenantScope, id: string): Promise<Vault | undefined>;
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
     /** By id. */
@@ -302,7 +333,9 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly keys: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Key> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
     list(tenant: TenantScope, filter: KeyListFilter, window: Window): Promise<readonly Key[]>;
@@ -311,7 +344,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     insert(key: Key): Promise<void>;
     /** Without the times of its use. */
     update(key: Key): Promise<void>;
-    /** A use, not a change of policy: the first one is written once, the last one where it is later than the known one. */
+    /**
+     * A use, not a change of policy: the first one is written once, the last one where it is later
+     * than the known one.
+     */
     touch(id: string, first: number, last: number): Promise<void>;
     countLive(vaultId: string): Promise<number>;
     /** The one of a vault that was used last; undefined: none was ever used. */
@@ -321,9 +357,15 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
      * time, which no erasure run has covered.
      */
     erasable(covered: number): Promise<{ readonly pending: number; readonly waiting: number }>;
-    /** Those that are destroyed before this time and not yet unrecoverable, by destruction; those behind `after`. */
+    /**
+     * Those that are destroyed before this time and not yet unrecoverable, by destruction; those
+     * behind `after`.
+     */
     listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
-    /** Whose key material is stored, by tenant and object, with the key of that id; those behind `after`. */
+    /**
+     * Whose key material is stored, by tenant and object, with the key of that id; those behind
+     * `after`.
+     */
     materialOwners(
       after: { readonly tenantId: string; readonly objectId: string } | undefined,
       limit: number,
@@ -340,9 +382,15 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     findByHash(hash: string): Promise<StoredToken | undefined>;
     /** By id. */
     list(tenant: TenantScope, window: Window): Promise<readonly StoredToken[]>;
-    /** Tokens of administrators of the whole platform that belong to no user. `lasting`: those that do not expire. */
+    /**
+     * Tokens of administrators of the whole platform that belong to no user. `lasting`: those that
+     * do not expire.
+     */
     countAdministrators(which: { readonly liveAt: number } | 'lasting'): Promise<number>;
-    /** Whether a live token of this tenant and owner, where null is the platform and the service, has the name. */
+    /**
+     * Whether a live token of this tenant and owner, where null is the platform and the service,
+     * has the name.
+     */
     hasLive(tenantId: string | null, ownerId: string | null, name: string, now: number): Promise<boolean>;
     insert(token: StoredToken): Promise<void>;
     update(token: StoredToken): Promise<void>;
@@ -370,7 +418,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     size(): Promise<number>;
     /** How many are of one tenant. */
     count(tenantId: string): Promise<number>;
-    /** The root of a perfect subtree of the log's Merkle tree (base/merkle-tree.ts), all of whose leaves are there. */
+    /**
+     * The root of a perfect subtree of the log's Merkle tree (base/merkle-tree.ts), all of whose
+     * leaves are there.
+     */
     subtree(level: number, position: number): Promise<Buffer>;
     insertCheckpoint(checkpoint: StoredCheckpoint): Promise<void>;
     latestCheckpoint(): Promise<StoredCheckpoint | undefined>;
@@ -413,11 +464,13 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** In their order. */
     listEvents(after: number, limit: number): Promise<readonly NotificationEvent[]>;
     countEvents(after: number): Promise<number>;
-    /** Open ones that are not acknowledged, by tenant and severity; those without any are absent. */
+    /**
+     * Open ones that are not acknowledged, by tenant and severity; those without any are absent.
+     */
     countOpen(): Promise<readonly { readonly tenantId: string; readonly severity: string; readonly count: number }[]>;
     /**
-     * Versions of keys that were made before this time, oldest first, from the one after `after` on. `vault`: of those that their active
-     * general-purpose keys use now; null: of others.
+     * Versions of keys that were made before this time, oldest first, from the one after `after`
+     * on. `vault`: of those that their active general-purpose keys use now; null: of others.
      */
     oldVersions(
       before: number,
@@ -444,7 +497,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** Inserts, or replaces the row of the same id. */
     put(node: NodeRow): Promise<void>;
     setState(id: string, state: NodeState): Promise<void>;
-    /** Whether the node still has the duty, under this fencing number; it keeps it until the unit of work ends. Of a shared store. */
+    /**
+     * Whether the node still has the duty, under this fencing number; it keeps it until the unit of
+     * work ends. Of a shared store.
+     */
     hasDuty(hold: DutyHold): Promise<boolean>;
   };
 }
@@ -453,7 +509,10 @@ export interface Store {
   readonly dialect: string;
   /** Where other processes use the same store. */
   readonly link: NodeLink | undefined;
-  /** The number of the newest change that this process has made, or has found when its last unit of work began; 0 when there is no other process. */
+  /**
+   * The number of the newest change that this process has made, or has found when its last unit of
+   * work began; 0 when there is no other process.
+   */
   epoch(): number;
   /** The same change with its id. */
   mark(): ChangeMark;
@@ -485,7 +544,9 @@ export interface Store {
      */
     options?: { readonly durable?: boolean; readonly background?: boolean },
   ): Promise<T>;
-  /** Reads one state from beginning to end, while others write. Nothing may be written through it. */
+  /**
+   * Reads one state from beginning to end, while others write. Nothing may be written through it.
+   */
   snapshot<T>(work: (from: Repositories) => Promise<T>): Promise<T>;
   /**
    * Does work on a copy of what a restore reads and writes. Only the work sees it, nothing of it
@@ -497,8 +558,9 @@ export interface Store {
   /** The set of all authenticated rows: see `whole.compareRowSet`. */
   readonly rowSet: {
     /**
-     * Once, when the key of the codes is open: from then on, rows that are older than the newest ones count as tampered. `head` is undefined where no
-     * row has been written since rows have versions.
+     * Once, when the key of the codes is open: from then on, rows that are older than the newest
+     * ones count as tampered. `head` is undefined where no row has been written since rows have
+     * versions.
      */
     load(): Promise<LoadedRowSet>;
     /** The newest version that this process knows. */
@@ -517,8 +579,8 @@ export interface Store {
   /** A caller waits for a durable unit of work: uses of keys give way. */
   isWriting(): boolean;
   /**
-   * Compares the file of an embedded database with the open one. When it was deleted or replaced, changes are refused from then on, and what is
-   * open is saved to a new file.
+   * Compares the file of an embedded database with the open one. When it was deleted or replaced,
+   * changes are refused from then on, and what is open is saved to a new file.
    */
   checkFile(): Promise<void>;
   /** Compares the file, then writes and reads a row. */

@@ -6,7 +6,10 @@ import type { TenantScope } from '../domain/tenant.ts';
 import type { Sound } from '../domain/vault.ts';
 import type { Window } from './window.ts';
 
-/** A token object's value, stored next to its sealed content key: nonce, ciphertext, tag. Null for key objects and after destruction. */
+/**
+ * A token object's value, stored next to its sealed content key: nonce, ciphertext, tag. Null for
+ * key objects and after destruction.
+ */
 export interface StoredObject extends TokenObject {
   readonly content: Buffer | null;
   /** When it had another value for the last time. */
@@ -31,7 +34,9 @@ export interface TdeRepositories {
   readonly groups: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<TdeGroup> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
     list(tenant: TenantScope, window: Window): Promise<readonly TdeGroup[]>;
@@ -41,7 +46,9 @@ export interface TdeRepositories {
   readonly applications: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<TdeApplication> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
     list(
@@ -70,12 +77,18 @@ export interface TdeRepositories {
       instance: Pick<Instance, 'accessGuidId' | 'appId' | 'host' | 'process' | 'osUser'>,
     ): Promise<Instance | undefined>;
     insert(instance: Instance): Promise<void>;
-    /** Adds uses; each node counts those that it saw. What was seen last stays. False when the instance was removed. */
+    /**
+     * Adds uses; each node counts those that it saw. What was seen last stays. False when the
+     * instance was removed.
+     */
     addUses(
       id: string,
       seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt' | 'uses'>,
     ): Promise<boolean>;
-    /** Removes all of an application but the `keep` with the latest use; answers the removed ones, at most 1000 at a time. */
+    /**
+     * Removes all of an application but the `keep` with the latest use; answers the removed ones,
+     * at most 1000 at a time.
+     */
     trim(applicationId: string, keep: number): Promise<readonly Instance[]>;
   };
   readonly objects: {
@@ -88,13 +101,18 @@ export interface TdeRepositories {
     newestMasterKey(applicationId: string): Promise<string | undefined>;
     /** Of an application, live and destroyed, by handle, greater than `after`. */
     listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
-    /** Live secret keys that cannot decrypt, by handle, greater than `after`; without their content. */
+    /**
+     * Live secret keys that cannot decrypt, by handle, greater than `after`; without their content.
+     */
     listWithoutDecryption(after: number, limit: number): Promise<readonly StoredObject[]>;
     /** Live secret and private keys of an application. */
     countKeys(applicationId: string): Promise<number>;
     /** A live secret or private key of this label in another group of the tenant. */
     findElsewhere(tenantId: string, groupId: string, label: string): Promise<StoredObject | undefined>;
-    /** Live objects of a group by handle, greater than `after`; without their content, which is null here. */
+    /**
+     * Live objects of a group by handle, greater than `after`; without their content, which is null
+     * here.
+     */
     find(
       filter: {
         readonly groupId: string;
@@ -105,7 +123,10 @@ export interface TdeRepositories {
       },
       limit: number,
     ): Promise<readonly StoredObject[]>;
-    /** The first handle of a live key object of the group that has this label; with `fixed` of one that is not modifiable. */
+    /**
+     * The first handle of a live key object of the group that has this label; with `fixed` of one
+     * that is not modifiable.
+     */
     keyWithLabel(
       groupId: string,
       label: string,
@@ -147,7 +168,10 @@ export interface TdeRepositories {
     completeStep(runId: string, completed: CompletedStep): Promise<void>;
     reopenStep(runId: string, step: string): Promise<void>;
   };
-  /** What was carried out for database hosts, by who asked and the key of the request: see operations/tde/once.ts. */
+  /**
+   * What was carried out for database hosts, by who asked and the key of the request: see
+   * operations/tde/once.ts.
+   */
   readonly tdeRequests: {
     /** Throws 'key-tampered' where the row was changed from outside. */
     get(id: string): Promise<CarriedOutRequest | undefined>;

@@ -1,5 +1,5 @@
-// What an observer learns of a request, and what became of what it sent. The access log and OpenTelemetry are such observers; without
-// one, nothing of this is gathered.
+// What an observer learns of a request, and what became of what it sent. The access log and
+// OpenTelemetry are such observers; without one, nothing of this is gathered.
 
 export const requestFronts = ['xks', 'tde', 'api', 'health', 'metrics', 'console'] as const;
 export type RequestFront = (typeof requestFronts)[number];
@@ -11,12 +11,18 @@ export interface RequestStep {
   readonly to: number;
 }
 
-/** A request whose answer has left, or whose connection has ended. Never contains a token, an original path, or a body. */
+/**
+ * A request whose answer has left, or whose connection has ended. Never contains a token, an
+ * original path, or a body.
+ */
 export interface ObservedRequest {
   /** When its head was there, in milliseconds since 1970. */
   readonly at: number;
   readonly durationMs: number;
-  /** As in the answer's X-Request-Id and in audit records. Null: the connection ended before one was given. */
+  /**
+   * As in the answer's X-Request-Id and in audit records. Null: the connection ended before one was
+   * given.
+   */
   readonly requestId: string | null;
   readonly front: RequestFront;
   readonly method: string;

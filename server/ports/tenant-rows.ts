@@ -1,5 +1,5 @@
-// A tenant's rows as they are stored, table by table, for snapshots and restores. Entities do not matter here, only that
-// nothing is lost and that every row gets its authentication code again.
+// A tenant's rows as they are stored, table by table, for snapshots and restores. Entities do not
+// matter here, only that nothing is lost and that every row gets its authentication code again.
 
 import type { Integrity } from '../domain/vault.ts';
 import type { OwnedRecord, RecordClass, RecordOwner } from './records.ts';
@@ -91,12 +91,18 @@ export interface TenantRows {
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
   /** By the first column of their identity. */
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
-  /** Keys and other token objects that were destroyed after this time, of every owner: rows that the service wrote. */
+  /**
+   * Keys and other token objects that were destroyed after this time, of every owner: rows that the
+   * service wrote.
+   */
   destroyedSince(at: number): Promise<readonly string[]>;
   /** The same, of these ids, whenever that was. */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   count(table: TenantTable, tenantId: string): Promise<number>;
-  /** Inserts rows of a tenant, or replaces what is policy, with fresh authentication codes; a tampered row gets no valid one. */
+  /**
+   * Inserts rows of a tenant, or replaces what is policy, with fresh authentication codes; a
+   * tampered row gets no valid one.
+   */
   put(tenantId: string, table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** The same, without rows of other tenants. */
   findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
@@ -111,7 +117,10 @@ export interface TenantRows {
    * outside gets no valid one. Answers whether every row was sound.
    */
   place(places: readonly Place[]): Promise<boolean>;
-  /** Live vaults that share a name, and handles of live key objects that share a label in a group: candidates, of which the rules decide. */
+  /**
+   * Live vaults that share a name, and handles of live key objects that share a label in a group:
+   * candidates, of which the rules decide.
+   */
   namesakes(tenantId: string): Promise<{ readonly vaults: readonly string[]; readonly handles: readonly number[] }>;
   /** No handle up to this one will be assigned again. */
   reserveHandles(last: number): Promise<void>;

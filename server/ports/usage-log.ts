@@ -1,5 +1,5 @@
-// Who used what, at the rate of the data path: kept in memory, written in batches. Only an instance's first use is written
-// at once.
+// Who used what, at the rate of the data path: kept in memory, written in batches. Only an
+// instance's first use is written at once.
 
 import type { Actor } from '../domain/actor.ts';
 import type { AuditDetails } from '../domain/audit-event.ts';
@@ -32,7 +32,9 @@ export interface Denial {
 export interface UsageLog {
   /** A request by an instance. Resolves when a first use has been recorded; never throws. */
   seen(use: InstanceUse, requestId: string, peer: string | null): Promise<void>;
-  /** A use of a key by an application; goes into last-use times and the audit summary of the minute. */
+  /**
+   * A use of a key by an application; goes into last-use times and the audit summary of the minute.
+   */
   used(application: TdeApplication, keyId: string, operation: string, succeeded: boolean): void;
   /**
    * The first use of a new key on which data may come to depend: in the store when it resolves,
@@ -47,8 +49,9 @@ export interface UsageLog {
     of?: { readonly application: Pick<TdeApplication, 'id' | 'name' | 'tenantId'>; readonly requestId: string },
   ): void;
   /**
-   * A use that policy refused. The first of a kind (application, label, operation, reason) is recorded at once, before this
-   * resolves; repeats are counted and recorded ever more rarely. Never throws.
+   * A use that policy refused. The first of a kind (application, label, operation, reason) is
+   * recorded at once, before this resolves; repeats are counted and recorded ever more rarely.
+   * Never throws.
    */
   denied(denial: Denial): Promise<void>;
   /** A use of an administrator token. */

@@ -1,4 +1,5 @@
-// The part of the addon that the XKS front uses on its hot path. Types only; app/ passes the addon in.
+// The part of the addon that the XKS front uses on its hot path. Types only; app/ passes the addon
+// in.
 
 import type { Core } from '../../addon/core.ts';
 

@@ -1,4 +1,5 @@
-// What the XKS front asks of the service on its hot path: synchronous look-ups in an in-memory snapshot, no database.
+// What the XKS front asks of the service on its hot path: synchronous look-ups in an in-memory
+// snapshot, no database.
 
 import type { KeyRef } from '../../addon/core.ts';
 import type { RequestOrigin } from '../domain/authorization-rule.ts';
@@ -12,7 +13,10 @@ export interface XksCredentialView {
   readonly secret: KeyRef;
 }
 
-/** When the key of an endpoint was last used through it, in milliseconds; 0: not since the service started. */
+/**
+ * When the key of an endpoint was last used through it, in milliseconds; 0: not since the service
+ * started.
+ */
 export interface XksUse {
   at: number;
 }
@@ -67,7 +71,10 @@ export interface XksRequestRecord {
   readonly errorName: string | null;
   readonly durationMs: number;
   readonly phases: { readonly readMs: number; readonly authMs: number; readonly cryptoMs: number };
-  /** For readers of the log: why a signature was refused, which rule refused. The answer does not say it. */
+  /**
+   * For readers of the log: why a signature was refused, which rule refused. The answer does not
+   * say it.
+   */
   readonly reason: string | null;
   readonly peer: string | null;
 }
@@ -82,13 +89,22 @@ export interface FleetMember {
 export interface XksDirectory {
   /** Exact match; undefined when there is no such prefix, or its tenant is deleted. */
   endpoint(prefix: string): XksEndpointView | undefined;
-  /** Undefined when the key does not exist for this endpoint, is deleted or destroyed, or its vault is deleted or disabled. */
+  /**
+   * Undefined when the key does not exist for this endpoint, is deleted or destroyed, or its vault
+   * is deleted or disabled.
+   */
   key(endpoint: XksEndpointView, externalKeyId: string): XksKeyView | undefined;
   /** Live server nodes, at least 1. */
   fleetSize(): number;
-  /** The others of the fleet: those that run, and those that ended without a word, as long as they might still use keys. */
+  /**
+   * The others of the fleet: those that run, and those that ended without a word, as long as they
+   * might still use keys.
+   */
   otherNodes(): readonly FleetMember[];
   healthy(): boolean;
-  /** Never blocks and never throws: a bounded queue; drops are counted. A probe of the service's own is recorded and is not a use. */
+  /**
+   * Never blocks and never throws: a bounded queue; drops are counted. A probe of the service's own
+   * is recorded and is not a use.
+   */
   record(entry: XksRequestRecord, isOwnProbe?: boolean): void;
 }

@@ -1,4 +1,5 @@
-// What the store keeps of external key stores: endpoints, their requests and what was found out about them. See store.ts.
+// What the store keeps of external key stores: endpoints, their requests and what was found out
+// about them. See store.ts.
 
 import type { DroppedRequests, RequestHash } from '../base/request-minutes.ts';
 import type { Endpoint, EndpointCredential, EndpointDiagnosisRecord } from '../domain/endpoint.ts';
@@ -26,7 +27,9 @@ export interface XksRepositories {
   readonly endpoints: {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Endpoint> | undefined>;
-    /** As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it. */
+    /**
+     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     */
     stored(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
     /** Live or deleted: a prefix is never given twice. */
     findByPrefix(prefix: string): Promise<Endpoint | undefined>;
@@ -34,7 +37,9 @@ export interface XksRepositories {
     list(tenant: TenantScope, window: Window): Promise<readonly Endpoint[]>;
     /** How many the list has, up to `most`. */
     count(tenant: TenantScope, most: number): Promise<number>;
-    /** Whose key this is, deleted ones too, by id, with the time when it was last used through each. */
+    /**
+     * Whose key this is, deleted ones too, by id, with the time when it was last used through each.
+     */
     listByKey(
       tenantId: string,
       keyId: string,
@@ -79,7 +84,10 @@ export interface XksRepositories {
   };
   readonly requests: {
     append(entries: readonly XksRequestRecord[]): Promise<void>;
-    /** Newest first. A page before the end may be short or even empty: only `next` shows the end, where it is null. */
+    /**
+     * Newest first. A page before the end may be short or even empty: only `next` shows the end,
+     * where it is null.
+     */
     search(
       tenant: TenantScope,
       filter: RequestFilter,
@@ -88,13 +96,18 @@ export interface XksRepositories {
       readonly items: readonly (XksRequestRecord & { readonly sequence: number })[];
       readonly next: string | null;
     }>;
-    /** Oldest first, after this sequence. A sequence is written after every smaller one: nothing comes in between later. */
+    /**
+     * Oldest first, after this sequence. A sequence is written after every smaller one: nothing
+     * comes in between later.
+     */
     list(after: number, limit: number): Promise<readonly (XksRequestRecord & { readonly sequence: number })[]>;
     /** The time of the oldest record. */
     oldest(): Promise<number | undefined>;
     /** The newest sequence; 0: there is none. */
     newest(): Promise<number>;
-    /** Of records of a span of time, up to a sequence, by time and then by sequence; after this one. */
+    /**
+     * Of records of a span of time, up to a sequence, by time and then by sequence; after this one.
+     */
     hashesInTime(
       span: { readonly from: number; readonly to: number; readonly through: number },
       after: { readonly at: number; readonly sequence: number } | undefined,
@@ -106,12 +119,18 @@ export interface XksRepositories {
       readonly through: number;
       readonly before: number;
     }): Promise<readonly RequestHash[]>;
-    /** How many records each space has, of the `limit` records after this sequence; `through` is the last of them. */
+    /**
+     * How many records each space has, of the `limit` records after this sequence; `through` is the
+     * last of them.
+     */
     countBySpace(
       after: number,
       limit: number,
     ): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly through: number; readonly isEnd: boolean }>;
-    /** Deletes, among the `limit` oldest, those of before this time. Answers how many of each space, and the last. */
+    /**
+     * Deletes, among the `limit` oldest, those of before this time. Answers how many of each space,
+     * and the last.
+     */
     pruneOld(
       before: number,
       limit: number,
@@ -121,8 +140,9 @@ export interface XksRepositories {
       readonly gone: readonly { readonly sequence: number; readonly endpointId: string | null }[];
     }>;
     /**
-     * Reads `limit` records after this sequence, and deletes the oldest of this space, at most `most`. `through` is the last that was
-     * deleted, 0 when there is none; `seen` the last that was read, null at the end.
+     * Reads `limit` records after this sequence, and deletes the oldest of this space, at most
+     * `most`. `through` is the last that was deleted, 0 when there is none; `seen` the last that
+     * was read, null at the end.
      */
     pruneSpace(
       space: string,

@@ -1,5 +1,6 @@
-// A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own opens, and nothing else. The receipt next to
-// the root key says of which epoch the newest one is; the service reads it (operations/root/root-backup.ts).
+// A backup of the root key: a wrapped root file (wrapped-file.ts) that a passphrase of its own
+// opens, and nothing else. The receipt next to the root key says of which epoch the newest one is;
+// the service reads it (operations/root/root-backup.ts).
 
 import { existsSync, rmSync } from 'node:fs';
 import { type Core, CoreError, type RecordContext } from '../../addon/core.ts';
@@ -41,7 +42,10 @@ const openWithPassphrase = async (
   }
 };
 
-/** Opens a backup without restoring it. The caller releases it (`releaseWrapped`, or its root). Throws CoreError and WayClosed. */
+/**
+ * Opens a backup without restoring it. The caller releases it (`releaseWrapped`, or its root).
+ * Throws CoreError and WayClosed.
+ */
 export const openRootBackup = async (
   options: Pick<RootOptions, 'core' | 'readDescriptor' | 'ask'>,
   backup: string,
@@ -98,8 +102,8 @@ const openRoots = async (options: RootOptions): Promise<{ readonly roots: readon
 };
 
 /**
- * Writes a new file with the root key, opens it again by its passphrase, and leaves the receipt. The service may run. Throws CoreError and
- * WayClosed.
+ * Writes a new file with the root key, opens it again by its passphrase, and leaves the receipt.
+ * The service may run. Throws CoreError and WayClosed.
  */
 export const backUpRoot = async (options: RootOptions, out: string, now: number): Promise<RootBackup> => {
   const { core, root, ask } = options;
@@ -150,8 +154,9 @@ export const backUpRoot = async (options: RootOptions, out: string, now: number)
 };
 
 /**
- * Writes the root key file from a backup, as the configuration declares it. `check` sees the epochs first, and throws when they are not those that
- * the database needs. Throws CoreError and WayClosed.
+ * Writes the root key file from a backup, as the configuration declares it. `check` sees the epochs
+ * first, and throws when they are not those that the database needs. Throws CoreError and
+ * WayClosed.
  */
 export const restoreRoot = async (
   options: RootOptions,

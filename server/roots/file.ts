@@ -1,5 +1,6 @@
-// Root provider `file`: one file with two slots, kept by the addon (FORMAT.md). It is made at first start, mode 0400, and
-// belongs next to no backup of the database: anyone who has both has the keys.
+// Root provider `file`: one file with two slots, kept by the addon (FORMAT.md). It is made at first
+// start, mode 0400, and belongs next to no backup of the database: anyone who has both has the
+// keys.
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -19,7 +20,10 @@ type RootCore = Pick<
   | 'release'
 >;
 
-/** Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws CoreError ('io', 'permission', 'format'). */
+/**
+ * Opens the file, or makes it when `create` says that nothing is sealed under it yet. Throws
+ * CoreError ('io', 'permission', 'format').
+ */
 export const openFileRoot = (core: RootCore, path: string, create: boolean): RootProvider => {
   if (!existsSync(path)) {
     if (!create)

@@ -1,4 +1,5 @@
-// Files next to the root key: read by their owner only, and overwritten in place where the old must not stay.
+// Files next to the root key: read by their owner only, and overwritten in place where the old must
+// not stay.
 
 import {
   closeSync,
@@ -57,8 +58,9 @@ export const readOwnFile = (path: string): Buffer =>
   });
 
 /**
- * A passphrase or a PIN that was put there for this user, by the user or by root (base/secret-mode.ts). Links of both are followed: secrets of
- * Kubernetes are links. Throws CoreError 'io', 'permission'.
+ * A passphrase or a PIN that was put there for this user, by the user or by root
+ * (base/secret-mode.ts). Links of both are followed: secrets of Kubernetes are links. Throws
+ * CoreError 'io', 'permission'.
  */
 export const readGivenSecret = (path: string): Buffer => {
   const own = process.getuid?.() ?? 0;
@@ -108,8 +110,9 @@ export const rootMagic = Buffer.from('DKE-ROOT');
 /** Of both formats (FORMAT.md). */
 const rootFileSizes = new Set([12_288, 24_576]);
 /**
- * Other files in the folder of the root key that are root key files: copies that people made. Only files with such a name are opened: the
- * database and its locks may be in the same folder, and a process that closes a file it has locked elsewhere loses its lock (POSIX).
+ * Other files in the folder of the root key that are root key files: copies that people made. Only
+ * files with such a name are opened: the database and its locks may be in the same folder, and a
+ * process that closes a file it has locked elsewhere loses its lock (POSIX).
  */
 export const rootFilesBeside = (path: string): readonly string[] => {
   const folder = dirname(path);

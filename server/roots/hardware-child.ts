@@ -1,6 +1,7 @@
-// The process that loads a hardware module's PKCS#11 library: answers one question (hardware.ts) and ends. The module's AES key
-// encrypts the provider's secret with AES-GCM; the key never leaves the module, and a key that could is refused. The PIN goes as bytes
-// from its file to the library. The one file of the server that speaks Cryptoki: its names end here.
+// The process that loads a hardware module's PKCS#11 library: answers one question (hardware.ts)
+// and ends. The module's AES key encrypts the provider's secret with AES-GCM; the key never leaves
+// the module, and a key that could is refused. The PIN goes as bytes from its file to the library.
+// The one file of the server that speaks Cryptoki: its names end here.
 
 import pkcs11js from 'pkcs11js';
 import { core } from '../../addon/core.ts';

@@ -1,5 +1,6 @@
-// Asks a hardware security module for a root provider's secret, by a child process for each question: a vendor's library that hangs
-// or crashes takes nothing along but the child. The secret comes sealed to a key of this process' addon (HPKE).
+// Asks a hardware security module for a root provider's secret, by a child process for each
+// question: a vendor's library that hangs or crashes takes nothing along but the child. The secret
+// comes sealed to a key of this process' addon (HPKE).
 
 import { fork } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// Opens the root key as the configuration declares it: the file alone (`file.ts`), or a wrapped file by the first of its providers
-// that opens. When none does, the root stays sealed until an operator gives a passphrase, or a provider comes back.
+// Opens the root key as the configuration declares it: the file alone (`file.ts`), or a wrapped
+// file by the first of its providers that opens. When none does, the root stays sealed until an
+// operator gives a passphrase, or a provider comes back.
 
 import { existsSync } from 'node:fs';
 import { type Core, CoreError } from '../../addon/core.ts';

@@ -1,5 +1,6 @@
-// The ways to open a wrapped root file, by type: where a provider's key comes from. A way that cannot open now says whether it is
-// worth asking again (a hardware module that is away) or waits for a person (a passphrase).
+// The ways to open a wrapped root file, by type: where a provider's key comes from. A way that
+// cannot open now says whether it is worth asking again (a hardware module that is away) or waits
+// for a person (a passphrase).
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -109,7 +110,10 @@ const obtain = async (
 const hardwareInfo = labelBytes('dke root provider 1');
 
 export interface Ways {
-  /** The key of a way that is in the file. Throws WayClosed. Whether it is the right key shows when it opens the file. */
+  /**
+   * The key of a way that is in the file. Throws WayClosed. Whether it is the right key shows when
+   * it opens the file.
+   */
   open(way: DeclaredWay, parameters: WayParameters, ask: AskPassphrase): Promise<KekRef>;
   /** A key for a new way. */
   make(way: DeclaredWay, ask: AskPassphrase): Promise<{ readonly key: KekRef; readonly parameters: WayParameters }>;

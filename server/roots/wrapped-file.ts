@@ -1,7 +1,8 @@
-// The wrapped root key file, format 2 of FORMAT.md: root keys sealed under an unlock key, and this one sealed under each provider's
-// key. Every provider opens the file alone; a new epoch of the root needs none of them, because the unlock key is open then.
-// Nothing in the file is unencrypted, so it is read and written here and not in the addon. Leaves out where a provider's key comes
-// from (passphrase.ts, hardware.ts, file.ts).
+// The wrapped root key file, format 2 of FORMAT.md: root keys sealed under an unlock key, and this
+// one sealed under each provider's key. Every provider opens the file alone; a new epoch of the
+// root needs none of them, because the unlock key is open then. Nothing in the file is unencrypted,
+// so it is read and written here and not in the addon. Leaves out where a provider's key comes from
+// (passphrase.ts, hardware.ts, file.ts).
 
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, linkSync, statSync } from 'node:fs';
@@ -30,7 +31,10 @@ interface Entry {
   readonly parameters: WayParameters;
   /** The unlock key, sealed under the provider's key: Base64. */
   readonly unlock: string;
-  /** The provider's key, sealed under the unlock key, so that a new unlock key needs no provider: Base64. */
+  /**
+   * The provider's key, sealed under the unlock key, so that a new unlock key needs no provider:
+   * Base64.
+   */
   readonly back: string;
 }
 
@@ -121,7 +125,10 @@ const finishReplacement = (core: Pick<Core, 'random'>, path: string): void => {
   removeDurably(old);
 };
 
-/** Overwrites a file that has the root keys under a key of before, or of a change that never happened, and removes it. */
+/**
+ * Overwrites a file that has the root keys under a key of before, or of a change that never
+ * happened, and removes it.
+ */
 const eraseFile = (core: Pick<Core, 'random'>, path: string): void => {
   if (!existsSync(path)) return;
   erase(core, path, 0, statSync(path).size);
@@ -129,8 +136,9 @@ const eraseFile = (core: Pick<Core, 'random'>, path: string): void => {
 };
 
 /**
- * What a process that ended within a change has left beside the file: a draft opens with the keys of providers, and a
- * rotation does not change it. Only for who holds the lock of the data directory: the draft may be another process's.
+ * What a process that ended within a change has left beside the file: a draft opens with the keys
+ * of providers, and a rotation does not change it. Only for who holds the lock of the data
+ * directory: the draft may be another process's.
  */
 export const clearDrafts = (core: Pick<Core, 'random'>, path: string): void => {
   if (existsSync(path)) finishReplacement(core, path);
@@ -209,7 +217,10 @@ export interface OpenWrapped extends WrappedFile {
   readonly by: string;
 }
 
-/** Opens it with a provider's key. Throws CoreError 'authentication-failed' when that is not the one. */
+/**
+ * Opens it with a provider's key. Throws CoreError 'authentication-failed' when that is not the
+ * one.
+ */
 export const unlockWrapped = (core: WrappingCore, file: WrappedFile, entry: Entry, key: KekRef): OpenWrapped => {
   const unlock = core.openRecord<KekRef>(key, unlockContext(file.head, entry.id), Buffer.from(entry.unlock, 'base64'));
   const roots: RootKey[] = [];
@@ -283,8 +294,8 @@ const buildFile = (
 };
 
 /**
- * Makes the file for these root keys, in the place of a file of format 1 when one is there; `roots` empty: with a fresh root key
- * of epoch 1. What stood there before is overwritten.
+ * Makes the file for these root keys, in the place of a file of format 1 when one is there; `roots`
+ * empty: with a fresh root key of epoch 1. What stood there before is overwritten.
  */
 export const createWrapped = (
   core: WrappingCore,
@@ -306,7 +317,10 @@ export const createWrapped = (
   }
 };
 
-/** Writes the file again under a new unlock key: without the providers of `without`, with those of `add`. */
+/**
+ * Writes the file again under a new unlock key: without the providers of `without`, with those of
+ * `add`.
+ */
 export const changeWays = (
   core: WrappingCore,
   opened: OpenWrapped,
@@ -327,7 +341,10 @@ export const changeWays = (
   }
 };
 
-/** What `dke root rewrap` leaves for a service that runs: the provider's new key, sealed under the unlock key. */
+/**
+ * What `dke root rewrap` leaves for a service that runs: the provider's new key, sealed under the
+ * unlock key.
+ */
 export interface ChangeRequest extends Pick<Entry, 'name' | 'type' | 'createdAt' | 'parameters'> {
   readonly file: string;
   readonly unlockEpoch: number;

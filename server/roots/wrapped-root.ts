@@ -1,5 +1,5 @@
-// The root of an open wrapped file: its epochs, and the change that `dke root rewrap` asks of a service that runs. The format is
-// wrapped-file.ts.
+// The root of an open wrapped file: its epochs, and the change that `dke root rewrap` asks of a
+// service that runs. The format is wrapped-file.ts.
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -98,8 +98,8 @@ const settle = (core: WrappingCore, { path, current }: OpenRoot): void => {
 const erasePrevious = (core: WrappingCore, state: OpenRoot): void => {
   const { path, current, previous } = state;
   if (previous === undefined) return;
-  // The slot next to the current one, even if it no longer has a complete key: after a write whose sync failed, the cache shows it as
-  // erased, but the device may not.
+  // The slot next to the current one, even if it no longer has a complete key: after a write whose
+  // sync failed, the cache shows it as erased, but the device may not.
   const place = readWrapped(core, path).places.get(current.epoch);
   const older = slotAt.find((at) => at !== place);
   if (place === undefined || older === undefined) throw damaged(path, 'has lost the current root key');

@@ -1,5 +1,6 @@
-// Mail: plain text, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either nothing is sent: names of keys and databases, and
-// invitations, are not for the wire. The notification target `email` sends one message an event; invitations go to one person each.
+// Mail: plain text, over SMTP with STARTTLS (RFC 3207) or TLS from the start. Without either
+// nothing is sent: names of keys and databases, and invitations, are not for the wire. The
+// notification target `email` sends one message an event; invitations go to one person each.
 
 import { connect, type Socket } from 'node:net';
 import { toRfc3339 } from '../base/clock.ts';
@@ -53,12 +54,14 @@ const titles = { raised: '', worse: 'more severe: ', resolved: 'resolved: ', tes
 
 export const openMailer = (options: MailerOptions, longestMs = totalMs): Mailer => {
   const { host, port, tls, from, user, passwordFile, ca, read } = options;
-  // Loaded when there is such a target, at the start: loading takes too long while requests are served.
+  // Loaded when there is such a target, at the start: loading takes too long while requests are
+  // served.
   const library = import('nodemailer');
   const stopping = new AbortController();
   return {
     send: async ({ id, to, subject, text }) => {
-      // Opened for each message: they are few, and a password or an authority that was changed is taken. The mailer takes text.
+      // Opened for each message: they are few, and a password or an authority that was changed is
+      // taken. The mailer takes text.
       const { createTransport } = await library;
       await callOutside({ place: `${host}:${port}`, totalMs: longestMs, stopping: stopping.signal }, async (signal) => {
         const pass = passwordFile === undefined ? undefined : (await read(passwordFile)).toString('utf8').trim();

@@ -80,7 +80,9 @@ const openOwn = (path: string): number => {
   }
 };
 
-/** The log that a file is of, and the end of its whole lines; a line that was cut off is removed. */
+/**
+ * The log that a file is of, and the end of its whole lines; a line that was cut off is removed.
+ */
 const readContent = (fd: number): Content => {
   const { size } = fstatSync(fd);
   const head = Buffer.alloc(Math.min(size, 1024));
@@ -180,7 +182,10 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     syncFolder(dirname(path));
   };
 
-  /** Files of another log. The current one goes last: one that is cut off is finished by the next batch. */
+  /**
+   * Files of another log. The current one goes last: one that is cut off is finished by the next
+   * batch.
+   */
   const moveAside = (log: string, history = ''): string => {
     const id = `${log.replace(/^.*\//, '').replaceAll(/[^\w-]/g, '_')}${history}`;
     const folder = dirname(path);

@@ -1,5 +1,6 @@
-// Sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was answered with 2xx; redirects are
-// not followed. A batch that is refused is sent again in smaller ones (forward-to-sink.ts).
+// Sink `https`: posts batches as a JSON array of OCSF events (ocsf.ts). A batch counts when it was
+// answered with 2xx; redirects are not followed. A batch that is refused is sent again in smaller
+// ones (forward-to-sink.ts).
 
 import type { Agent } from 'undici';
 import { lookupWithin } from '../base/name-lookup.ts';
@@ -23,7 +24,8 @@ export const openHttpsSink = (options: HttpsSinkOptions): LogSink => {
   const { name, url, tokenFile, version, read } = options;
   const stopping = new AbortController();
   const target = new URL(url);
-  // Loaded when there is such a sink, at the start: loading takes too long while requests are served.
+  // Loaded when there is such a sink, at the start: loading takes too long while requests are
+  // served.
   const library = import('undici');
   const openAgent = async ({ Agent }: typeof import('undici')): Promise<Agent> =>
     new Agent({

@@ -1,5 +1,6 @@
-// Records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io). Audit records are Authentication, Application Lifecycle,
-// and Entity Management for everything that is done with a resource; requests are API Activity. What the schema has no place for stands under `unmapped`.
+// Records as events of the Open Cybersecurity Schema Framework 1.3 (schema.ocsf.io). Audit records
+// are Authentication, Application Lifecycle, and Entity Management for everything that is done with
+// a resource; requests are API Activity. What the schema has no place for stands under `unmapped`.
 
 import { leafHash } from '../base/merkle-tree.ts';
 import {
@@ -80,7 +81,10 @@ const personOf = ({ kind, actorId, actorName, subjectKind, subjectId, details }:
 };
 
 const readActivity = 2;
-/** GetKeyMetadata and GetHealthStatus read; what Encrypt and Decrypt do is none of the schema's activities. */
+/**
+ * GetKeyMetadata and GetHealthStatus read; what Encrypt and Decrypt do is none of the schema's
+ * activities.
+ */
 const isRead = (operation: string): boolean => /metadata|health/i.test(operation);
 
 type RequestItem = LogItem & { readonly kind: 'request' };

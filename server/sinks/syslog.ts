@@ -45,7 +45,10 @@ const longestMessage = 8_192;
 /** Of a name in the structured data, in characters. */
 const longestName = 256;
 const mostKept = 16 * 1024 * 1024;
-/** The number that RFC 5612 keeps for documentation: the element's name only has to be one without another meaning. */
+/**
+ * The number that RFC 5612 keeps for documentation: the element's name only has to be one without
+ * another meaning.
+ */
 const elementId = 'dke@32473';
 
 const parameter = (name: string, value: string | number): string =>
@@ -177,7 +180,8 @@ export const openSyslogSink = (options: SyslogSinkOptions, allowed = pace): LogS
       const made = connect({
         host,
         port,
-        // Server names are names (RFC 6066); an address is compared with the certificate all the same.
+        // Server names are names (RFC 6066); an address is compared with the certificate all the
+        // same.
         ...(isIP(host) === 0 ? { servername: host } : {}),
         minVersion: 'TLSv1.2',
         lookup: lookupWithin(openMs * 0.8),

@@ -1,7 +1,8 @@
-// Notification target `webhook`: posts one JSON document an event, signed: `DKE-Signature: t=<seconds>,v1=<hex>` is HMAC-SHA256 over
-// `<seconds>.<body>` with the secret of a file. The target's name is resolved once for each call, every address that it has is checked,
-// and the connection goes to one of those: a name that points inside, now or a moment later, leads nowhere. Redirects are
-// refused.
+// Notification target `webhook`: posts one JSON document an event, signed:
+// `DKE-Signature: t=<seconds>,v1=<hex>` is HMAC-SHA256 over `<seconds>.<body>` with the secret of a
+// file. The target's name is resolved once for each call, every address that it has is checked, and
+// the connection goes to one of those: a name that points inside, now or a moment later, leads
+// nowhere. Redirects are refused.
 
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -50,7 +51,8 @@ for (const [network, prefix] of [
   ['224.0.0.0', 3],
 ] as const)
   notPublic.addSubnet(network, prefix, 'ipv4');
-// Global unicast, without what carries an IPv4 address that is not seen here, or is for documentation.
+// Global unicast, without what carries an IPv4 address that is not seen here, or is for
+// documentation.
 const global6 = new BlockList();
 global6.addSubnet('2000::', 3, 'ipv6');
 for (const [network, prefix] of [

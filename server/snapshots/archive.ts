@@ -1,5 +1,5 @@
-// The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other user can read. What is being written
-// has `.part` until it is whole and durable.
+// The folder of the snapshots: one file each, named by its id, mode 0600 in a folder that no other
+// user can read. What is being written has `.part` until it is whole and durable.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,14 +1,19 @@
-// The file of a backup of the whole service (addon/FORMAT.md, section 7): a few named parts in one encrypted stream, sealed to recovery keys, and a
-// closing that the audit key has signed. A file that was cut off or changed is noticed. Leaves out what the parts are, and the root key, which is
+// The file of a backup of the whole service (addon/FORMAT.md, section 7): a few named parts in one
+// encrypted stream, sealed to recovery keys, and a closing that the audit key has signed. A file
+// that was cut off or changed is noticed. Leaves out what the parts are, and the root key, which is
 // never in a backup.
 //
-// 1. Who chooses a file: everyone who can write where backups are kept. The public recovery keys are not secret, so that such a person can make one that
+// 1. Who chooses a file: everyone who can write where backups are kept. The public recovery keys
+//    are not secret, so that such a person can make one that
 //    opens.
-// 2. What proves it: its closing, signed by the verifier key that the reader brings. Without one, and in format 1, the file is not authentic: it is
+// 2. What proves it: its closing, signed by the verifier key that the reader brings. Without one,
+//    and in format 1, the file is not authentic: it is
 //    read, and what it says is shown, but nothing of it is applied unasked (app/restore-backup.ts).
 // 3. Whose: the closing names the backup; its digest covers preface and parts.
-// 4. How large: preface, closing, and names of parts have limits here; the reader of a part has the others.
-// 5. Older: a file says when it was made. Which is the newest, the audit log says (`service.backed-up` has the digest).
+// 4. How large: preface, closing, and names of parts have limits here; the reader of a part has the
+//    others.
+// 5. Older: a file says when it was made. Which is the newest, the audit log says
+//    (`service.backed-up` has the digest).
 // 6. What others see: the preface, which has no names.
 
 import { createHash } from 'node:crypto';
@@ -292,7 +297,9 @@ const openHead = async (path: string): Promise<OpenedHead> => {
   }
 };
 
-/** What the file says without a key. It counts only when the file was opened: the key depends on it. */
+/**
+ * What the file says without a key. It counts only when the file was opened: the key depends on it.
+ */
 export const readBackupHead = async (path: string): Promise<BackupHead> => {
   const { file, preface, closing } = await openHead(path);
   await file.close();
@@ -395,8 +402,9 @@ const parseHeader = (path: string, bytes: Buffer): { readonly bytes: number; rea
 };
 
 /**
- * Opens the whole file: each part goes to what `into` names for it, and nowhere when that is nothing. Throws ServiceError when the file is damaged or
- * cut off: what was written until then is useless.
+ * Opens the whole file: each part goes to what `into` names for it, and nowhere when that is
+ * nothing. Throws ServiceError when the file is damaged or cut off: what was written until then is
+ * useless.
  */
 export const readBackup = async (
   core: BackupCore,

@@ -1,4 +1,5 @@
-// The bytes of a snapshot file (addon/FORMAT.md, section 5): its parts taken apart and put together. No keys here, and no files.
+// The bytes of a snapshot file (addon/FORMAT.md, section 5): its parts taken apart and put
+// together. No keys here, and no files.
 
 import { hash } from 'node:crypto';
 import { canonicalJson, parseBase64 } from '../base/bytes.ts';
@@ -18,7 +19,10 @@ export const endMark = 0xffff_ffff;
 export const signatureLength = 64;
 export const tagLength = 16;
 
-/** Of a slot: the unit's id and the digest of its record stay forever, the rest is overwritten when it is erased. */
+/**
+ * Of a slot: the unit's id and the digest of its record stay forever, the rest is overwritten when
+ * it is erased.
+ */
 export const slotFixed = 48;
 export const slotBody = 171;
 export const slotLength = slotFixed + slotBody;
@@ -105,7 +109,10 @@ export const parsePreface = (bytes: Buffer): SnapshotPreface => {
 
 export const packSegmentHead = (slots: number, ciphertext: number): Buffer => u32(slots, ciphertext);
 
-/** One key seals one snapshot, so that a counter is all that its nonces need; the last segment is told from the others. */
+/**
+ * One key seals one snapshot, so that a counter is all that its nonces need; the last segment is
+ * told from the others.
+ */
 export const segmentNonce = (index: number, last: boolean): Buffer => u32(0, index, last ? 1 : 0);
 
 /** What of the slots is bound to the ciphertext next to them. */

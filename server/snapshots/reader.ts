@@ -1,5 +1,6 @@
-// Reads a snapshot from its beginning to its end, a segment at a time. Without its key: structure, digest, signature and what was erased.
-// With it: every row and every key. Whatever does not fit is one error that says where.
+// Reads a snapshot from its beginning to its end, a segment at a time. Without its key: structure,
+// digest, signature and what was erased. With it: every row and every key. Whatever does not fit is
+// one error that says where.
 
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { type Core, CoreError, type KekRef, type KeyRef } from '../../addon/core.ts';
@@ -230,7 +231,10 @@ interface Line {
   readonly record?: string;
 }
 
-/** Opens everything. `inspectSnapshot` comes first: this trusts the outer structure, and checks every seal. */
+/**
+ * Opens everything. `inspectSnapshot` comes first: this trusts the outer structure, and checks
+ * every seal.
+ */
 export async function* readItems(
   core: ReadCore,
   path: string,

@@ -1,5 +1,6 @@
-// Writes a snapshot in one pass: rows and sealed keys go out in segments as they come, so that what is held is one segment. The keys
-// that seal it are created here and released at the end; from then on only a recovery key opens it.
+// Writes a snapshot in one pass: rows and sealed keys go out in segments as they come, so that what
+// is held is one segment. The keys that seal it are created here and released at the end; from then
+// on only a recovery key opens it.
 
 import { createHash } from 'node:crypto';
 import type { Core, KekRef, KeyRef } from '../../addon/core.ts';
@@ -42,7 +43,10 @@ export type SnapshotCore = Pick<
 const fullRows = 65_536;
 const fullSlots = 128;
 
-/** The two keys that a snapshot's own key gives: rows are under one, the units' keys under the other. */
+/**
+ * The two keys that a snapshot's own key gives: rows are under one, the units' keys under the
+ * other.
+ */
 export const deriveKeys = (
   core: Pick<Core, 'hkdf'>,
   key: KeyRef,
@@ -114,7 +118,9 @@ const sealHead = (
   }
 };
 
-/** A segment's rows under the snapshot's key, and the slots of its units, which they are bound to. */
+/**
+ * A segment's rows under the snapshot's key, and the slots of its units, which they are bound to.
+ */
 const packSegment = (
   core: SnapshotCore,
   key: KeyRef,

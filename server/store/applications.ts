@@ -1,4 +1,5 @@
-// The queries of TDE groups and applications, of their credentials, and of the database instances that use them.
+// The queries of TDE groups and applications, of their credentials, and of the database instances
+// that use them.
 
 import type { Kysely } from 'kysely';
 import type { Repositories } from '../ports/store.ts';

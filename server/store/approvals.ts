@@ -1,4 +1,5 @@
-// Approval requests. The whole row is authenticated: who has agreed is not to be written from outside.
+// Approval requests. The whole row is authenticated: who has agreed is not to be written from
+// outside.
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
@@ -46,7 +47,10 @@ const approvalRow = (approval: Approval) => {
   };
 };
 
-/** What is shown of a row that was changed from outside: its document may be anything, and decides nothing. */
+/**
+ * What is shown of a row that was changed from outside: its document may be anything, and decides
+ * nothing.
+ */
 const nothing: Document = {
   parameters: {},
   impact: {},

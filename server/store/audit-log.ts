@@ -1,6 +1,7 @@
-// The audit records and the Merkle tree over them (RFC 9162 section 2.1). A record's number is its place: the first is 1 and
-// none is left out, because the counter is part of the transaction. Of the tree the leaves are kept, in the records' rows, and every
-// eighth level above them; what is between is at most 256 hashes away.
+// The audit records and the Merkle tree over them (RFC 9162 section 2.1). A record's number is its
+// place: the first is 1 and none is left out, because the counter is part of the transaction. Of
+// the tree the leaves are kept, in the records' rows, and every eighth level above them; what is
+// between is at most 256 hashes away.
 
 import type { Kysely } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
@@ -20,10 +21,16 @@ import { alsoInScope, inScope } from './tenants.ts';
 const tileLevels = 8;
 const tileWidth = 2 ** tileLevels;
 
-/** Hears of each record that is appended, before it is committed: its number, and the hash of its content. */
+/**
+ * Hears of each record that is appended, before it is committed: its number, and the hash of its
+ * content.
+ */
 export type OnAppend = (sequence: number, leaf: Buffer) => void;
 
-/** Records that a step of a search by time covers; the next ones are as long as makes them take about this time. */
+/**
+ * Records that a step of a search by time covers; the next ones are as long as makes them take
+ * about this time.
+ */
 const firstStep = 1000;
 const shortestStep = 250;
 const stepMs = 2;
@@ -109,8 +116,9 @@ const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
       if (filter.severity !== undefined) return (await ofKinds(tenant, filter, { beyond, limit })).map(toAuditEvent);
       return (await pageOf(tenant, filter, { beyond, limit }).execute()).map(toAuditEvent);
     }
-    // No index has the time, and the database would read every record before it answers: steps by number, between which other work is
-    // done, find the same. Clocks can be set back, so that times say nothing about where to begin.
+    // No index has the time, and the database would read every record before it answers: steps by
+    // number, between which other work is done, find the same. Clocks can be set back, so that
+    // times say nothing about where to begin.
     const size = (await pageOf(everyTenant, { order: 'newest' }, { limit: 1 }).executeTakeFirst())?.sequence ?? 0;
     const newest = order === 'newest';
     let beyond = after === undefined ? (newest ? size + 1 : 0) : Math.min(Number(after), size + 1);

@@ -1,5 +1,6 @@
-// What a unit of work changes that other nodes must know, noted where it is written, so that no operation can omit it: what nodes keep in memory, and
-// that an erasure run is due. What is read from the store at each use (tokens, other settings, the logs) is not noted.
+// What a unit of work changes that other nodes must know, noted where it is written, so that no
+// operation can omit it: what nodes keep in memory, and that an erasure run is due. What is read
+// from the store at each use (tokens, other settings, the logs) is not noted.
 
 import { serviceTenantId } from '../base/ids.ts';
 import { type Changes, rotationSetting } from '../domain/changes.ts';
@@ -106,7 +107,10 @@ const ofManyTables = {
 
 type Method = (...values: unknown[]) => Promise<unknown>;
 
-/** The same repositories; `note` hears of each change when it has been written, before it is committed. */
+/**
+ * The same repositories; `note` hears of each change when it has been written, before it is
+ * committed.
+ */
 export const noteChanges = (tx: Repositories, note: (changes: Changes) => void): Repositories => {
   const all: Record<string, Readonly<Record<string, Method>>> = { ...(tx as object) };
   for (const [group, methods] of [...Object.values(writers), ofManyTables].flatMap(Object.entries<object>)) {

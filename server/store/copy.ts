@@ -1,6 +1,7 @@
-// Copies everything from one store to another of the other kind, in one transaction: all of it is there afterwards, or nothing. Rows go
-// as they are: what is sealed stays sealed, authentication codes and the audit log's tree stay those that they were. What nodes tell one
-// another is not copied: it is about the database that they share.
+// Copies everything from one store to another of the other kind, in one transaction: all of it is
+// there afterwards, or nothing. Rows go as they are: what is sealed stays sealed, authentication
+// codes and the audit log's tree stay those that they were. What nodes tell one another is not
+// copied: it is about the database that they share.
 
 import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../base/clock.ts';
@@ -169,8 +170,9 @@ const refuseRunning = async ({ db, dialect, place }: Copyable): Promise<void> =>
 };
 
 /**
- * Both are upgraded to the same schema, and no other process writes to either. `check` sees the copy before it counts. Throws `StoreError`
- * when the target has anything in it, or what arrived is not what was sent.
+ * Both are upgraded to the same schema, and no other process writes to either. `check` sees the
+ * copy before it counts. Throws `StoreError` when the target has anything in it, or what arrived is
+ * not what was sent.
  */
 export const copyStore = async (
   from: Copyable,

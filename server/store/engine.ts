@@ -11,9 +11,10 @@ import type { CommittedMark } from './sqlite/committed-mark.ts';
 import type { OwnFile } from './sqlite/own-file.ts';
 
 /**
- * What an error says about the store as a whole. `fatal`: nothing that was written since the last commit is certain. `away`: the
- * database was not reached, and nothing was changed. `unknown`: the answer to a commit did not come. `busy`: another process keeps it locked.
- * `text`: it has no such character in a text.
+ * What an error says about the store as a whole. `fatal`: nothing that was written since the last
+ * commit is certain. `away`: the database was not reached, and nothing was changed. `unknown`: the
+ * answer to a commit did not come. `busy`: another process keeps it locked. `text`: it has no such
+ * character in a text.
  */
 export type ErrorKind = 'fatal' | 'full' | 'constraint' | 'text' | 'away' | 'unknown' | 'busy' | undefined;
 
@@ -37,7 +38,10 @@ export interface Engine {
   readonly writer: Dialect;
   /** Sees only what is committed. */
   readonly reader: Dialect;
-  /** A connection of its own for one long read of one state; the caller ends it. Null: `reader` has enough of them. */
+  /**
+   * A connection of its own for one long read of one state; the caller ends it. Null: `reader` has
+   * enough of them.
+   */
   lasting(): Dialect | null;
   /** Where a walk through the request log would delay others: what reads it instead of `reader`. */
   readonly requests:
@@ -55,8 +59,9 @@ export interface Engine {
   /** What an error of kind `away` means, and what to do, with the words of the database. */
   readonly whenAway: (error: unknown) => { readonly what: string; readonly hint: string } | undefined;
   /**
-   * No other writer, of any process, until the end of the transaction. `durable`: see WriterConnection. Where other
-   * processes use the database, answers the newest change, and how often the set of KEKs has changed.
+   * No other writer, of any process, until the end of the transaction. `durable`: see
+   * WriterConnection. Where other processes use the database, answers the newest change, and how
+   * often the set of KEKs has changed.
    */
   begin(run: Run, durable: boolean): Promise<HeadOfChanges | undefined>;
   /** The transaction under way, which was not begun as a durable one, becomes one. */

@@ -1,5 +1,6 @@
-// Destroyed keys that are not unrecoverable yet, the copies of a key that restores have made in other tenants, and whose key material there is. SQL
-// narrows: each row tells by its integrity whether it counts.
+// Destroyed keys that are not unrecoverable yet, the copies of a key that restores have made in
+// other tenants, and whose key material there is. SQL narrows: each row tells by its integrity
+// whether it counts.
 
 import type { Kysely, Selectable } from 'kysely';
 import type { Key } from '../domain/key.ts';

@@ -1,4 +1,5 @@
-// What can be wrong with the store as a whole. Errors of single statements become ServiceError; these stop the process.
+// What can be wrong with the store as a whole. Errors of single statements become ServiceError;
+// these stop the process.
 
 export type StoreErrorCode =
   | 'corrupt' // the file is not a database of ours, or its structure is broken

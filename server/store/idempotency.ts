@@ -1,4 +1,5 @@
-// What requests under an `Idempotency-Key` have made, as rows. They are authenticated: what is in one is given as an answer.
+// What requests under an `Idempotency-Key` have made, as rows. They are authenticated: what is in
+// one is given as an answer.
 
 import type { Kysely } from 'kysely';
 import type { IdempotencyRepository, StoredRequest } from '../ports/idempotency.ts';

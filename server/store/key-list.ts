@@ -1,5 +1,6 @@
-// The list of keys. Each of its filters goes by an index in the order of the list; of several, one does, and what it finds is compared with the others.
-// Ids say when keys were made, so that the time of that is a bound of every order by id.
+// The list of keys. Each of its filters goes by an index in the order of the list; of several, one
+// does, and what it finds is compared with the others. Ids say when keys were made, so that the
+// time of that is a bound of every order by id.
 
 import { type ExpressionBuilder, type Kysely, type RawBuilder, type Selectable, sql } from 'kysely';
 import { firstIdAt } from '../base/ids.ts';
@@ -14,8 +15,8 @@ type Equal = 'vault_id' | 'kind' | 'state' | 'application_id';
 
 const opposites = { '=': '<>', '>=': '<', '<': '>=' } as const;
 /**
- * A condition next to the one whose index has the order: SQLite, which does not count, would else leave that for this one's. PostgreSQL knows what
- * it means.
+ * A condition next to the one whose index has the order: SQLite, which does not count, would else
+ * leave that for this one's. PostgreSQL knows what it means.
  */
 const beside = (column: string, operator: keyof typeof opposites, value: string): RawBuilder<boolean> =>
   sql<boolean>`not (${sql.ref(column)} ${sql.raw(opposites[operator])} ${value})`;

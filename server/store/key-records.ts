@@ -1,5 +1,5 @@
-// Key records: sealed key material by tenant, object, version and class. Each is reached through its owner, whose table declares the classes
-// that its rows have.
+// Key records: sealed key material by tenant, object, version and class. Each is reached through
+// its owner, whose table declares the classes that its rows have.
 
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
@@ -41,7 +41,10 @@ const putRecords = async (db: Kysely<Schema>, records: readonly OwnedRecord[]): 
       .execute();
 };
 
-/** Every record of these owners, of one table and tenant, that is not wiped: by object, version and class. */
+/**
+ * Every record of these owners, of one table and tenant, that is not wiped: by object, version and
+ * class.
+ */
 export const recordsOf = async (
   db: Kysely<Schema>,
   owners: readonly RecordOwner[],

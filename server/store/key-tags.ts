@@ -1,4 +1,5 @@
-// The tags of keys as a table of their own, by which the list of keys goes. It is made of what is in the keys' rows, which are authenticated.
+// The tags of keys as a table of their own, by which the list of keys goes. It is made of what is
+// in the keys' rows, which are authenticated.
 
 import type { Kysely } from 'kysely';
 import type { Schema } from './schema.ts';

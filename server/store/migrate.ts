@@ -1,5 +1,6 @@
-// Brings a database to the schema of this version. An empty database gets the tables as they are declared (schema.ts) and counts as
-// migrated; one of a released version takes the steps that it lacks (migrations/), all in one transaction.
+// Brings a database to the schema of this version. An empty database gets the tables as they are
+// declared (schema.ts) and counts as migrated; one of a released version takes the steps that it
+// lacks (migrations/), all in one transaction.
 
 import { setTimeout } from 'node:timers/promises';
 import { type Kysely, sql } from 'kysely';

@@ -1,4 +1,5 @@
-// The nodes' rows, for people and for records in the audit log. What nodes say to one another goes by their link (node-link.ts).
+// The nodes' rows, for people and for records in the audit log. What nodes say to one another goes
+// by their link (node-link.ts).
 
 import type { Kysely, Selectable } from 'kysely';
 import type { NodeRow } from '../ports/node-link.ts';

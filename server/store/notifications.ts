@@ -1,5 +1,5 @@
-// The inbox, and the events that are sent on from it. What stands here is derived from the rest and authenticated by nothing: it decides
-// nothing.
+// The inbox, and the events that are sent on from it. What stands here is derived from the rest and
+// authenticated by nothing: it decides nothing.
 
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely';
 import { canonicalJson } from '../base/bytes.ts';
@@ -105,7 +105,8 @@ const openAndResolved = (
       const found = await open.where('kind', 'in', kinds).where('subject_id', 'in', subjects).execute();
       return found.map(fromRow);
     }
-    // There may be as many as there are keys: page by page, so that others have their turn in between.
+    // There may be as many as there are keys: page by page, so that others have their turn in
+    // between.
     const all: Notification[] = [];
     for (const kind of kinds) {
       const ofKind = open.where('kind', '=', kind).orderBy('harm_at').orderBy('id').limit(openPage);

@@ -1,5 +1,6 @@
-// All repositories over Kysely, for every dialect: no SQL here or in them that only one database understands. A set of repositories works
-// on one connection: the reader's, or the writer's inside a unit of work.
+// All repositories over Kysely, for every dialect: no SQL here or in them that only one database
+// understands. A set of repositories works on one connection: the reader's, or the writer's inside
+// a unit of work.
 
 import { type Kysely, sql } from 'kysely';
 import type { Clock } from '../base/clock.ts';

@@ -1,11 +1,13 @@
-// The request log in the database. It is written at the rate of the data path and read by few people: each index must be worth
-// what it costs every request, and no look must delay the requests that come in in the meantime.
+// The request log in the database. It is written at the rate of the data path and read by few
+// people: each index must be worth what it costs every request, and no look must delay the requests
+// that come in in the meantime.
 //
-// Records are written in the order of their sequence, so an index that grows at its end (endpoint, time) costs next to nothing.
-// KMS request ids are random: an index over them alone dirties a page for every record and costs more than all else of writing
-// it (measured: 11 µs of 15). Their index therefore begins with the block of 2,000 records that they are in: writing touches a
-// few pages (1 µs), and a search asks each block, 500 in a million records. All other searches walk through the log in steps of
-// some 2 ms, between which other work is done.
+// Records are written in the order of their sequence, so an index that grows at its end (endpoint,
+// time) costs next to nothing. KMS request ids are random: an index over them alone dirties a page
+// for every record and costs more than all else of writing it (measured: 11 µs of 15). Their index
+// therefore begins with the block of 2,000 records that they are in: writing touches a few pages (1
+// µs), and a search asks each block, 500 in a million records. All other searches walk through the
+// log in steps of some 2 ms, between which other work is done.
 
 import { type CompiledQuery, type Kysely, type Selectable, type SelectQueryBuilder, sql } from 'kysely';
 import { type DroppedRequests, type RequestHash, spaceOf, unsignedSpace } from '../base/request-minutes.ts';
@@ -22,17 +24,29 @@ const blockLength = 2000;
 const blockOf = sql<number>`sequence / ${sql.lit(blockLength)}`;
 const blocksAtOnce = 200;
 
-/** Sequences that the first step of a walk covers; the next ones are as long as makes them take about this time. */
+/**
+ * Sequences that the first step of a walk covers; the next ones are as long as makes them take
+ * about this time.
+ */
 const firstStep = 2000;
-/** However long a step takes: on a machine that is busy with other things, most of its time is not its own. */
+/**
+ * However long a step takes: on a machine that is busy with other things, most of its time is not
+ * its own.
+ */
 const shortestStep = 1000;
 const stepMs = 2;
 /** Steps of one search, at most; what follows is another page. */
 const mostSteps = 500;
-/** Of the newest records so many, at least, must be of an endpoint for a walk past all of them to cost less than its index. */
+/**
+ * Of the newest records so many, at least, must be of an endpoint for a walk past all of them to
+ * cost less than its index.
+ */
 const denseFrom = 0.1;
 
-/** Records of one statement, largest first: each length is compiled once, because compiling costs as much as inserting. */
+/**
+ * Records of one statement, largest first: each length is compiled once, because compiling costs as
+ * much as inserting.
+ */
 const insertLengths = [50, 8, 1] as const;
 const inserts = new WeakMap<Kysely<Schema>, Map<number, CompiledQuery>>();
 const insertOf = (db: Kysely<Schema>, part: readonly XksRequestRecord[]): CompiledQuery => {
@@ -63,7 +77,8 @@ type Search = SelectQueryBuilder<Schema, 'request_log', Selectable<Schema['reque
 const wherePattern = (query: Search, column: 'principal' | 'kms_key_arn', pattern: string): Search => {
   const { text, prefix } = readPattern(pattern);
   if (!prefix) return query.where(column, '=', text);
-  // Not LIKE, which knows no case in SQLite. Databases count characters, JavaScript counts half ones.
+  // Not LIKE, which knows no case in SQLite. Databases count characters, JavaScript counts half
+  // ones.
   return query.where(sql`substr(${sql.ref(column)}, 1, ${[...text].length})`, '=', text);
 };
 
@@ -87,7 +102,8 @@ const withFilter = (base: Search, filter: TenantFilter, way: Way): Search => {
   else if (endpointId === null) query = query.where('endpoint_id', 'is', null);
   else if (endpointId !== undefined) query = query.where('endpoint_id', '=', endpointId);
   if (result !== undefined) query = query.where('error_name', result === 'refused' ? 'is not' : 'is', null);
-  // No index is over this expression: the one of unsigned records would give those of all endpoints.
+  // No index is over this expression: the one of unsigned records would give those of all
+  // endpoints.
   if (filter.signed !== undefined)
     query = query.where(sql`coalesce(credential_id, '')`, filter.signed ? '!=' : '=', '');
   for (const [column, value] of [
@@ -110,7 +126,9 @@ const withFilter = (base: Search, filter: TenantFilter, way: Way): Search => {
   return query;
 };
 
-/** Whether an index gives what is asked for in the order it is wanted, without looking at much else. */
+/**
+ * Whether an index gives what is asked for in the order it is wanted, without looking at much else.
+ */
 const isDirect = ({ tenant, endpointId, from: _from, to: _to, ...others }: TenantFilter): boolean =>
   // Of a tenant that has asked for little, records are far between in a log of others.
   (tenant === everyTenant || endpointId !== undefined) && Object.values(others).every((value) => value === undefined);
@@ -162,7 +180,10 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .select((e) => e.fn.countAll<number | string>().as('count'))
         .where('endpoint_id', endpointId === null ? 'is' : '=', endpointId)
         .where('sequence', '>=', from),
-    /** By the blocks they are in; `blocks` has as many members each time, so that the statement's text is the same. */
+    /**
+     * By the blocks they are in; `blocks` has as many members each time, so that the statement's
+     * text is the same.
+     */
     withRequestId: (column: RequestIdColumn, id: string, blocks: readonly number[]) =>
       db.selectFrom('request_log').select('sequence').where(blockOf, 'in', blocks).where(column, '=', id),
     named: (filter: TenantFilter, sequences: readonly number[], from: number, below: number) =>
@@ -238,7 +259,10 @@ const createSearch = (statements: Statements): RequestRepository['search'] => {
     return { first, below };
   };
 
-  /** Retention leaves gaps where only records of some spaces are left: what is below this is above the newest record in it. */
+  /**
+   * Retention leaves gaps where only records of some spaces are left: what is below this is above
+   * the newest record in it.
+   */
   const topOf = async (below: number): Promise<number> =>
     ((await statements.newestBelow(below).executeTakeFirst())?.sequence ?? -1) + 1;
 

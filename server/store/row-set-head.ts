@@ -1,5 +1,6 @@
-// The stored head of the policy rows: the sum over all of them, masked with a pad of its version and authenticated, and the walk through
-// the rows that adds it up. What the sum is for: row-set.ts.
+// The stored head of the policy rows: the sum over all of them, masked with a pad of its version
+// and authenticated, and the walk through the rows that adds it up. What the sum is for:
+// row-set.ts.
 
 import { type CompiledQuery, type Kysely, sql } from 'kysely';
 import type { RowAuthenticator, RowJob } from '../base/row-jobs.ts';

@@ -1,14 +1,19 @@
-// Freshness of the policy rows. A row's authentication code says that the service wrote the row, not that it is the newest one: so each
-// row carries the version of the set that it was written in, and the set has a sum over all rows. Three things follow:
-// - A row that is loaded and is older than the version known for it, or is in no version of this process's set, counts as tampered.
-// - The sum that is stored, and signed with each checkpoint of the audit log, must be that of the rows: an old row, a removed one or an
-//   added one changes it, also while the service is stopped.
+// Freshness of the policy rows. A row's authentication code says that the service wrote the row,
+// not that it is the newest one: so each row carries the version of the set that it was written in,
+// and the set has a sum over all rows. Three things follow:
+// - A row that is loaded and is older than the version known for it, or is in no version of this
+//   process's set, counts as tampered.
+// - The sum that is stored, and signed with each checkpoint of the audit log, must be that of the
+//   rows: an old row, a removed one or an added one changes it, also while the service is stopped.
 // - A stored sum that is older than one already seen is refused.
-// A row is changed only in a unit of work that has read it: what was read before may be older, and writing it back would undo a change.
+// A row is changed only in a unit of work that has read it: what was read before may be older, and
+// writing it back would undo a change.
 //
-// The sum adds one pseudorandom number for each row, modulo 2^256 (an incremental multiset hash: Clarke, Devadas, van Dijk, Gassend, Suh:
-// "Incremental multiset hash functions", ASIACRYPT 2003, MSet-Add-Hash). The numbers and the sum stay secret, because a person who knows many of
-// them could combine old rows to the same sum; what is stored is masked with a pad that belongs to its version.
+// The sum adds one pseudorandom number for each row, modulo 2^256 (an incremental multiset hash:
+// Clarke, Devadas, van Dijk, Gassend, Suh: "Incremental multiset hash functions", ASIACRYPT 2003,
+// MSet-Add-Hash). The numbers and the sum stay secret, because a person who knows many of them
+// could combine old rows to the same sum; what is stored is masked with a pad that belongs to its
+// version.
 
 import type { Kysely } from 'kysely';
 import { ServiceError } from '../base/errors.ts';
@@ -33,21 +38,27 @@ interface Changes {
 }
 const noChanges = (): Changes => ({ delta: 0n, rows: [] });
 
-/** A row is older than the newest one known: the read began before a commit, or an older row was restored. Reading again shows which. */
+/**
+ * A row is older than the newest one known: the read began before a commit, or an older row was
+ * restored. Reading again shows which.
+ */
 export class OutdatedRow extends Error {
   override readonly name = 'OutdatedRow';
 }
 
 /**
- * Who reads: a `reader` throws OutdatedRow where reading again may help, `again` does not. A `transaction` sees what it writes. A long
- * read sees one state while others commit.
+ * Who reads: a `reader` throws OutdatedRow where reading again may help, `again` does not. A
+ * `transaction` sees what it writes. A long read sees one state while others commit.
  */
 export type ReadingAs = 'reader' | 'again' | 'transaction' | LongRead;
 
 export interface LongRead {
   /** Of the state that it sees. */
   readonly version: number;
-  /** The newest version that this process knew before the read began: a commit since then is not in the state, and need not be. */
+  /**
+   * The newest version that this process knew before the read began: a commit since then is not in
+   * the state, and need not be.
+   */
   readonly known: number;
 }
 
@@ -72,7 +83,10 @@ export interface PolicyRows {
   update(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
   /** Answers how many there were. */
   remove(table: PolicyTable, ids: readonly string[]): Promise<number>;
-  /** Inserts or replaces with a statement of the caller's, which gets the sealed rows. A code that is given instead of a row's own is kept. */
+  /**
+   * Inserts or replaces with a statement of the caller's, which gets the sealed rows. A code that
+   * is given instead of a row's own is kept.
+   */
   put<R extends Loose & { readonly id: string }>(
     table: PolicyTable,
     rows: readonly { readonly row: R; readonly code: string | undefined }[],
@@ -82,9 +96,15 @@ export interface PolicyRows {
 
 export interface RowSet {
   over(db: Kysely<Schema>, as: ReadingAs): PolicyRows;
-  /** Reads all rows and keeps their versions in memory: from then on, old rows are refused. Nothing is written in the meantime. */
+  /**
+   * Reads all rows and keeps their versions in memory: from then on, old rows are refused. Nothing
+   * is written in the meantime.
+   */
   load(db: Kysely<Schema>): Promise<LoadedRowSet>;
-  /** In one state of the database. `older`: names of restored older rows, as far as this process knows. */
+  /**
+   * In one state of the database. `older`: names of restored older rows, as far as this process
+   * knows.
+   */
   compare(db: Kysely<Schema>, as: ReadingAs): Promise<RowSetComparison>;
   head(db: Kysely<Schema>): Promise<RowSetHead | undefined>;
   /** The newest version that this process has seen. */
@@ -128,7 +148,10 @@ interface State {
   unit: Changes;
   /** The rows that the unit of work has read or written, and whether they were sound. */
   read: Map<string, Integrity>;
-  /** Of the commit under way, by table and id: readers may see the rows before this process hears that they are committed. */
+  /**
+   * Of the commit under way, by table and id: readers may see the rows before this process hears
+   * that they are committed.
+   */
   committing: Map<string, number>;
   next: Head | undefined;
 }

@@ -50,8 +50,8 @@ export const tables = {
 type Tables = typeof tables;
 type TableName = keyof Tables;
 /**
- * The tables as Kysely sees them. Portable types only: text, integers below 2^53, bytes. Flags are 0 or 1, lists and details canonical JSON,
- * instants milliseconds since the epoch.
+ * The tables as Kysely sees them. Portable types only: text, integers below 2^53, bytes. Flags are
+ * 0 or 1, lists and details canonical JSON, instants milliseconds since the epoch.
  */
 export type Schema = { [T in TableName]: TableOf<Tables[T]> };
 /** A declaration of either kind. */

@@ -1,6 +1,7 @@
-// The terms by which things are found (domain/search.ts): one row a term, in the order of its bytes whatever the database's own order
-// of texts is, within the tenant and the kind. They are derived from the rows of the things and authenticate nothing: what is found is read from its own
-// row before it is shown, and a term that an attacker has planted leads nowhere.
+// The terms by which things are found (domain/search.ts): one row a term, in the order of its bytes
+// whatever the database's own order of texts is, within the tenant and the kind. They are derived
+// from the rows of the things and authenticate nothing: what is found is read from its own row
+// before it is shown, and a term that an attacker has planted leads nowhere.
 
 import { type Kysely, sql } from 'kysely';
 import { type Found, rangeOf, type SearchField, termsOf, termsOfId, wordsOf } from '../domain/search.ts';
@@ -17,8 +18,8 @@ const versionSetting = 'search-terms';
 /** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
 const everywhere = '*';
 /**
- * The scope in which vaults are found by the approvers that their dual control names: no search of a
- * caller reaches it.
+ * The scope in which vaults are found by the approvers that their dual control names: no search of
+ * a caller reaches it.
  */
 const namedApprovers = '@approvers';
 
@@ -144,7 +145,10 @@ export const createTerms = (db: Kysely<Schema>) => {
           .where('field', '=', field)
           .execute();
     },
-    /** Of rows of any table that were written past the repositories; those of tables without terms are left alone. */
+    /**
+     * Of rows of any table that were written past the repositories; those of tables without terms
+     * are left alone.
+     */
     renewRows: async (table: string, given: readonly Loose[]): Promise<void> => {
       const other = foundAs.get(table);
       if (other !== undefined) {
@@ -178,7 +182,10 @@ export const createTerms = (db: Kysely<Schema>) => {
 };
 export type Terms = ReturnType<typeof createTerms>;
 
-/** Makes all terms again where another version made them, or none did. Runs in a transaction of its own, before anything else writes. */
+/**
+ * Makes all terms again where another version made them, or none did. Runs in a transaction of its
+ * own, before anything else writes.
+ */
 export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
   const found = await db.selectFrom('settings').select('value').where('name', '=', versionSetting).executeTakeFirst();
   if (found?.value === version) return;
@@ -206,7 +213,10 @@ export const makeTerms = async (db: Kysely<Schema>): Promise<void> => {
   });
 };
 
-/** Terms that one step reads; steps of one search; and, for words that stand apart, terms of the rarest one that are read. */
+/**
+ * Terms that one step reads; steps of one search; and, for words that stand apart, terms of the
+ * rarest one that are read.
+ */
 const leastOfStep = 32;
 const mostSteps = 8;
 const mostNear = 2000;

@@ -1,4 +1,5 @@
-// What errors of the database mean to callers. After one that leaves everything uncertain, nothing is written.
+// What errors of the database mean to callers. After one that leaves everything uncertain, nothing
+// is written.
 
 import { ServiceError } from '../base/errors.ts';
 import type { Engine } from './engine.ts';
@@ -83,7 +84,8 @@ export const createStoreErrors = (engine: Engine, onFatal: (error: StoreError) =
   return {
     ofWriting,
     ofReading,
-    // A sync that failed is told once: the next one of the same file succeeds, and what was lost stays lost. So nothing is committed behind it.
+    // A sync that failed is told once: the next one of the same file succeeds, and what was lost
+    // stays lost. So nothing is committed behind it.
     requireTrusted: () => {
       if (fatal) throw new StoreError('io', 'the store has failed');
     },

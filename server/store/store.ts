@@ -1,6 +1,7 @@
-// The store over a database: its migrations, repositories for readers, and the writer. What only one database knows is its engine
-// (sqlite/, postgres/). Errors of the database become ServiceError here; those after which nothing is certain go to `onFatal`, whose
-// business is to stop the process.
+// The store over a database: its migrations, repositories for readers, and the writer. What only
+// one database knows is its engine (sqlite/, postgres/). Errors of the database become ServiceError
+// here; those after which nothing is certain go to `onFatal`, whose business is to stop the
+// process.
 
 import { Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
@@ -35,7 +36,10 @@ interface Surroundings {
   readonly onFatal: (error: StoreError) => void;
   /** See TransactionOptions. */
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
-  /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
+  /**
+   * A commit has succeeded whose units had been told that the outcome is unknown: what memory has
+   * of these things is no longer true.
+   */
   readonly onLate?: ((changes: Changes) => void) | undefined;
   /** See TransactionOptions. */
   readonly onChange?: (() => void) | undefined;
@@ -165,8 +169,9 @@ const openOver = async (
     rowSet: {
       load: async () => {
         let loaded: Awaited<ReturnType<typeof set.load>> | undefined;
-        // Between two commits, so that none is missed. Where no other process commits, that is already one state: the connection that
-        // is there reads it, and a start needs no thread for one of its own.
+        // Between two commits, so that none is missed. Where no other process commits, that is
+        // already one state: the connection that is there reads it, and a start needs no thread for
+        // one of its own.
         await writer.pause(async () => {
           loaded = await (shared === undefined ? inReader(set.load) : oneState(set.load));
         });
@@ -297,7 +302,10 @@ export const inspectPostgres = async (
   }
 };
 
-/** Copies all of one store to another one that is empty (copy.ts). No other process uses either. Throws `StoreError`. */
+/**
+ * Copies all of one store to another one that is empty (copy.ts). No other process uses either.
+ * Throws `StoreError`.
+ */
 export const copyWhole = (from: Store, to: Store, options: Parameters<typeof copyStore>[2]): Promise<CopyReport> => {
   const [source, target] = [copyables.get(from), copyables.get(to)];
   if (source === undefined || target === undefined) throw new Error('not a store that was opened here');

@@ -1,5 +1,6 @@
-// A tenant's rows for snapshots (ports/tenant-rows.ts). Statements are put together from the tables' names, because all that matters of a
-// table here is whose its rows are and which columns it has.
+// A tenant's rows for snapshots (ports/tenant-rows.ts). Statements are put together from the
+// tables' names, because all that matters of a table here is whose its rows are and which columns
+// it has.
 
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Integrity } from '../domain/vault.ts';

@@ -11,7 +11,10 @@ import { declared, ownedBy, type Schema } from './schema.ts';
 import { membersOf } from './tables/members.ts';
 import { tenantsTables } from './tables/tenants.ts';
 
-/** A query over a table whose rows belong to tenants; Kysely's own types would need the table's name at every call. */
+/**
+ * A query over a table whose rows belong to tenants; Kysely's own types would need the table's name
+ * at every call.
+ */
 interface Filterable {
   where(column: 'tenant_id', operator: '=', value: string): unknown;
 }
@@ -21,8 +24,8 @@ export const inScope = <Q>(query: Q, tenant: TenantScope): Q =>
   tenant === everyTenant ? query : ((query as Filterable).where('tenant_id', '=', tenant) as Q);
 
 /**
- * The same, of a query that names something narrower than a tenant, which has an index of its own: SQLite, which does not count, would
- * else go through all that the tenant has.
+ * The same, of a query that names something narrower than a tenant, which has an index of its own:
+ * SQLite, which does not count, would else go through all that the tenant has.
  */
 export const alsoInScope = <Q>(query: Q, tenant: TenantScope): Q =>
   tenant === everyTenant

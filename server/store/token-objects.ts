@@ -258,7 +258,8 @@ const changeObjects = (
         .set({ content: Buffer.alloc(own.content.length) })
         .where('handle', '=', handle)
         .execute();
-    // Destruction takes a tampered row too; it stays recognisable, because only a sound row gets a fresh code.
+    // Destruction takes a tampered row too; it stays recognisable, because only a sound row gets a
+    // fresh code.
     if (policyRows.integrity('tde_objects', own) === 'ok')
       await policyRows.update('tde_objects', { ...own, content: null, content_digest: null, destroyed_at: at });
     else

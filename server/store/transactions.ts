@@ -1,5 +1,5 @@
-// The writer's transactions: each unit of work with what it has changed, so that the commit tells the other processes, and the mark of the
-// committed records moves with it.
+// The writer's transactions: each unit of work with what it has changed, so that the commit tells
+// the other processes, and the mark of the committed records moves with it.
 
 import { CompiledQuery, type Kysely } from 'kysely';
 import type { Clock } from '../base/clock.ts';
@@ -50,7 +50,10 @@ export interface TransactionOptions {
   readonly onKeks?: ((tx: Repositories) => Promise<void>) | undefined;
   /** In a unit of work that changes what other nodes must know: what it throws undoes the unit. */
   readonly onChange?: (() => void) | undefined;
-  /** A commit has succeeded whose units had been told that the outcome is unknown: what memory has of these things is no longer true. */
+  /**
+   * A commit has succeeded whose units had been told that the outcome is unknown: what memory has
+   * of these things is no longer true.
+   */
   readonly onLate?: ((changes: Changes) => void) | undefined;
 }
 
@@ -102,7 +105,10 @@ export const createTransactions = (options: TransactionOptions): Transactions =>
   const { transaction } = set;
   const memory = createWrittenRecords(shared?.lineage);
   const plain = createRepositories(db, set, 'transaction', clock, memory.append);
-  /** Audit records after the newest append of the unit of work under way, of the units before it, and of what is committed. */
+  /**
+   * Audit records after the newest append of the unit of work under way, of the units before it,
+   * and of what is committed.
+   */
   const records: { unit?: number | undefined; done?: number | undefined; committed?: number | undefined } = {};
   const audit: Repositories['audit'] = {
     ...plain.audit,

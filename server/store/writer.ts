@@ -1,19 +1,25 @@
-// One writer at a time, several units of work in one commit. Units that wait while a commit is under way share the next
-// one, each inside its own savepoint: a unit that throws is rolled back alone. A unit that has the commit for itself needs no savepoint:
-// when it throws, the transaction is rolled back. A unit resolves after the commit it was part of; when that commit fails, every unit of
-// it fails.
+// One writer at a time, several units of work in one commit. Units that wait while a commit is
+// under way share the next one, each inside its own savepoint: a unit that throws is rolled back
+// alone. A unit that has the commit for itself needs no savepoint: when it throws, the transaction
+// is rolled back. A unit resolves after the commit it was part of; when that commit fails, every
+// unit of it fails.
 //
-// Background units are for long work that is cut into short units, an erasure run for example. Each is committed alone, when no other unit
-// waits. Under a constant load of callers one follows every few batches, so that the long work ends all the same.
+// Background units are for long work that is cut into short units, an erasure run for example. Each
+// is committed alone, when no other unit waits. Under a constant load of callers one follows every
+// few batches, so that the long work ends all the same.
 //
-// A disk, or a database, that does not answer for some seconds delays no caller: units that are not being committed are refused,
-// and will not be; those that are get an answer that says so, and `onLate` hears when their commit ends well after all. Until
-// something moves again, new units are refused at once.
+// A disk, or a database, that does not answer for some seconds delays no caller: units that are not
+// being committed are refused, and will not be; those that are get an answer that says so, and
+// `onLate` hears when their commit ends well after all. Until something moves again, new units are
+// refused at once.
 
 export interface WriterConnection {
   /** `durable`: the commit returns when a power failure can no longer undo it. */
   begin(durable: boolean): Promise<void>;
-  /** Whether `begin` has waited for a lock in vain. Units that wait in the meantime would wait again, one batch after another: they are refused too. */
+  /**
+   * Whether `begin` has waited for a lock in vain. Units that wait in the meantime would wait
+   * again, one batch after another: they are refused too.
+   */
   isLocked?(error: unknown): boolean;
   /** The last thing before the commit. */
   prepare(): Promise<void>;
@@ -44,7 +50,10 @@ export interface Stalls {
   readonly afterMs: number;
   /** In milliseconds; does not jump. */
   readonly now: () => number;
-  /** The answer to units that were not committed, and never will be; `forMs`: how long nothing has moved. */
+  /**
+   * The answer to units that were not committed, and never will be; `forMs`: how long nothing has
+   * moved.
+   */
   readonly undone: (forMs: number) => Error;
   /** The answer to units whose commit is under way. */
   readonly unknown: (forMs: number) => Error;
@@ -223,7 +232,8 @@ const createBatchRunner = (
             await step(() => connection.rollbackToSavepoint());
             await step(() => connection.releaseSavepoint());
           } catch {
-            // The database has ended the whole transaction on its own (disk full, I/O): the first error says why.
+            // The database has ended the whole transaction on its own (disk full, I/O): the first
+            // error says why.
             throw error;
           }
           settled.add(unit);
@@ -240,7 +250,8 @@ const createBatchRunner = (
       try {
         await step(() => connection.rollback());
       } catch {
-        // SQLite has already rolled back on its own after a full disk or an I/O error; there is no transaction left to end.
+        // SQLite has already rolled back on its own after a full disk or an I/O error; there is no
+        // transaction left to end.
       }
       for (const unit of units) if (!settled.has(unit)) unit.reject(answer);
       return;
@@ -256,8 +267,8 @@ const createBatchRunner = (
 };
 
 /**
- * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and statement errors that units
- * throw) and answers with the error that the waiting units get.
+ * `onFailure` hears of every error that hit the connection itself (begin, savepoint, commit, and
+ * statement errors that units throw) and answers with the error that the waiting units get.
  */
 export const createWriter = (
   connection: WriterConnection,

@@ -1,7 +1,10 @@
-// Traces and metrics for an OpenTelemetry receiver, OTLP over HTTP with JSON bodies, by OpenTelemetry's own library. This file is imported only
-// when [telemetry] endpoint is set. No automatic instrumentation: a span is made from what the access log would say, when the answer has left.
+// Traces and metrics for an OpenTelemetry receiver, OTLP over HTTP with JSON bodies, by
+// OpenTelemetry's own library. This file is imported only when [telemetry] endpoint is set. No
+// automatic instrumentation: a span is made from what the access log would say, when the answer has
+// left.
 //
-// A request never waits for the receiver. What waits is limited; spans beyond that, and what the receiver did not take, are dropped and counted.
+// A request never waits for the receiver. What waits is limited; spans beyond that, and what the
+// receiver did not take, are dropped and counted.
 
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';

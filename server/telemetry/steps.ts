@@ -1,5 +1,6 @@
-// What the store and the core did for a request, and when: recorded only while traces are sent, around the very objects that the operations
-// use otherwise. A step says the name of what was called, and nothing of what it was given or answered.
+// What the store and the core did for a request, and when: recorded only while traces are sent,
+// around the very objects that the operations use otherwise. A step says the name of what was
+// called, and nothing of what it was given or answered.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { CryptoCore } from '../ports/crypto-core.ts';

@@ -1,6 +1,7 @@
-// The guide at /guide: docs/*.md as pages that the service serves beside the console, under the same
-// content security policy. Only what the guides use of Markdown is known; every text is escaped
-// before anything is made of it, so that a page has no markup but the one that is made here.
+// The guide at /guide: docs/*.md as pages that the service serves beside the console, under the
+// same content security policy. Only what the guides use of Markdown is known; every text is
+// escaped before anything is made of it, so that a page has no markup but the one that is made
+// here.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -25,7 +26,9 @@ interface Place {
   readonly pages: ReadonlySet<string>;
 }
 
-/** A link to another page of the guide, or out of it; null: to a file that the guide does not have. */
+/**
+ * A link to another page of the guide, or out of it; null: to a file that the guide does not have.
+ */
 const addressOf = (target: string, { name, pages }: Place): string | null => {
   if (/^https:\/\//.test(target) || target.startsWith('#')) return target;
   const [path = '', anchor] = target.split('#');

@@ -1,5 +1,6 @@
-// Builds the console's pages into dist/web, as files that the server serves under a strict content security policy:
-// nothing inlined into the page, no data: scripts, no source maps, no external host.
+// Builds the console's pages into dist/web, as files that the server serves under a strict content
+// security policy: nothing inlined into the page, no data: scripts, no source maps, no external
+// host.
 
 import { fileURLToPath } from 'node:url';
 import tailwindcss from '@tailwindcss/vite';

@@ -1,7 +1,9 @@
-// Inserts into a Derby database, each a transaction of its own: the time of the measured ones, as one line of JSON. The arguments are
-// the directory of the database, the attributes of its encryption, how many inserts to warm up with and how many to measure.
+// Inserts into a Derby database, each a transaction of its own: the time of the measured ones, as
+// one line of JSON. The arguments are the directory of the database, the attributes of its
+// encryption, how many inserts to warm up with and how many to measure.
 //
-// derby.system.durability=test is set: no insert waits for the disk, which would hide what encryption costs.
+// derby.system.durability=test is set: no insert waits for the disk, which would hide what
+// encryption costs.
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;

@@ -1,5 +1,6 @@
-// This checkout next to another one, which is built, too: what a change costs in the PKCS#11 rows, in requests of the cloud key service, and in sign-ins.
-// The two are measured alternately in one run, so that what disturbs the machine disturbs both.
+// This checkout next to another one, which is built, too: what a change costs in the PKCS#11 rows,
+// in requests of the cloud key service, and in sign-ins. The two are measured alternately in one
+// run, so that what disturbs the machine disturbs both.
 
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -19,7 +20,10 @@ const least = 0.97;
 
 interface Cost {
   readonly title: string;
-  /** CPU time of the server for one request, in microseconds: other processes change it less than they change a latency. */
+  /**
+   * CPU time of the server for one request, in microseconds: other processes change it less than
+   * they change a latency.
+   */
   measure(ours: Ours): Promise<number>;
 }
 

@@ -1,5 +1,6 @@
-// Attacks (test/support/attacks.ts) one after the other beside 1,800 signed calls a second: what calls take during each of them, and whether the
-// memory of the server comes back. Nothing is asserted; test/scenario/chaos asserts that no call fails.
+// Attacks (test/support/attacks.ts) one after the other beside 1,800 signed calls a second: what
+// calls take during each of them, and whether the memory of the server comes back. Nothing is
+// asserted; test/scenario/chaos asserts that no call fails.
 //
 //   node test/bench/chaos.ts [words of attacks]
 

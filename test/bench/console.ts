@@ -1,5 +1,6 @@
-// What people and programs do with the console's API, on each store: changes a second, audit records a second, the memory of a server
-// with many keys; and how long each list takes at its first, middle and last page, and search, among many rows in every table.
+// What people and programs do with the console's API, on each store: changes a second, audit
+// records a second, the memory of a server with many keys; and how long each list takes at its
+// first, middle and last page, and search, among many rows in every table.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -143,7 +144,10 @@ export interface ControlFigure {
   };
 }
 
-/** Records a second, each in a unit of work of its own: together with others that wait, and one after the other. */
+/**
+ * Records a second, each in a unit of work of its own: together with others that wait, and one
+ * after the other.
+ */
 const measureAudit = async (store: StoreName, records: number): Promise<ControlFigure['audit']> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-bench-audit-'));
   const place = await openPlace(store);
@@ -183,7 +187,10 @@ const measureAudit = async (store: StoreName, records: number): Promise<ControlF
 /** Of the tenant whose snapshot is restored again and again. */
 const keysOfTenant = 5_000;
 
-/** Tenants with so many keys together, while the server is stopped: each is the first one's snapshot, restored. Answers how many tenants. */
+/**
+ * Tenants with so many keys together, while the server is stopped: each is the first one's
+ * snapshot, restored. Answers how many tenants.
+ */
 const fillTenants = async (folder: string, toml: string, keys: number): Promise<number> => {
   const opened = await openTestService({ folder, toml });
   try {
@@ -278,8 +285,9 @@ interface Answer {
 }
 
 /**
- * Everything that was put there needs attention when the service first checks it, which does not happen to a service that has grown. Resolves when
- * that has been written into the inbox: when there are events, and none has come for another ten seconds. Rejects after ten minutes.
+ * Everything that was put there needs attention when the service first checks it, which does not
+ * happen to a service that has grown. Resolves when that has been written into the inbox: when
+ * there are events, and none has come for another ten seconds. Rejects after ten minutes.
  */
 const inboxKept = async (events: () => number): Promise<void> => {
   let before = 0;

@@ -1,6 +1,7 @@
-// How long one process waits while another one makes the longest calls. Both are separate processes with the built library. The
-// first requests random bytes from the agent, and encrypts with a token key in the service, without a pause.
-// The second makes each slow call several times. The figure is the longest call of the first one in the meantime, next to that with no other call.
+// How long one process waits while another one makes the longest calls. Both are separate processes
+// with the built library. The first requests random bytes from the agent, and encrypts with a token
+// key in the service, without a pause. The second makes each slow call several times. The figure is
+// the longest call of the first one in the meantime, next to that with no other call.
 import { type ChildProcess, fork } from 'node:child_process';
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import { once } from 'node:events';
@@ -217,7 +218,10 @@ const slowCalls = (): Readonly<Record<string, () => unknown>> => {
     pkcs11.C_SignInit(session, { mechanism }, key);
     pkcs11.C_Sign(session, Buffer.alloc(960_000), Buffer.alloc(128));
   };
-  /** The maximum number of objects of one user would take a minute to create, so this is a fifth of it. */
+  /**
+   * The maximum number of objects of one user would take a minute to create, so this is a fifth of
+   * it.
+   */
   const manyObjects = 13_000;
   const fill = () => {
     const crowded = pkcs11.C_OpenSession(slot, pkcs11js.CKF_SERIAL_SESSION | pkcs11js.CKF_RW_SESSION);

@@ -1,5 +1,6 @@
-// Apache Derby's inserts a second with every page and log record encrypted: through the library next to SoftHSM2, each by OpenJDK's own
-// SunPKCS11 and by our JCA provider, and by Java's own AES as the floor. The same program, one JVM a measurement, interleaved rounds.
+// Apache Derby's inserts a second with every page and log record encrypted: through the library
+// next to SoftHSM2, each by OpenJDK's own SunPKCS11 and by our JCA provider, and by Java's own AES
+// as the floor. The same program, one JVM a measurement, interleaved rounds.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,10 @@ import { median } from './statistics.ts';
 const run = promisify(execFile);
 const inner = '--add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED';
 const algorithm = 'encryptionAlgorithm=AES/CBC/NoPadding';
-/** Before so many, Java's compiler uses a CPU that the agent needs: this measures a database that has run for some seconds. */
+/**
+ * Before so many, Java's compiler uses a CPU that the agent needs: this measures a database that
+ * has run for some seconds.
+ */
 const inserts = { warmUp: 200_000, measured: 40_000 };
 
 export interface DerbyFigure {

@@ -1,4 +1,5 @@
-// Destructions of master keys beside uses of keys, on nodes of one PostgreSQL: whether acknowledgements wait behind uses, and whether any is refused.
+// Destructions of master keys beside uses of keys, on nodes of one PostgreSQL: whether
+// acknowledgements wait behind uses, and whether any is refused.
 //
 //   node test/bench/destroys.ts [destructions] [uses a second] [nodes ...]
 

@@ -1,5 +1,6 @@
-// How long writes wait while an erasure run seals every record of the store again. The service runs in this process. One caller generates
-// token keys one after the other, first with nothing else running, then during erasure runs.
+// How long writes wait while an erasure run seals every record of the store again. The service runs
+// in this process. One caller generates token keys one after the other, first with nothing else
+// running, then during erasure runs.
 import type { TdeCaller } from '../../server/operations/index.ts';
 import {
   administrator,

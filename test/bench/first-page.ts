@@ -1,5 +1,6 @@
-// The console's first page in Chromium with nothing cached: from the request of the address to the drawn sign-in form, before the built server,
-// next to a bare page of the same weight that node:https serves from memory. And what the page's script weighs, compressed, before any of the
+// The console's first page in Chromium with nothing cached: from the request of the address to the
+// drawn sign-in form, before the built server, next to a bare page of the same weight that
+// node:https serves from memory. And what the page's script weighs, compressed, before any of the
 // chunks that later pages load.
 
 import { randomBytes } from 'node:crypto';
@@ -95,7 +96,8 @@ export const measureFirstPage = async (server: ServerProcess): Promise<FirstPage
   const browser = await chromium.launch({ executablePath: chromiumPath, args: [...chromiumFlags] });
   const form = 'input[type=password]';
   try {
-    // Not counted: the browser's own first page, and the measurement of the weight for the bare page.
+    // Not counted: the browser's own first page, and the measurement of the weight for the bare
+    // page.
     const first = await openCold(browser, server.url, form);
     const bare = await startBare(server, first.allBytes);
     try {

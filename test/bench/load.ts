@@ -1,5 +1,5 @@
-// HTTPS load by wrk (Debian's package): the same requests again and again, as fast as they are answered, over keep-alive connections
-// from a process of its own.
+// HTTPS load by wrk (Debian's package): the same requests again and again, as fast as they are
+// answered, over keep-alive connections from a process of its own.
 
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,10 @@ export interface LoadResult {
   readonly failed: number;
 }
 
-/** A Lua table of header fields. wrk recognizes Host only in this spelling, and otherwise adds its own. */
+/**
+ * A Lua table of header fields. wrk recognizes Host only in this spelling, and otherwise adds its
+ * own.
+ */
 const luaTable = (texts: Readonly<Record<string, string>>): string =>
   `{${Object.entries(texts)
     .map(([name, value]) => `[${JSON.stringify(name === 'host' ? 'Host' : name)}]=${JSON.stringify(value)}`)

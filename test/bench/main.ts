@@ -1,10 +1,11 @@
-// `npm run bench`: the service next to its peers, in one run. Prints a table for people or, with --json, the figures. A goal
-// that is missed is printed as missed; nothing here is asserted.
+// `npm run bench`: the service next to its peers, in one run. Prints a table for people or, with
+// --json, the figures. A goal that is missed is printed as missed; nothing here is asserted.
 //
 //   --rounds <n>    interleaved rounds of each PKCS#11 figure, 5 when absent
 //   --seconds <n>   of each XKS round, 5 when absent
 //   --only <text>   measurements whose title holds the text
-//   --against <path>  another built checkout: measures the PKCS#11 rows, XKS and sign-ins of both alternately, and nothing else
+//   --against <path>  another built checkout: measures the PKCS#11 rows, XKS and sign-ins of both
+//                     alternately, and nothing else
 //   --json
 
 import { availableParallelism, loadavg } from 'node:os';

@@ -1,5 +1,7 @@
-// MariaDB under our key management and under file_key_management: start, inserts and reads, in turn, in one run. Both servers encrypt with
-// the same options (those of docs/databases/mariadb.md), AES-256 keys and AES-CBC; only who has the keys differs. Main.ts prints.
+// MariaDB under our key management and under file_key_management: start, inserts and reads, in
+// turn, in one run. Both servers encrypt with the same options (those of
+// docs/databases/mariadb.md), AES-256 keys and AES-CBC; only who has the keys differs. Main.ts
+// prints.
 
 import { randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,7 +24,9 @@ export interface MariadbFigure {
 }
 
 export interface MariadbFigures {
-  /** Milliseconds from the start of the process to the first accepted connection, the agent running. */
+  /**
+   * Milliseconds from the start of the process to the first accepted connection, the agent running.
+   */
   readonly start: MariadbFigure;
   /** The same with a buffer pool of 4 GiB. */
   readonly largeStart: MariadbFigure;
@@ -34,8 +38,9 @@ export interface MariadbFigures {
   readonly inserts: MariadbFigure;
   readonly reads: MariadbFigure;
   /**
-   * Of servers without work, with the encryption threads of the page: key requests a second, and CPU seconds a minute. `rotated`: the same after a
-   * rotation of our data keys, which file_key_management does not have.
+   * Of servers without work, with the encryption threads of the page: key requests a second, and
+   * CPU seconds a minute. `rotated`: the same after a rotation of our data keys, which
+   * file_key_management does not have.
    */
   readonly idle: IdleFigures;
   readonly rotated: IdleFigures;
@@ -60,7 +65,8 @@ const shared = [
   '--sync-binlog=0',
   '--log-bin=binlog',
 ];
-// Next to the table: most reads decrypt a page; inserts are delayed by no reads, and their pages are encrypted when they are written.
+// Next to the table: most reads decrypt a page; inserts are delayed by no reads, and their pages
+// are encrypted when they are written.
 const pools = {
   reads: '--innodb-buffer-pool-size=8M',
   inserts: '--innodb-buffer-pool-size=128M',
@@ -72,7 +78,8 @@ const rows = 120_000;
 const startsOfRound = 5;
 const recoveriesOfRound = 2;
 export const transactionsToRecover = 20_000;
-// All of them are in the redo log, and none of their pages on the disk: as much to recover at every start.
+// All of them are in the redo log, and none of their pages on the disk: as much to recover at every
+// start.
 const crashing = [
   '--innodb-flush-log-at-trx-commit=2',
   '--innodb-log-file-size=96M',
@@ -141,7 +148,10 @@ interface Pair {
 }
 const names = ['ours', 'theirs'] as const;
 
-/** Measures both, one right after the other, in alternating order, because the first one starts on a colder machine. */
+/**
+ * Measures both, one right after the other, in alternating order, because the first one starts on a
+ * colder machine.
+ */
 const inTurn = async (round: number, take: (name: (typeof names)[number]) => Promise<number>): Promise<Pair> => {
   const pair = { ours: 0, theirs: 0 };
   for (const name of round % 2 === 0 ? names : names.toReversed()) pair[name] = await take(name);
@@ -168,7 +178,10 @@ const measureIdle = async (servers: Readonly<Record<(typeof names)[number], Mari
   return { keyRequests: grown('keys', 1), cpuSeconds: grown('cpu', 60) };
 };
 
-/** As many pairs of everything as rounds, of starts five times as many; a round takes about twenty seconds. */
+/**
+ * As many pairs of everything as rounds, of starts five times as many; a round takes about twenty
+ * seconds.
+ */
 export const measureMariadb = async (ours: Ours, rounds: number): Promise<MariadbFigures> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-bench-mariadb-'));
   const encryption = pageOptions('60-dke.cnf').filter((option) => !option.includes('dke'));

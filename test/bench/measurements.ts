@@ -1,4 +1,5 @@
-// The PKCS#11 measurements, their references and goals. Rows only: pkcs11.ts runs them, main.ts compares and prints.
+// The PKCS#11 measurements, their references and goals. Rows only: pkcs11.ts runs them, main.ts
+// compares and prints.
 
 import { ourName } from './ours.ts';
 import { p11Kit, softHsm } from './peers.ts';
@@ -23,8 +24,8 @@ const times = (peer: string, times: number): Goal => ({ kind: 'peer', peer, time
 const oneCpu = { cpus: '0' } as const;
 const init = 'EncryptInit + Encrypt';
 
-// Strict: two keys in turn, so that no Init is that of the message before and each travels on its own. Debian's p11-kit carries
-// no AES-CBC and no AES-GCM: ECB and HMAC are compared with it.
+// Strict: two keys in turn, so that no Init is that of the message before and each travels on its
+// own. Debian's p11-kit carries no AES-CBC and no AES-GCM: ECB and HMAC are compared with it.
 export const rows: readonly Row[] = [
   {
     title: `${init}, ECB 48 bytes, one CPU, strict`,
@@ -155,7 +156,8 @@ export const rows: readonly Row[] = [
     throughput: true,
   },
   {
-    // Every process has connected before the first call is measured; then all of them call without a pause. A message is two calls here.
+    // Every process has connected before the first call is measured; then all of them call without
+    // a pause. A message is two calls here.
     title: `${init}, ECB 48 bytes, 500 processes, strict`,
     scenario: 'ecb-strict',
     processes: 500,
@@ -221,7 +223,8 @@ export const rows: readonly Row[] = [
     scenario: 'find-10000',
     iterations: { default: 5, [ourName]: 2_000 },
     rounds: 3,
-    // An index lookup, not a scan: ten times as many objects take no longer, within the machine's variation.
+    // An index lookup, not a scan: ten times as many objects take no longer, within the machine's
+    // variation.
     goals: [{ kind: 'row', title: 'FindObjects by label among 1,000', times: 0.75 }],
   },
   {
@@ -259,7 +262,8 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    // From fork to end: load, login, find a token key, decrypt once, end. Our last two steps call the service.
+    // From fork to end: load, login, find a token key, decrypt once, end. Our last two steps call
+    // the service.
     title: 'a new process: load, login, find, one decrypt with a token key',
     scenario: 'new-process',
     iterations: { default: 500 },

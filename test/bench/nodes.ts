@@ -1,5 +1,6 @@
-// What several nodes on one PostgreSQL cost: how long a change takes, one after the other, when one, two and three nodes must show it before it is
-// answered, and how long a use of a key takes next to it.
+// What several nodes on one PostgreSQL cost: how long a change takes, one after the other, when
+// one, two and three nodes must show it before it is answered, and how long a use of a key takes
+// next to it.
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';

@@ -1,5 +1,5 @@
-// Sends requests at a fixed rate, independent of the answers. The latency counts from the scheduled time of a request, so that a server
-// that stalls still gets the requests of that time.
+// Sends requests at a fixed rate, independent of the answers. The latency counts from the scheduled
+// time of a request, so that a server that stalls still gets the requests of that time.
 
 export interface Pace {
   readonly perSecond: number;
@@ -18,7 +18,10 @@ export interface PaceReport {
 
 const tickMs = 2;
 
-/** `send` gets the scheduled time of the request (performance.now()) and resolves at its end, successful or not; it never rejects. */
+/**
+ * `send` gets the scheduled time of the request (performance.now()) and resolves at its end,
+ * successful or not; it never rejects.
+ */
 export const keepPace = async (
   { perSecond, seconds, graceSeconds, mostUnderWay }: Pace,
   send: (dueAt: number) => Promise<void>,

@@ -1,5 +1,6 @@
-// The peers that PKCS#11 figures are measured next to: SoftHSM2 in the measuring process, and p11-kit's server and client
-// over SoftHSM2. Both are Debian's packages. Each lives in a temporary directory of its own.
+// The peers that PKCS#11 figures are measured next to: SoftHSM2 in the measuring process, and
+// p11-kit's server and client over SoftHSM2. Both are Debian's packages. Each lives in a temporary
+// directory of its own.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

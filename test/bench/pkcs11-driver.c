@@ -1,19 +1,23 @@
 /*
- * Measures one PKCS#11 library from the outside: dlopen, no linking, so that any library can be the peer.
+ * Measures one PKCS#11 library from the outside: dlopen, no linking, so that any library can be the
+ * peer.
  *
- * One run is one scenario, in so many processes of so many threads. Every thread has a session of its own, waits until all are
- * ready, and repeats the scenario's calls. The output is one JSON line: the median and the 99th percentile of the calls, calls a second of
- * all together, and the same two for the way from dlopen to the first finished call. Nothing here asserts a speed.
+ * One run is one scenario, in so many processes of so many threads. Every thread has a session of
+ * its own, waits until all are ready, and repeats the scenario's calls. The output is one JSON
+ * line: the median and the 99th percentile of the calls, calls a second of all together, and the
+ * same two for the way from dlopen to the first finished call. Nothing here asserts a speed.
  *
  * Usage: pkcs11-driver <library> <scenario> <iterations> <processes> <threads> [pin]
  *        pkcs11-driver <library> new-process <count> 1 1 [pin]
  *        pkcs11-driver floor <iterations>
  *
- * The second form is another run: so many processes one after the other, each of which loads the library, logs in, finds a key of the
- * token, decrypts one block with it and ends; measured from fork to the end of its wait.
+ * The second form is another run: so many processes one after the other, each of which loads the
+ * library, logs in, finds a key of the token, decrypts one block with it and ends; measured from
+ * fork to the end of its wait.
  *
- * The third form measures no library but the machine: the round trip of two processes that do nothing else, a hundred bytes through a
- * socket, and a number in shared memory with sched_yield. No library that has its keys in another process can be faster.
+ * The third form measures no library but the machine: the round trip of two processes that do
+ * nothing else, a hundred bytes through a socket, and a number in shared memory with sched_yield.
+ * No library that has its keys in another process can be faster.
  */
 #include <dlfcn.h>
 #include <pkcs11.h>
@@ -56,7 +60,9 @@ static long long now_ns(void) {
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* --- keys ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- keys ----------------------------------------------------------------------------------------
+ */
 
 static CK_OBJECT_HANDLE generate(const char *label, CK_BBOOL on_token) {
   CK_OBJECT_CLASS class = CKO_SECRET_KEY;
@@ -179,7 +185,9 @@ static void prepare_heartbeat(void) { hold(300, CKO_SECRET_KEY, "heartbeat %d");
 static void prepare_large_heartbeat(void) { hold(1000, CKO_SECRET_KEY, "heartbeat %d"); }
 static void prepare_values(void) { hold(1200, CKO_DATA, "metadata %d"); }
 
-/* --- the measurements ------------------------------------------------------------------------------------------------- */
+/*
+ * --- the measurements ----------------------------------------------------------------------------
+ */
 
 static void encrypt_with(CK_MECHANISM_TYPE type, void *parameter, CK_ULONG size, CK_OBJECT_HANDLE key) {
   CK_BYTE out[64];
@@ -283,7 +291,9 @@ static void run_generate(CK_OBJECT_HANDLE key) {
   must(p11->C_DestroyObject(session, generate("one of many", CK_FALSE)), "C_DestroyObject");
 }
 
-/* The heartbeat of a database with many pluggable databases: an Init of each key, and no operation. */
+/*
+ * The heartbeat of a database with many pluggable databases: an Init of each key, and no operation.
+ */
 static void run_heartbeat(CK_OBJECT_HANDLE key) {
   CK_BYTE iv[16] = {0};
   CK_MECHANISM mechanism = {CKM_AES_CBC, iv, sizeof iv};
@@ -340,7 +350,9 @@ static const struct scenario {
     {"token-cbc", prepare_token, run_cbc},
 };
 
-/* --- the run ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the run -------------------------------------------------------------------------------------
+ */
 
 struct result {
   long long connect;
@@ -476,7 +488,9 @@ static void *shared(size_t size) {
   return memory;
 }
 
-/* --- short processes -------------------------------------------------------------------------------------------------- */
+/*
+ * --- short processes -----------------------------------------------------------------------------
+ */
 
 static const char *short_label = "bench of short processes";
 
@@ -532,7 +546,9 @@ static void measure_short_processes(const char *library, const char *pin, int co
          (double)count * 1e9 / (double)all, median / 1000, late / 1000);
 }
 
-/* --- the floor -------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the floor -----------------------------------------------------------------------------------
+ */
 
 static unsigned median_of_round_trips(int count, void (*ask)(int), void (*answer)(int)) {
   unsigned *times = shared(sizeof *times * (size_t)count);

@@ -1,5 +1,5 @@
-// The PKCS#11 figures: the same driver loads each library in turn, in interleaved rounds, so that what disturbs the machine
-// disturbs all of them. Medians of rounds are compared.
+// The PKCS#11 figures: the same driver loads each library in turn, in interleaved rounds, so that
+// what disturbs the machine disturbs all of them. Medians of rounds are compared.
 
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,10 @@ import { median } from './statistics.ts';
 const run = promisify(execFile);
 const driver = join(resolve(import.meta.dirname, '../..'), 'build/pkcs11-driver');
 
-/** What the driver repeats. With `-strict` it takes two keys in turn, so that no Init is that of the message before. */
+/**
+ * What the driver repeats. With `-strict` it takes two keys in turn, so that no Init is that of the
+ * message before.
+ */
 type Repeated = 'ecb' | 'cbc' | 'cbc-parts' | 'gcm' | 'hmac' | 'pss' | 'ecdsa';
 type Find = 'find' | 'find-10000' | `find-session-${1000 | 10000}` | `find-id-${1000 | 10000}`;
 export type Scenario =

@@ -1,4 +1,5 @@
-// The stores that are measured: the embedded one, and a PostgreSQL of its own for each that is opened.
+// The stores that are measured: the embedded one, and a PostgreSQL of its own for each that is
+// opened.
 
 import { type PostgresPlace, type PostgresServer, startPostgres } from '../support/postgresql.ts';
 

@@ -1,5 +1,6 @@
 // What the position of the database costs that each node keeps on its own disk before a change is
-// answered: two fleets of two nodes on PostgreSQL, one of which does not write it, measured in turn.
+// answered: two fleets of two nodes on PostgreSQL, one of which does not write it, measured in
+// turn.
 //
 //   node test/bench/position.ts [rounds] [seconds of each]
 

@@ -1,11 +1,15 @@
-// Data about processes for the measurements: CPU time and memory as the kernel counts them, and CPU pinning.
+// Data about processes for the measurements: CPU time and memory as the kernel counts them, and CPU
+// pinning.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** CPU seconds (user and system, all threads) that a process has used so far. Source: proc(5), /proc/pid/stat 14 and 15. */
+/**
+ * CPU seconds (user and system, all threads) that a process has used so far. Source: proc(5),
+ * /proc/pid/stat 14 and 15.
+ */
 export const cpuSeconds = (pid: number): number => {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

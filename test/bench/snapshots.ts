@@ -1,5 +1,6 @@
-// Snapshots of a tenant with many keys: how long one takes to make, to verify with its key and to restore elsewhere, how large it is, what
-// memory it takes, and how long an erasure run takes that takes one key out of it. The service runs in this process; nothing else is asked of it.
+// Snapshots of a tenant with many keys: how long one takes to make, to verify with its key and to
+// restore elsewhere, how large it is, what memory it takes, and how long an erasure run takes that
+// takes one key out of it. The service runs in this process; nothing else is asked of it.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../server/base/ids.ts';
@@ -97,7 +98,10 @@ export const measureSnapshots = async (store: StoreName, keys: number): Promise<
   }
 };
 
-/** From the destruction of one key to the moment when it is unrecoverable, among so many; one snapshot is held. */
+/**
+ * From the destruction of one key to the moment when it is unrecoverable, among so many; one
+ * snapshot is held.
+ */
 export const measureErasure = async (store: StoreName, keys: number): Promise<ErasureFigure> => {
   const place = await openPlace(store);
   const opened = await openTestService({ toml: `${settings}${place.toml}` });

@@ -1,11 +1,14 @@
-// `npm run soak`: the built server under steady load over kept TLS connections, for minutes: Encrypt, Decrypt, GetKeyMetadata and
-// GetHealthStatus, all signed, every answer checked; in the meantime settings change and the certificate is read again. Prints latencies,
-// errors, memory and a verdict, and ends with 1 when a request failed or memory grew.
+// `npm run soak`: the built server under steady load over kept TLS connections, for minutes:
+// Encrypt, Decrypt, GetKeyMetadata and GetHealthStatus, all signed, every answer checked; in the
+// meantime settings change and the certificate is read again. Prints latencies, errors, memory and
+// a verdict, and ends with 1 when a request failed or memory grew.
 //
 //   --minutes <n>       default: 10; fractions are allowed
-//   --rate <n>          requests a second, 1,800 when absent: the cloud's default quota for a key store
+//   --rate <n>          requests a second, 1,800 when absent: the cloud's default quota for a key
+//                       store
 //   --connections <n>   64 when absent
-//   --requests <n>      so many as fast as they are answered (by wrk, the server on one CPU), instead of a rate for minutes
+//   --requests <n>      so many as fast as they are answered (by wrk, the server on one CPU),
+//                       instead of a rate for minutes
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -44,7 +47,10 @@ const signEveryMs = 30_000;
 const changeEveryMs = 10_000;
 const reloadEveryMs = 30_000;
 const sampleEveryMs = 1_000;
-/** By how much the least memory of the last quarter may exceed the most of the second: a leak exceeds it, collections do not. */
+/**
+ * By how much the least memory of the last quarter may exceed the most of the second: a leak
+ * exceeds it, collections do not.
+ */
 const growthMiB = 32;
 
 const say = (text: string): void => {

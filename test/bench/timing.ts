@@ -1,9 +1,12 @@
-// Whether the time of a comparison reveals where a guess is wrong: guesses that are wrong in their first byte and guesses that are wrong in
-// their last one, in random order, and Welch's t-test over the times (as Reparaz, Balasch and Verbauwhede do in "dude, is my code constant time?",
-// 2017). Two rules keep the measurement itself out of the result: both kinds of guess are made by the same code, because what runs just before the
-// clock leaves its traces in caches and predictors; and there are several rounds, each with its own secret in its own place, of which the median
-// counts, because a leak has the same sign in every round and a disturbance has not. A |t| below 4.5 finds no difference. A comparison that stops at
-// the first wrong byte is measured in the same way, to show that a difference would be found.
+// Whether the time of a comparison reveals where a guess is wrong: guesses that are wrong in their
+// first byte and guesses that are wrong in their last one, in random order, and Welch's t-test over
+// the times (as Reparaz, Balasch and Verbauwhede do in "dude, is my code constant time?", 2017).
+// Two rules keep the measurement itself out of the result: both kinds of guess are made by the same
+// code, because what runs just before the clock leaves its traces in caches and predictors; and
+// there are several rounds, each with its own secret in its own place, of which the median counts,
+// because a leak has the same sign in every round and a disturbance has not. A |t| below 4.5 finds
+// no difference. A comparison that stops at the first wrong byte is measured in the same way, to
+// show that a difference would be found.
 
 import { createHash, createHmac, randomBytes, randomInt } from 'node:crypto';
 import { core } from '../../addon/core.ts';

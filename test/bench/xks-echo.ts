@@ -1,6 +1,7 @@
-// The floor for the XKS figures: a bare node:https handler that reads a body and answers one of the size of an Encrypt
-// answer. Started as a process of its own: `node xks-echo.ts <certificate> <key> <answer bytes> [batched]`; prints its port.
-// `batched`: all answers of one turn of the event loop leave at its end, as the service's do.
+// The floor for the XKS figures: a bare node:https handler that reads a body and answers one of the
+// size of an Encrypt answer. Started as a process of its own:
+// `node xks-echo.ts <certificate> <key> <answer bytes> [batched]`; prints its port. `batched`: all
+// answers of one turn of the event loop leave at its end, as the service's do.
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';

@@ -133,7 +133,8 @@ const run = async (job: LoadJob): Promise<LoadReport> => {
     const connection = await open();
     connections.push(connection);
     if (job.perSecond > 0 && !isOpen) continue;
-    // At once: a connection without requests is closed after some seconds, sooner than the last of many is open.
+    // At once: a connection without requests is closed after some seconds, sooner than the last of
+    // many is open.
     send(connection, 0);
     while (underWay > 0) await turn();
   }

@@ -37,7 +37,10 @@ const lines = (verdicts: readonly Verdict[]): string =>
   verdicts.map((verdict) => `  ${verdictText(verdict)}`).join('\n');
 
 export const xksRows = (ours: Ours, rounds: number, seconds: number): readonly XksRow[] => {
-  /** Requests a second of the row with sixteen connections, ours and the echo's, which the overload is a multiple of. */
+  /**
+   * Requests a second of the row with sixteen connections, ours and the echo's, which the overload
+   * is a multiple of.
+   */
   let peak: number | undefined;
   let echoPeak: number | undefined;
 

@@ -1,5 +1,6 @@
-// One service, two listeners: the XKS front alone, and behind Hono's router, which hands it Node's own request and response, as the
-// server does it. A separate process, so that its CPU time can be measured: prints the two ports and a credential as JSON.
+// One service, two listeners: the XKS front alone, and behind Hono's router, which hands it Node's
+// own request and response, as the server does it. A separate process, so that its CPU time can be
+// measured: prints the two ports and a credential as JSON.
 
 import { core } from '../../addon/core.ts';
 import { createListener } from '../../server/listener/listener.ts';

@@ -1,9 +1,11 @@
-// The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over TLS keep-alive next to a bare
-// node:https handler that echoes a body of the same size, at a fixed rate, at more than there is room for, next to idle connections and a
-// locked store. Requests per CPU second show the capacity of a core even when the generator is slower.
+// The XKS figures, all with the server on one CPU and the load generator on the other: Encrypt over
+// TLS keep-alive next to a bare node:https handler that echoes a body of the same size, at a fixed
+// rate, at more than there is room for, next to idle connections and a locked store. Requests per
+// CPU second show the capacity of a core even when the generator is slower.
 //
-// The generator's CPU is kept from sleeping by an idle-priority loop: waking a sleeping virtual CPU costs the sender of an
-// answer some 20 µs, and only the slower candidate, whose generator has time to sleep, would pay for it.
+// The generator's CPU is kept from sleeping by an idle-priority loop: waking a sleeping virtual CPU
+// costs the sender of an answer some 20 µs, and only the slower candidate, whose generator has time
+// to sleep, would pay for it.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,9 +36,14 @@ export interface XksFigures {
   readonly connections: number;
   readonly ours: XksFigure;
   readonly echo: XksFigure;
-  /** The echo when it sends the answers of one turn of its event loop together, as the service does. */
+  /**
+   * The echo when it sends the answers of one turn of its event loop together, as the service does.
+   */
   readonly batchedEcho: XksFigure;
-  /** Ours in echoes, by CPU time: the median of rounds, in which they were measured one right after the other. */
+  /**
+   * Ours in echoes, by CPU time: the median of rounds, in which they were measured one right after
+   * the other.
+   */
   readonly share: number;
   readonly batchedShare: number;
   /** Requests that were answered and are not in the request log, because its queue was full. */
@@ -94,7 +101,10 @@ const load = async (
   return { perSecond, perCpuSecond: result.requests / used, p50Ms, p99Ms, p999Ms };
 };
 
-/** Encrypt over so many connections, each with a new request after each answer: CPU time of the server for one request, in microseconds. */
+/**
+ * Encrypt over so many connections, each with a new request after each answer: CPU time of the
+ * server for one request, in microseconds.
+ */
 export const measureCpu = async (ours: Ours, connections: number, seconds: number): Promise<number> => {
   const { server, xks } = ours;
   const { perCpuSecond } = await load(server.child.pid ?? 0, xks.url, await sign(ours), connections, seconds);
@@ -132,7 +142,9 @@ export interface DispatchFigures {
   readonly behind: XksFigure;
 }
 
-/** What it costs that Hono routes the proxy's requests too (docs/decisions/0013), in one process. */
+/**
+ * What it costs that Hono routes the proxy's requests too (docs/decisions/0013), in one process.
+ */
 export const measureDispatch = async (rounds: number, seconds: number): Promise<DispatchFigures> => {
   const program = join(import.meta.dirname, 'xks-two-ways.ts');
   const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -269,7 +281,9 @@ export const measurePaced = (
   meanwhile: (over: AbortSignal) => Promise<void> = async () => undefined,
 ): Promise<PacedFigure> => paceAt(targetOf(ours), pace, meanwhile);
 
-/** The same while the endpoint takes only so many requests a second, a tenth of a second's at once. */
+/**
+ * The same while the endpoint takes only so many requests a second, a tenth of a second's at once.
+ */
 export const measureLimited = async (ours: Ours, rate: number, pace: Pace): Promise<PacedFigure> => {
   const { items } = await ours.api.call<{ items: readonly EndpointOfList[] }>('GET', '/api/endpoints');
   const [endpoint] = items;
@@ -294,7 +308,9 @@ export const measureEcho = async (ours: Ours, pace: Pace): Promise<PacedFigure> 
   }
 };
 
-/** What a team of people checks in the console, again and again, with `pauseMs` between two looks. */
+/**
+ * What a team of people checks in the console, again and again, with `pauseMs` between two looks.
+ */
 export const useConsole =
   (ours: Ours, pauseMs: number) =>
   async (over: AbortSignal): Promise<void> => {
@@ -334,7 +350,9 @@ export const measureIdle = async (ours: Ours, connections: number): Promise<numb
   return after - before;
 };
 
-/** Another process holds the database's write lock: no commit goes through, and Encrypt continues. */
+/**
+ * Another process holds the database's write lock: no commit goes through, and Encrypt continues.
+ */
 export const measureLocked = async (ours: Ours, seconds: number): Promise<PacedFigure> => {
   const database = new DatabaseSync(join(ours.server.dataDirectory, 'dke.db'));
   database.exec('pragma busy_timeout = 10000');

@@ -1,4 +1,5 @@
-// The scripts of docs/developers.md, run as they are printed, in their order, on one token: each prints what the page says.
+// The scripts of docs/developers.md, run as they are printed, in their order, on one token: each
+// prints what the page says.
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Differences of a program between both tokens, with the reasons. The tests of this folder use this list, and the programs' part of
-// docs/differences.md is written from here.
+// Differences of a program between both tokens, with the reasons. The tests of this folder use this
+// list, and the programs' part of docs/differences.md is written from here.
 import type { Token } from '../support/token.ts';
 
 type TokenName = Token['name'];

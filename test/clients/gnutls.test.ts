@@ -1,5 +1,6 @@
-// GnuTLS, by p11tool and certtool, through the built library to the real service, and through SoftHSM2: pairs made on the token,
-// signatures that it checks itself, a certificate, and a TLS server and a TLS client whose keys are on the token.
+// GnuTLS, by p11tool and certtool, through the built library to the real service, and through
+// SoftHSM2: pairs made on the token, signatures that it checks itself, a certificate, and a TLS
+// server and a TLS client whose keys are on the token.
 import { createPublicKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

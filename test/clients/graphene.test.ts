@@ -1,5 +1,6 @@
-// graphene-pk11 over its whole surface, on the built library with the real service, and on SoftHSM2: what its classes show of a token,
-// objects of each class, and every operation that it has, whole and in parts, checked with node:crypto.
+// graphene-pk11 over its whole surface, on the built library with the real service, and on
+// SoftHSM2: what its classes show of a token, objects of each class, and every operation that it
+// has, whole and in parts, checked with node:crypto.
 import {
   constants,
   createHash,

@@ -1,6 +1,7 @@
-// Java's own provider for PKCS#11, SunPKCS11 of OpenJDK 17, through the built library to the real service, and through SoftHSM2: keytool
-// makes what a KeyStore has, then comes every step of test/support/SunPkcs11.java, each checked there against Java's own
-// implementation of the same algorithm.
+// Java's own provider for PKCS#11, SunPKCS11 of OpenJDK 17, through the built library to the real
+// service, and through SoftHSM2: keytool makes what a KeyStore has, then comes every step of
+// test/support/SunPkcs11.java, each checked there against Java's own implementation of the same
+// algorithm.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

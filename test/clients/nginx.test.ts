@@ -1,5 +1,6 @@
-// nginx with the key of its certificate on the token, by OpenSSL's engine: the master process loads the library and the key, its workers
-// are forked and sign, and a reload starts others. Through the built library to the real service, and through SoftHSM2.
+// nginx with the key of its certificate on the token, by OpenSSL's engine: the master process loads
+// the library and the key, its workers are forked and sign, and a reload starts others. Through the
+// built library to the real service, and through SoftHSM2.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// Mozilla's NSS, by modutil, symkeyutil and certutil, through the built library to the real service, and through SoftHSM2: the module in a
-// database of NSS, symmetric keys made and listed, pairs made, and certificates that they sign.
+// Mozilla's NSS, by modutil, symkeyutil and certutil, through the built library to the real
+// service, and through SoftHSM2: the module in a database of NSS, symmetric keys made and listed,
+// pairs made, and certificates that they sign.
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// OpenSSL with the pkcs11 engine, through the built library to the real service, and through SoftHSM2: signatures with keys of the
-// token, a request for a certificate and a certificate, and a TLS server and client whose keys are there.
+// OpenSSL with the pkcs11 engine, through the built library to the real service, and through
+// SoftHSM2: signatures with keys of the token, a request for a certificate and a certificate, and a
+// TLS server and client whose keys are there.
 import { constants, createPublicKey, verify, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// OpenSC's pkcs11-tool, through the built library to the real service, and through SoftHSM2: its input, its objects and
-// its output. Each call is a separate process, so the next one finds the objects on the token. Every result is
-// checked with node:crypto.
+// OpenSC's pkcs11-tool, through the built library to the real service, and through SoftHSM2: its
+// input, its objects and its output. Each call is a separate process, so the next one finds the
+// objects on the token. Every result is checked with node:crypto.
 import {
   constants,
   createHash,

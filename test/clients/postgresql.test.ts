@@ -1,5 +1,6 @@
-// PostgreSQL 15 over TLS, with psql as the client whose key is on the token: libpq takes it by OpenSSL's engine (`sslkey=pkcs11:…`), and the
-// server asks for the certificate (clientcert=verify-full). Through the built library to the real service, and through SoftHSM2.
+// PostgreSQL 15 over TLS, with psql as the client whose key is on the token: libpq takes it by
+// OpenSSL's engine (`sslkey=pkcs11:…`), and the server asks for the certificate
+// (clientcert=verify-full). Through the built library to the real service, and through SoftHSM2.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

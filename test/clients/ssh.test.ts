@@ -1,5 +1,6 @@
-// OpenSSH with its keys on the token, through the built library to the real service, and through SoftHSM2: `ssh-keygen -D` lists the
-// public keys, and `ssh -I` logs in to a server of the test's own, as the user who runs the test.
+// OpenSSH with its keys on the token, through the built library to the real service, and through
+// SoftHSM2: `ssh-keygen -D` lists the public keys, and `ssh -I` logs in to a server of the test's
+// own, as the user who runs the test.
 import { createPublicKey } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';

@@ -1,5 +1,5 @@
-// The agent as a process: who may connect, what it does with a bad configuration, how it stops, and that a database does not
-// notice when it is started again.
+// The agent as a process: who may connect, what it does with a bad configuration, how it stops, and
+// that a database does not notice when it is started again.
 
 import { once } from 'node:events';
 import { chmodSync, existsSync, statSync } from 'node:fs';

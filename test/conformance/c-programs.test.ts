@@ -1,5 +1,6 @@
-// What only a C program sees of the library, and mechanisms whose parameter is a structure with pointers in it: the programs of
-// test/native/client against the built library, with the agent and the service in processes of their own.
+// What only a C program sees of the library, and mechanisms whose parameter is a structure with
+// pointers in it: the programs of test/native/client against the built library, with the agent and
+// the service in processes of their own.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,8 @@ afterAll(async () => {
 });
 
 test.each([
-  // First: the others destroy keys, and the erasure run that follows ends messages whose parts are under way.
+  // First: the others destroy keys, and the erasure run that follows ends messages whose parts are
+  // under way.
   ['messages', 'sends messages longer than one of the library carries, in one call and in parts'],
   ['standard', 'finds output where it belongs, its length as 5.2 has it, logins, refusals and versions'],
   ['parameters', 'has what its pointers show reach the token, and the published answers come back'],

@@ -1,6 +1,6 @@
-// A database uses one key for message after message; from the second one on the library holds each Init back until its
-// operation follows, and a Final that has nothing to say (PROTOCOL.md, "Held Init"). Whatever a caller does then must give what it gives
-// without that.
+// A database uses one key for message after message; from the second one on the library holds each
+// Init back until its operation follows, and a Final that has nothing to say (PROTOCOL.md, "Held
+// Init"). Whatever a caller does then must give what it gives without that.
 import { createCipheriv } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -116,7 +116,7 @@ test('a session that is closed takes its Init along', () => {
   expect(encrypt(2)).toEqual(expected(2));
 });
 
-// --- next to the agent's functions called directly, one by one -------------------------------------------------------------
+// --- next to the agent's functions called directly, one by one -----------------------------------
 
 type Way = 'Encrypt' | 'Decrypt';
 type Step =

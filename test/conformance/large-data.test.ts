@@ -1,6 +1,7 @@
-// Data longer than one message between library and agent carries: every function that takes or gives bytes, at the lengths around
-// 1 MiB and above, in one piece and in parts, with keys of the session and of the token. The answers are compared with OpenSSL's
-// (node:crypto). PKCS#11 2.40, sections 5.2, 5.8 to 5.13 and 5.15.
+// Data longer than one message between library and agent carries: every function that takes or
+// gives bytes, at the lengths around 1 MiB and above, in one piece and in parts, with keys of the
+// session and of the token. The answers are compared with OpenSSL's (node:crypto). PKCS#11 2.40,
+// sections 5.2, 5.8 to 5.13 and 5.15.
 import {
   type CipherCCMTypes,
   type CipherGCMTypes,
@@ -28,7 +29,10 @@ beforeAll(async () => {
 afterAll(() => host?.stop());
 
 const mebi = 1 << 20;
-/** Lengths below, at and above the capacity of one message, and of several messages. All but the last are whole blocks or close to one. */
+/**
+ * Lengths below, at and above the capacity of one message, and of several messages. All but the
+ * last are whole blocks or close to one.
+ */
 const isLong = inLongTier('conformance/large-data: each length');
 const lengths = isLong
   ? [mebi - 8192, mebi - 8191, mebi - 1, mebi, mebi + 1, 2 * mebi, 5 * mebi + 4321]
@@ -39,7 +43,8 @@ const dataOf = (length: number): Buffer => longest.subarray(0, length);
 /** Compares without a printout of megabytes. */
 const same = (got: Buffer, wanted: Buffer): void => {
   expect(got.length).toBe(wanted.length);
-  // Only then: comparing megabytes byte by byte in JavaScript takes longer than all that is tested here.
+  // Only then: comparing megabytes byte by byte in JavaScript takes longer than all that is tested
+  // here.
   if (!got.equals(wanted)) expect.fail(`differs first at byte ${got.findIndex((byte, i) => byte !== wanted[i])}`);
 };
 /** A place that was filled with 0xee and into which nothing was written. */
@@ -269,7 +274,8 @@ describe.each([
   });
 });
 
-// One after the other on one connection to the service, with answers that are longer than what its sockets keep unsent.
+// One after the other on one connection to the service, with answers that are longer than what its
+// sockets keep unsent.
 test('200 calls of 128 KiB with a key of the token', () => {
   const key = makeKey(true);
   const data = dataOf(128 * 1024);

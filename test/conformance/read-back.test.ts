@@ -1,6 +1,7 @@
-// What C_GetAttributeValue returns is acceptable in a template: every attribute of every class of object, of the session and of the token,
-// read through the built library and put into C_FindObjectsInit, C_SetAttributeValue, C_CopyObject and C_CreateObject (PKCS#11 2.40,
-// sections 4.1 and 5.7). An empty list is among them (CKA_ALLOWED_MECHANISMS of a key that allows all).
+// What C_GetAttributeValue returns is acceptable in a template: every attribute of every class of
+// object, of the session and of the token, read through the built library and put into
+// C_FindObjectsInit, C_SetAttributeValue, C_CopyObject and C_CreateObject (PKCS#11 2.40, sections
+// 4.1 and 5.7). An empty list is among them (CKA_ALLOWED_MECHANISMS of a key that allows all).
 import { createECDH } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -173,7 +174,8 @@ describe.each([
       expect(rule, name).toBeDefined();
       const row = { type, value };
       if (!secrets.has(name) || kind === 'data') expect([name, found([unique, row])]).toEqual([name, [object]]);
-      // The present value is a change of nothing; a token may still say that the attribute never changes.
+      // The present value is a change of nothing; a token may still say that the attribute never
+      // changes.
       const allowed = rule?.set === 'never' ? ['CKR_OK', 'CKR_ATTRIBUTE_READ_ONLY'] : ['CKR_OK'];
       expect(allowed, name).toContain(rvOf(() => pkcs11.C_SetAttributeValue(session, object, [row])));
       const elsewhere = name === 'TOKEN' ? [row] : [row, { type: CKA.TOKEN, value: false }];

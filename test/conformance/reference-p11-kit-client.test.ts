@@ -1,5 +1,5 @@
-// The rules of test/conformance/reference through a library that is not ours, Debian's p11-kit-client.so, straight on our agent's
-// socket.
+// The rules of test/conformance/reference through a library that is not ours, Debian's
+// p11-kit-client.so, straight on our agent's socket.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

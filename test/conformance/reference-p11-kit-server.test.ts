@@ -1,4 +1,5 @@
-// The rules of test/conformance/reference through our library to an agent that is not ours: `p11-kit server` over SoftHSM2.
+// The rules of test/conformance/reference through our library to an agent that is not ours:
+// `p11-kit server` over SoftHSM2.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Daemon, startDaemon } from '../support/daemon.ts';

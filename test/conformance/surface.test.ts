@@ -1,5 +1,5 @@
-// PKCS#11 2.40 by chapter through the built library: what the unit tests cannot see, namely that library, wire and agent
-// agree, byte for byte and length for length.
+// PKCS#11 2.40 by chapter through the built library: what the unit tests cannot see, namely that
+// library, wire and agent agree, byte for byte and length for length.
 import { createHash, createHmac } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

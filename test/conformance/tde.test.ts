@@ -1,4 +1,5 @@
-// What a database does with the library, end to end: a master key by its label, data keys under it, and what must not happen.
+// What a database does with the library, end to end: a master key by its label, data keys under it,
+// and what must not happen.
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findAll } from '../support/graphene-calls.ts';

@@ -1,7 +1,8 @@
-// HTTP/1.1 at its edges, on raw TLS sockets against the real server, as one table: what is sent, what is answered (status and
-// errorName), and whether the connection stays open. A request that was not understood to its end closes it, so that nothing
-// after it counts as another request. After every row the server answers a signed call.
-// RFC 9110, RFC 9112; limits of the External Key Store Proxy API. HTTP/2 is in xks-http2.test.ts.
+// HTTP/1.1 at its edges, on raw TLS sockets against the real server, as one table: what is sent,
+// what is answered (status and errorName), and whether the connection stays open. A request that
+// was not understood to its end closes it, so that nothing after it counts as another request.
+// After every row the server answers a signed call. RFC 9110, RFC 9112; limits of the External Key
+// Store Proxy API. HTTP/2 is in xks-http2.test.ts.
 import { createConnection } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { connectRaw, converse, type RawAnswer } from '../support/raw-tls.ts';

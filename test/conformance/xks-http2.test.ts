@@ -1,5 +1,6 @@
-// HTTP/2 at its edges, frame by frame on raw TLS sockets against the real server, as one table: what is sent, what happens to the
-// streams and of the connection. RFC 9113, RFC 7541. After every row the server answers a signed call.
+// HTTP/2 at its edges, frame by frame on raw TLS sockets against the real server, as one table:
+// what is sent, what happens to the streams and of the connection. RFC 9113, RFC 7541. After every
+// row the server answers a signed call.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {
   converseHttp2,
@@ -384,7 +385,9 @@ describe('the opening', () => {
 });
 
 describe('floods', () => {
-  /** Any outcome for the connection: it ends or answers a final request, and the server continues. */
+  /**
+   * Any outcome for the connection: it ends or answers a final request, and the server continues.
+   */
   const survives = async (pieces: readonly Buffer[]): Promise<void> => {
     await converseHttp2(site.server, pieces, { staysAfter: 0 });
   };

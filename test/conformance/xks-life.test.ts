@@ -1,5 +1,6 @@
-// Keys, vaults, endpoints and credentials under the External Key Store Proxy API, on the real server: what a change of theirs
-// does to the very next request on connections that are open. Each test has an endpoint of its own.
+// Keys, vaults, endpoints and credentials under the External Key Store Proxy API, on the real
+// server: what a change of theirs does to the very next request on connections that are open. Each
+// test has an endpoint of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint, EndpointCredential, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { DeletedKey, KeyUse } from '../../server/fronts/contract/api/keys.ts';

@@ -1,6 +1,7 @@
-// The External Key Store Proxy API 1.0 against the real server over TLS: every member, limit, error and status of the four
-// operations. What a test does not say of an answer (errorName and status, the message, the headers), the caller checks of each.
-// Left out: the life of keys and credentials (xks-life.test.ts), signatures in depth (unit/xks), HTTP (xks-http.test.ts).
+// The External Key Store Proxy API 1.0 against the real server over TLS: every member, limit, error
+// and status of the four operations. What a test does not say of an answer (errorName and status,
+// the message, the headers), the caller checks of each. Left out: the life of keys and credentials
+// (xks-life.test.ts), signatures in depth (unit/xks), HTTP (xks-http.test.ts).
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Site, startSite } from '../support/site.ts';
@@ -666,7 +667,8 @@ describe('signatures', () => {
     for (const answer of answers) expect(answer.errorName).toBe('AuthenticationFailedException');
   };
 
-  // Some seconds are left for the request to arrive; the edge itself is in unit/xks, with a clock that stands.
+  // Some seconds are left for the request to arrive; the edge itself is in unit/xks, with a clock
+  // that stands.
   test.each([-290, -60, 60, 290])('of a clock %i seconds off are taken', async (seconds) => {
     for (const { status } of await signedAt(secondsAway(seconds))) expect(status).toBe(200);
   });

@@ -1,5 +1,6 @@
-// The tables of both stores are those that are declared (server/store/tables), and each declaration accounts for every column: whether a
-// row's authentication code covers it, and whether snapshots carry it, or why not.
+// The tables of both stores are those that are declared (server/store/tables), and each declaration
+// accounts for every column: whether a row's authentication code covers it, and whether snapshots
+// carry it, or why not.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,9 +1,11 @@
-// No lost update: every operation that changes something runs concurrently with itself, and with every other operation that changes or reads
-// the same thing. The outcome, answers and stored rows alike, must be that of a serial order of the two. On PostgreSQL the two run on two
-// nodes. The pairs come from the table in test/support/concurrent-operations.ts.
+// No lost update: every operation that changes something runs concurrently with itself, and with
+// every other operation that changes or reads the same thing. The outcome, answers and stored rows
+// alike, must be that of a serial order of the two. On PostgreSQL the two run on two nodes. The
+// pairs come from the table in test/support/concurrent-operations.ts.
 //
-// Before the two start, the test takes the database's lock for writers. So both finish their reads outside a unit of work before either
-// writes, and a change that depends on such a read is lost every time, not now and then.
+// Before the two start, the test takes the database's lock for writers. So both finish their reads
+// outside a unit of work before either writes, and a change that depends on such a read is lost
+// every time, not now and then.
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +65,10 @@ const operations: readonly Operation[] = [
 
 const meet = (one: Row, other: Row): boolean =>
   one.changes.some((each) => other.changes.includes(each) || other.reads?.includes(each) === true);
-/** A purge deletes the tenant first: a restore between its two steps is that of a serial order, of three. */
+/**
+ * A purge deletes the tenant first: a restore between its two steps is that of a serial order, of
+ * three.
+ */
 const isInSteps = (one: Operation, other: Operation): boolean =>
   one.name === 'tenants.restore' && other.name === 'tenants.purge';
 const pairs = operations.flatMap((one, at) =>
@@ -86,7 +91,10 @@ const isOfFile = (one: Operation, other: Operation): boolean =>
   one.name in fileOperations || other.name in fileOperations;
 const isLostOnce = (one: Operation, other: Operation): boolean =>
   lostOnce.has(`${one.name} ${other.name}`) || lostOnce.has(`${other.name} ${one.name}`);
-/** In addition each Nth, other ones on each store; on the embedded database each operation also runs with itself. */
+/**
+ * In addition each Nth, other ones on each store; on the embedded database each operation also runs
+ * with itself.
+ */
 const each = sizeOf('concurrent pairs');
 const chosen = pairs.filter(
   ([one, other], at) =>
@@ -175,7 +183,10 @@ const tables: Readonly<Record<string, string>> = {
   user_factors: 'user_id in (select id from users where tenant_id = ?)',
   runbook_ticks: 'run_id in (select id from runbook_runs where tenant_id = ?)',
 };
-/** Codes, secrets and values that are sealed again each time; marks of use; and the service's own changes. */
+/**
+ * Codes, secrets and values that are sealed again each time; marks of use; and the service's own
+ * changes.
+ */
 const ignoredColumns =
   /^(row_mac|row_version|first_used_at|last_used_at|used_at|last_sign_in_at|hash|password|invitation_hash|data|content|check_value|public_key|record|epoch|handle|connection|looked_at|access_key_id|prefix|peer|size|audit_size|state_size|counts|signer|unrecoverable_at)$/;
 /** Columns of notifications that depend on the clock. */
@@ -225,10 +236,15 @@ const stateOf = async (folder: string, { tenantId, ids, kept }: World): Promise<
     return state.sort();
   });
 
-/** Starts `begin` while the test has the writer's lock; releases the lock when its reads are done. */
+/**
+ * Starts `begin` while the test has the writer's lock; releases the lock when its reads are done.
+ */
 const whileWritersWait = async <T>(begin: () => Promise<T>): Promise<T> => {
   const folder = nodes[0].opened.folder;
-  /** Lets both reach their unit of work. When this is too short the test finds less; it never fails for it. */
+  /**
+   * Lets both reach their unit of work. When this is too short the test finds less; it never fails
+   * for it.
+   */
   const meanwhile = async (): Promise<void> => {
     for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -277,7 +293,10 @@ const refusalOf = (code: string, reason: unknown, error: unknown): Outcome => {
 };
 const asksAgain = (error: unknown): boolean =>
   error instanceof ServiceError && error.code === 'conflict' && error.hint === 'try again';
-/** Repeats while the refusal asks for it: the data from before the unit of work are old, and the node will soon show the new ones. */
+/**
+ * Repeats while the refusal asks for it: the data from before the unit of work are old, and the
+ * node will soon show the new ones.
+ */
 const carryOut = async (call: () => Promise<unknown>): Promise<unknown> => {
   for (let more = 1_000; ; more -= 1)
     try {

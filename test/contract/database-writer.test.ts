@@ -63,7 +63,10 @@ const idOf = (table: Table): string => {
 const ok = { integrity: 'ok' } as const;
 const carriedOut = { id: idOf('tde_requests'), fingerprint: 'created f', handles: [7], at: 2 - repeatMs } as const;
 
-/** How one row of each table is written, changed or removed, and the service's reaction when it loads it. */
+/**
+ * How one row of each table is written, changed or removed, and the service's reaction when it
+ * loads it.
+ */
 interface Sample {
   make(tx: Repositories): Promise<unknown>;
   /** Undefined: rows of this table are not changed, only removed. */
@@ -449,7 +452,10 @@ afterAll(() => postgres?.remove());
 
 interface Database {
   readonly name: string;
-  /** Each Nth table has its old rows put back; the attacks are the same for all, and so are most parts of the stores. */
+  /**
+   * Each Nth table has its old rows put back; the attacks are the same for all, and so are most
+   * parts of the stores.
+   */
   readonly each: number;
   /**
    * What the comparison says is more and less, the statements of its owner, and those that undo
@@ -562,7 +568,8 @@ const implementations: readonly Database[] = [
       const database = new DatabaseSync(join(folder, 'dke.db'));
       try {
         database.exec('pragma foreign_keys = off');
-        // The store may still be ending a transaction, which waiting in SQLite would keep this process from.
+        // The store may still be ending a transaction, which waiting in SQLite would keep this
+        // process from.
         const asked = await vi.waitFor(() => {
           try {
             return { rows: database.prepare(statement).all(...values) as unknown as readonly Row[] };

@@ -1,4 +1,5 @@
-// The deadline clock as the store keeps it: over a restart of the process and of the host, and next to the clock of a database server.
+// The deadline clock as the store keeps it: over a restart of the process and of the host, and next
+// to the clock of a database server.
 import { beforeEach, expect, test } from 'vitest';
 import { everyTenant } from '../../server/domain/tenant.ts';
 import { createDeadlines } from '../../server/operations/service/deadline-clock.ts';

@@ -1,6 +1,8 @@
-// Insiders: every role at every operation of the API, within a tenant and for the whole platform, with dual control and without. The real service
-// carries each one out, each with a subject of its own; the stored rows are compared before and after. What a role may is what the
-// model defines (insider-model.ts), not the permission tables: an operation or a role that is not in the model fails here by its name.
+// Insiders: every role at every operation of the API, within a tenant and for the whole platform,
+// with dual control and without. The real service carries each one out, each with a subject of its
+// own; the stored rows are compared before and after. What a role may is what the model defines
+// (insider-model.ts), not the permission tables: an operation or a role that is not in the model
+// fails here by its name.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Role, roleNames, rowOf } from '../../server/domain/access.ts';
 import { governedKinds } from '../../server/domain/approval.ts';

@@ -1,7 +1,8 @@
-// Insiders over time: people of mixed roles, honest ones and others, act in one tenant at random, with every credential that they have come by: tokens
-// that they created, invitations that they received, sessions of users whose password they have reset. After each step the stored rows
-// are compared with those before it (insider-facts.ts): nothing may have been created or ended beyond the model (insider-model.ts).
-// Its size: test/support/tiers.ts.
+// Insiders over time: people of mixed roles, honest ones and others, act in one tenant at random,
+// with every credential that they have come by: tokens that they created, invitations that they
+// received, sessions of users whose password they have reset. After each step the stored rows are
+// compared with those before it (insider-facts.ts): nothing may have been created or ended beyond
+// the model (insider-model.ts). Its size: test/support/tiers.ts.
 
 import { test } from 'vitest';
 import { beginPlay } from '../support/insider-people.ts';

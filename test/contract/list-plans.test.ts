@@ -1,6 +1,8 @@
-// Lists stay quick however long they are: each list of the API that comes in pages is asked for, at its first page and at a later one, with each of its
-// filters, among many rows in every table, and the database is asked how it answers the statements that this took. None may read a table
-// from end to end, none may sort, and what is compared for equality must be found by an index. A list without a case here fails.
+// Lists stay quick however long they are: each list of the API that comes in pages is asked for, at
+// its first page and at a later one, with each of its filters, among many rows in every table, and
+// the database is asked how it answers the statements that this took. None may read a table from
+// end to end, none may sort, and what is compared for equality must be found by an index. A list
+// without a case here fails.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +17,10 @@ import { fillLongTables, longTableIds } from '../support/long-tables.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { askUnlocked, onPostgresql, placeOf } from '../support/test-store.ts';
 
-/** SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few pages from end to end. */
+/**
+ * SQLite decides without counting; PostgreSQL by what it has counted, and reads a table of few
+ * pages from end to end.
+ */
 const many = { sqlite: 500, postgres: 10_000 } as const;
 const ids = longTableIds();
 const { applicationId, endpointId, vaultId, keyId, groupId } = ids;
@@ -110,7 +115,10 @@ const tables: Readonly<Record<string, string>> = {
   'users.list': 'users',
   'sessions.list': 'sessions',
 };
-/** Compared for equality, and still not in the index: with what these columns are looked up by there are few rows, or all are as asked. */
+/**
+ * Compared for equality, and still not in the index: with what these columns are looked up by there
+ * are few rows, or all are as asked.
+ */
 const beside: Readonly<Record<string, readonly string[]>> = {
   tenant_id: ['subject_id', 'request_id', 'kind', 'state', 'holder_id', 'id'],
   kind: ['application_id'],
@@ -138,7 +146,10 @@ interface Statement {
   readonly sql: string;
   readonly values: readonly unknown[];
 }
-/** Set while a request is answered: what the service reads on its own in the meantime, also of the same table, is none of the list's statements. */
+/**
+ * Set while a request is answered: what the service reads on its own in the meantime, also of the
+ * same table, is none of the list's statements.
+ */
 const answering = new AsyncLocalStorage<true>();
 /** The statements that the answers needed since the last check, each once. */
 const seen = new Map<string, Statement>();
@@ -260,8 +271,9 @@ describe(`the lists in ${name}`, () => {
       // In the order of the list, and each row is one of it.
       if (/^SCAN/.test(line) && / where .*=/.test(sql)) faults.push('reads an index from end to end');
     }
-    // The request log is walked through in steps (request-log.test.ts).
-    // So is the audit log from a time on, in the order of its records: clocks can step back, so that times are not a bound for them.
+    // The request log is walked through in steps (request-log.test.ts). So is the audit log from a
+    // time on, in the order of its records: clocks can step back, so that times are not a bound for
+    // them.
     if (isLog || / "at" >= /.test(sql)) return faults.filter((fault) => fault === 'sorts');
     const columns = [...sql.matchAll(/"(\w+)" = \?/g)].map(([, column = '']) => column);
     const found = [...explained.matchAll(/(\w+)=\?/g)].map(([, column = '']) => column);
@@ -290,7 +302,8 @@ describe(`the lists in ${name}`, () => {
           's',
         );
         const statements = [...seen.values()].filter(({ sql }) => own.test(sql));
-        // SQLite's statements are kept: one that another list needed, too, is prepared once and was checked there. A thread's are seen each time.
+        // SQLite's statements are kept: one that another list needed, too, is prepared once and was
+        // checked there. A thread's are seen each time.
         if (name === 'postgres' || tables[list] === 'request_log')
           expect([list, asked, statements.length > 0]).toEqual([list, asked, true]);
         for (const statement of statements) {

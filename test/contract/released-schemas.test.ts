@@ -1,4 +1,5 @@
-// Upgrades on both databases: from each released schema, by a migration like those of later versions, and the refusals.
+// Upgrades on both databases: from each released schema, by a migration like those of later
+// versions, and the refusals.
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, sql } from 'kysely';
@@ -113,7 +114,8 @@ describe.each(['sqlite', 'postgresql'] as const)('on %s', (dialect) => {
     await restoreSchema(name, dialect, database);
     const store = await database.open();
     try {
-      // A declaration that changed without a migration, or a migration that does something else than the declaration, shows here.
+      // A declaration that changed without a migration, or a migration that does something else
+      // than the declaration, shows here.
       expect(await database.schema()).toEqual(await fresh.schema());
       expect(await store.rowSet.load()).toMatchObject({ differences: [], rows: 2 });
       const [vault, ...others] = await store.read.vaults.list(everyTenant, { after: undefined, limit: 9 });

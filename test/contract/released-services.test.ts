@@ -1,4 +1,5 @@
-// Services of released versions, on both databases: their keys still open, nothing in them is found damaged, and their snapshots are restored.
+// Services of released versions, on both databases: their keys still open, nothing in them is found
+// damaged, and their snapshots are restored.
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The request log of every store (ports/store.ts, `requests`): the results of a search, page by page, and the removal of old records.
+// The request log of every store (ports/store.ts, `requests`): the results of a search, page by
+// page, and the removal of old records.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, SqliteDialect } from 'kysely';
@@ -14,7 +15,10 @@ import { openStore } from '../../server/store/store.ts';
 import { sharedFolder } from '../support/folders.ts';
 
 const count = 12_345;
-/** Record number `at`, from 1: every fifth is refused, every third of endpoint b, every hundredth met no endpoint. */
+/**
+ * Record number `at`, from 1: every fifth is refused, every third of endpoint b, every hundredth
+ * met no endpoint.
+ */
 const recordOf = (at: number): XksRequestRecord => ({
   at: 1_000_000 + at,
   requestId: `request-${at}`,

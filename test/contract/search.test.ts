@@ -1,4 +1,5 @@
-// Search in every store (ports/search.ts): what is found, what is no longer found, and that among 100,000 keys each statement goes by an index.
+// Search in every store (ports/search.ts): what is found, what is no longer found, and that among
+// 100,000 keys each statement goes by an index.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely';

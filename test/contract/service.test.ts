@@ -1,4 +1,5 @@
-// The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent takes.
+// The service as the agent needs it (server/fronts/contract/tde.ts), over the way that the agent
+// takes.
 import { createHook } from 'node:async_hooks';
 import { createHash, createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -476,7 +477,8 @@ describe('the way over HTTPS', () => {
     await call();
     hook.enable();
     for (let at = 0; at < 20; at += 1) expect(await call()).toMatchObject({ code: 'conflict' });
-    // All cleared ones are released by then; the garbage collector would release the others only later.
+    // All cleared ones are released by then; the garbage collector would release the others only
+    // later.
     for (let turn = 0; turn < 10; turn += 1) await setImmediate();
     hook.disable();
     expect(timers.size).toBeLessThan(10);

@@ -1,5 +1,5 @@
-// A row that was changed in the database, not by the service: with any content, its list is still answered, its
-// other rows are unchanged, and an authenticated row is marked as tampered with.
+// A row that was changed in the database, not by the service: with any content, its list is still
+// answered, its other rows are unchanged, and an authenticated row is marked as tampered with.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
@@ -150,7 +150,8 @@ test.each(listed.map((each) => [each.table, each] as const))(
             what as SQLInputValue,
             victim.id,
           );
-        // The database itself refuses some values, such as a broken reference or a value out of range.
+        // The database itself refuses some values, such as a broken reference or a value out of
+        // range.
         const refused = await put(odd).then(
           () => false,
           () => true,

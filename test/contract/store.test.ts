@@ -117,7 +117,8 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     setImmediate(() => {
       others = true;
     });
-    // Hundreds of statements fill a turn of the event loop; the loop's end is only for a walk that never leaves it.
+    // Hundreds of statements fill a turn of the event loop; the loop's end is only for a walk that
+    // never leaves it.
     let asked = 0;
     for (; !others && asked < 100_000; asked++) await store.read.keys.get(everyTenant, 'k');
     expect(asked).toBeLessThan(100_000);
@@ -474,7 +475,10 @@ describe('a transaction that PostgreSQL undoes for the sake of another one', () 
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** A unit whose second statement waits for the hand, which waits for its first: the database ends the unit's transaction. */
+  /**
+   * A unit whose second statement waits for the hand, which waits for its first: the database ends
+   * the unit's transaction.
+   */
   const inDeadlock = async (work: (tx: Repositories) => Promise<void>, byHand: string): Promise<void> => {
     // The unit is the one that looks for a deadlock.
     await hand.query("set deadlock_timeout = '1h'; begin; lock table vaults in share mode");

@@ -1,6 +1,7 @@
-// Tenant x tenant x route, from the route table: a person who may do everything in one tenant reaches, at every route, nothing of another. Its
-// ids are not found, its lists are not in the lists, a name of it in the query is not a tenant, a reference to it in a body leads
-// nowhere; and nothing of it has changed in the end. A route without a case here does not compile, and fails.
+// Tenant x tenant x route, from the route table: a person who may do everything in one tenant
+// reaches, at every route, nothing of another. Its ids are not found, its lists are not in the
+// lists, a name of it in the query is not a tenant, a reference to it in a body leads nowhere; and
+// nothing of it has changed in the end. A route without a case here does not compile, and fails.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inTenant, serviceActor } from '../../server/domain/actor.ts';
 import { type ApiRoutes, apiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -49,7 +50,10 @@ interface Case {
   readonly path?: Readonly<Record<string, Thing | { readonly text: string }>>;
   /** A valid body, with its references. */
   readonly body?: (ids: World['ids']) => object;
-  /** Ids of the tenant that a list without parameters must show to its own users, so that a leak would be visible. */
+  /**
+   * Ids of the tenant that a list without parameters must show to its own users, so that a leak
+   * would be visible.
+   */
   readonly shows?: readonly Thing[];
   /** For the whole platform: always refused. */
   readonly platform?: true;

@@ -1,5 +1,6 @@
-// Apache Derby 10.14 with every page encrypted through the library: the commands of docs/databases/derby.md as they are printed, and what
-// becomes of the database when its master key, its agent or its service goes. No file may hold what a table holds.
+// Apache Derby 10.14 with every page encrypted through the library: the commands of
+// docs/databases/derby.md as they are printed, and what becomes of the database when its master
+// key, its agent or its service goes. No file may hold what a table holds.
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -27,7 +28,10 @@ describe.runIf(derbyPresent())('docs/databases/derby.md', () => {
 
   const path = (name: string): string => join(page.folder, name);
   const variable = (name: string): string => page.environment[name] ?? '';
-  /** Runs one file of statements; ij continues after an error and exits with 0, so only its output shows the result. */
+  /**
+   * Runs one file of statements; ij continues after an error and exits with 0, so only its output
+   * shows the result.
+   */
   const ij = (file: string): Promise<Outcome> => page.shell(`java @dke.options org.apache.derby.tools.ij ${file}`);
   /** The log of the last boot, which has the causes of what ij prints. */
   const log = (): string => readFileSync(path('derby.log'), 'utf8');

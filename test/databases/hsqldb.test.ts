@@ -1,5 +1,6 @@
-// HSQLDB 2.7 with rows, script, log and LOBs encrypted through the library: the commands of docs/databases/hsqldb.md as they are printed,
-// and what happens to the database when its master key or its agent goes. No file may hold what a table holds.
+// HSQLDB 2.7 with rows, script, log and LOBs encrypted through the library: the commands of
+// docs/databases/hsqldb.md as they are printed, and what happens to the database when its master
+// key or its agent goes. No file may hold what a table holds.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,6 @@
-// The JCA provider DKE (provider/java) on its own: its AES/CBC, in any pieces, is that of OpenSSL under the same key; what it says when a key
-// file is not as it was; and eight threads under two keys while the agent is killed. On our token and on SoftHSM2.
+// The JCA provider DKE (provider/java) on its own: its AES/CBC, in any pieces, is that of OpenSSL
+// under the same key; what it says when a key file is not as it was; and eight threads under two
+// keys while the agent is killed. On our token and on SoftHSM2.
 import { execFileSync, spawn } from 'node:child_process';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,7 +16,10 @@ import { type Outcome, run } from '../support/tools.ts';
 
 const inner = '--add-exports=jdk.crypto.cryptoki/sun.security.pkcs11.wrapper=ALL-UNNAMED';
 
-/** Whether the bytes are in any writable memory of a process. Fails where the process may not be looked into. */
+/**
+ * Whether the bytes are in any writable memory of a process. Fails where the process may not be
+ * looked into.
+ */
 const memoryHolds = (pid: number, needle: Buffer): boolean => {
   const memory = openSync(`/proc/${pid}/mem`, 'r');
   try {

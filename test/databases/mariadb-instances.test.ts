@@ -1,6 +1,7 @@
-// More than one MariaDB: a replica with an agent of its own, backups that are restored inside and outside the group, the way from
-// file_key_management and back; and what happens to a database whose master key is soft-deleted, disabled or destroyed. The real
-// servers, agents and service; the commands of docs/databases/mariadb.md.
+// More than one MariaDB: a replica with an agent of its own, backups that are restored inside and
+// outside the group, the way from file_key_management and back; and what happens to a database
+// whose master key is soft-deleted, disabled or destroyed. The real servers, agents and service;
+// the commands of docs/databases/mariadb.md.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -49,7 +50,8 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
   afterAll(() => site?.end());
 
   describe.runIf(inLongTier('databases/mariadb-instances: versions of data keys'))('versions of data keys', () => {
-    // With innodb_encryption_rotate_key_age above 0, MariaDB's threads wake each other without end once a version is above it.
+    // With innodb_encryption_rotate_key_age above 0, MariaDB's threads wake each other without end
+    // once a version is above it.
     test('an idle server asks for no keys: at first, after rotations, after a restart', async () => {
       const instance = site.instance('idle', await site.register('idle'));
       let database = await instance.initialize();
@@ -213,7 +215,8 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         backup.stderr.setEncoding('utf8').on('data', (text: string) => {
           said += text;
         });
-        // It has loaded its keys and started to copy. It blocks while nothing reads its copy, which is larger than a pipe.
+        // It has loaded its keys and started to copy. It blocks while nothing reads its copy, which
+        // is larger than a pipe.
         await until('the first copied bytes', async () => {
           if (backup.exitCode !== null || backup.signalCode !== null) throw new Error(said.slice(-2000));
           return backup.stdout.readableLength > 0 ? true : undefined;

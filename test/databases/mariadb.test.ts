@@ -1,6 +1,6 @@
-// MariaDB's tables, logs and temporary files under keys of the service: what is on the disk, restarts, rotation under load, crashes in
-// the middle of it, and key files that are not what they should be. The real server, agent and service; the commands of
-// docs/databases/mariadb.md.
+// MariaDB's tables, logs and temporary files under keys of the service: what is on the disk,
+// restarts, rotation under load, crashes in the middle of it, and key files that are not what they
+// should be. The real server, agent and service; the commands of docs/databases/mariadb.md.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -59,7 +59,8 @@ describe.runIf(present)('MariaDB on the key management of the service', () => {
   });
 
   test('data keys lie in memory that is locked, left out of core dumps and not inherited', () => {
-    // The keyring: a mapping of 32 KiB. proc(5): lo, locked; dd, not dumped; dc, not copied at a fork.
+    // The keyring: a mapping of 32 KiB. proc(5): lo, locked; dd, not dumped; dc, not copied at a
+    // fork.
     const mappings = readFileSync(`/proc/${database.pid}/smaps`, 'utf8').split(/^(?=[0-9a-f]+-)/m);
     const flags = mappings
       .filter((text) => /^Size: +32 kB$/m.test(text))

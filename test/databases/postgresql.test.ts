@@ -1,5 +1,6 @@
-// PostgreSQL 15 with what it can have under the service's keys: the commands of docs/databases/postgresql.md as they are printed. The
-// pass phrases are looked for in every file of every folder; what the page says is unencrypted is proved to be, too.
+// PostgreSQL 15 with what it can have under the service's keys: the commands of
+// docs/databases/postgresql.md as they are printed. The pass phrases are looked for in every file
+// of every folder; what the page says is unencrypted is proved to be, too.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -99,7 +100,8 @@ describe.runIf(present && (await reachable()))('docs/databases/postgresql.md', (
     passPhrases.set('repository', await unsealed('repository'));
     expect(filesHolding([path('repository')], card, 'archive-push')).toEqual([]);
     noPassPhraseInTheOpen();
-    // According to the page, it is unencrypted in the data directory, and the search finds it there.
+    // According to the page, it is unencrypted in the data directory, and the search finds it
+    // there.
     expect((await page.shell('psql -Xqc checkpoint postgres')).code).toBe(0);
     expect(filesHolding([path('data')], card)).not.toEqual([]);
   });

@@ -1,5 +1,5 @@
-// Signs with curl, a signer that shares no code with ours. The secret access key reaches curl through a configuration file
-// on standard input: nothing secret is in a process list.
+// Signs with curl, a signer that shares no code with ours. The secret access key reaches curl
+// through a configuration file on standard input: nothing secret is in a process list.
 
 import { spawn } from 'node:child_process';
 

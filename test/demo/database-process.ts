@@ -1,8 +1,9 @@
-// Simulates one database process: loads the built PKCS#11 library with graphene-pk11 and uses its master key like a
-// database. A separate process, because PKCS#11 calls block their thread.
+// Simulates one database process: loads the built PKCS#11 library with graphene-pk11 and uses its
+// master key like a database. A separate process, because PKCS#11 calls block their thread.
 //
-// Commands arrive as JSON lines on standard input, one answer line each leaves on standard output. Data keys are made
-// here and stay here: the answers hold comparisons and ciphertext lengths, never a key.
+// Commands arrive as JSON lines on standard input, one answer line each leaves on standard output.
+// Data keys are made here and stay here: the answers hold comparisons and ciphertext lengths, never
+// a key.
 
 import { createInterface } from 'node:readline';
 import graphene from 'graphene-pk11';

@@ -1,5 +1,6 @@
-// The demonstration: starts the built server, lets a database process load the built library, drives both main jobs on real
-// input and prints what happens. Exits with 0 if everything was as expected, with 1 at the first difference.
+// The demonstration: starts the built server, lets a database process load the built library,
+// drives both main jobs on real input and prints what happens. Exits with 0 if everything was as
+// expected, with 1 at the first difference.
 //
 //   npm run demo              proves it, then stops everything and removes its folder
 //   npm run demo -- --keep    leaves server and agent running and prints how to try them by hand
@@ -49,7 +50,7 @@ const oneAgent = (run: Run): number => {
   return first[0];
 };
 
-// 1 --------------------------------------------------------------------------------------------------------------------
+// 1 ----------------------------------------------------------------------------------------------
 const startServer = async (folder: string): Promise<Run> => {
   chapter('A server on its defaults');
   show('dke server');
@@ -71,7 +72,7 @@ const checkFirstStart = async ({ server, api }: Run): Promise<void> => {
   check(health.healthy, 'is healthy: store, root key and a round trip through a key', health);
 };
 
-// 2 --------------------------------------------------------------------------------------------------------------------
+// 2 ----------------------------------------------------------------------------------------------
 const register = async (run: Run): Promise<{ readonly applicationId: string; readonly configuration: string }> => {
   chapter('A database is registered');
   const { api, folder, server } = run;
@@ -111,7 +112,7 @@ const ask = async (database: Database, what: Parameters<Database['ask']>[0]) => 
 
 const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
 
-// 3 --------------------------------------------------------------------------------------------------------------------
+// 3 ----------------------------------------------------------------------------------------------
 const makeMasterKey = async (run: Run, configuration: string): Promise<{ database: Database; label: string }> => {
   chapter('A database process loads libdke_pkcs11.so');
   check(agentsOf(run).length === 0, 'no agent is running');
@@ -139,7 +140,7 @@ const makeMasterKey = async (run: Run, configuration: string): Promise<{ databas
   return { database, label };
 };
 
-// 4 --------------------------------------------------------------------------------------------------------------------
+// 4 ----------------------------------------------------------------------------------------------
 const softDelete = async (run: Run, database: Database, key: { readonly id: string }): Promise<void> => {
   chapter('The master key is soft-deleted');
   const path = `/api/keys/${key.id}`;
@@ -162,7 +163,7 @@ const softDelete = async (run: Run, database: Database, key: { readonly id: stri
   check(from >= 0 && to > from, 'the audit log shows key.deleted, then key.reimported', changes);
 };
 
-// 5 --------------------------------------------------------------------------------------------------------------------
+// 5 ----------------------------------------------------------------------------------------------
 const serveCloud = async (run: Run): Promise<void> => {
   chapter('A cloud key service calls the XKS proxy');
   const { api, server } = run;
@@ -244,7 +245,7 @@ const serveCloud = async (run: Run): Promise<void> => {
   run.secrets.push(secretAccessKey);
 };
 
-// 6 --------------------------------------------------------------------------------------------------------------------
+// 6 ----------------------------------------------------------------------------------------------
 const destroy = async (
   run: Run,
   database: Database,
@@ -309,7 +310,7 @@ const destroy = async (
   check(used.wrapped === 2, 'the database sets a new master key and continues', used);
 };
 
-// --------------------------------------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------
 const checkSecrecy = (run: Run): void => {
   chapter('What is to be seen from outside');
   const processes = [run.server.child.pid ?? 0, oneAgent(run), ...run.databases.map(({ pid }) => pid)];

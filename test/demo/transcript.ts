@@ -1,5 +1,5 @@
-// The demonstration's transcript: numbered chapters, one line a fact, and a stop at the first thing that is not as it
-// should be.
+// The demonstration's transcript: numbered chapters, one line a fact, and a stop at the first thing
+// that is not as it should be.
 
 const plain = process.stdout.isTTY !== true || process.env.NO_COLOR !== undefined;
 const paint = (code: number, text: string): string => (plain ? text : `\u001b[${code}m${text}\u001b[0m`);
@@ -24,7 +24,9 @@ export class DemonstrationFailure extends Error {
   override readonly name = 'DemonstrationFailure';
 }
 
-/** States a fact. The transcript shows it when it holds; the demonstration ends when it does not. */
+/**
+ * States a fact. The transcript shows it when it holds; the demonstration ends when it does not.
+ */
 export function check(holds: boolean, fact: string, seen?: unknown): asserts holds {
   if (!holds) throw new DemonstrationFailure(seen === undefined ? fact : `${fact} (seen: ${JSON.stringify(seen)})`);
   process.stdout.write(`   ${paint(32, '✓')} ${fact}\n`);

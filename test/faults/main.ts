@@ -1,13 +1,16 @@
-// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times; and again while the root key
-// and the tenants' keys are rotated under load. Prints what was acknowledged and what `dke verify` found; ends with 1 when anything
-// acknowledged was lost, anything destroyed came back, or anything is half done.
+// `npm run faults`: the built server, ended with SIGKILL at random moments of its work, many times;
+// and again while the root key and the tenants' keys are rotated under load. Prints what was
+// acknowledged and what `dke verify` found; ends with 1 when anything acknowledged was lost,
+// anything destroyed came back, or anything is half done.
 //
-// Then faults in single calls of single operations: SIGKILL before every persistent call and in the middle of every
-// write, a full disk (ENOSPC) from every write on, an I/O error (EIO) at every sync. Prints how many there were of each operation.
+// Then faults in single calls of single operations: SIGKILL before every persistent call and in the
+// middle of every write, a full disk (ENOSPC) from every write on, an I/O error (EIO) at every
+// sync. Prints how many there were of each operation.
 //
 //   --kills <n>            300 when absent
 //   --rotations <n>        50 when absent
-//   --strikes <how>        every (each call), some (when absent: ever fewer of a long operation), none
+//   --strikes <how>        every (each call), some (when absent: ever fewer of a long operation),
+//                          none
 //   --blows <list>         killed,torn,full disk,failed sync; all when absent
 //   --operations <list>    as the report names them; all when absent
 //   --seed <n>             of the random moments and operations; printed at the start

@@ -1,10 +1,12 @@
-// npm run test:fresh [-- --only TEXT] [--test] [--list]: the README's two commands on fresh systems. Each row of the table is
-// a minimal root of Debian with git and one npm, on which `npm ci && npm run demo` runs from a clone of HEAD; with
-// --test, `npm ci && npm test` follows. Ends with 1 if a row fails.
+// npm run test:fresh [-- --only TEXT] [--test] [--list]: the README's two commands on fresh
+// systems. Each row of the table is a minimal root of Debian with git and one npm, on which
+// `npm ci && npm run demo` runs from a clone of HEAD; with --test, `npm ci && npm test` follows.
+// Ends with 1 if a row fails.
 //
-// A root is made once and kept in the user's cache; a run writes into an overlay, which is thrown away. It takes root,
-// debootstrap, namespaces and a network, and says what is missing. The roots reach archive and registry as this system
-// does: its apt sources, name servers, certificates and registry are used.
+// A root is made once and kept in the user's cache; a run writes into an overlay, which is thrown
+// away. It takes root, debootstrap, namespaces and a network, and says what is missing. The roots
+// reach archive and registry as this system does: its apt sources, name servers, certificates and
+// registry are used.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -26,7 +28,10 @@ const root = resolve(import.meta.dirname, '../..');
 /** The number changes with how the roots are made. */
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'dke/fresh-roots-2');
 
-/** Where npm and its Node come from: the distribution's packages, or versions of the registry's packages. */
+/**
+ * Where npm and its Node come from: the distribution's packages, or versions of the registry's
+ * packages.
+ */
 type Tools = 'distribution' | { readonly node: string; readonly npm: string };
 interface Row {
   readonly name: string;
@@ -64,7 +69,8 @@ const whyNot = (): string | undefined => {
 };
 
 /**
- * Runs a script in a root: `lower` is read, `upper` gets what is written. Answers the exit code; the output goes to `log`.
+ * Runs a script in a root: `lower` is read, `upper` gets what is written. Answers the exit code;
+ * the output goes to `log`.
  */
 const inRoot = async (
   { lower, work, source }: { readonly lower: readonly string[]; readonly work: string; readonly source?: string },

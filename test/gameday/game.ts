@@ -1,5 +1,6 @@
-// A game day: load, then faults in an order that a seed decides, each with what the documentation promises of it (table.ts). At the end every
-// key that was acknowledged is there or was reported as missing, and what was encrypted decrypts.
+// A game day: load, then faults in an order that a seed decides, each with what the documentation
+// promises of it (table.ts). At the end every key that was acknowledged is there or was reported as
+// missing, and what was encrypted decrypts.
 import { isDeepStrictEqual } from 'node:util';
 import { verifyCopy } from '../support/killed-server.ts';
 import { chance } from '../support/property.ts';

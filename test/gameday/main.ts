@@ -1,6 +1,7 @@
-// `npm run gameday`: the built service under load, and faults one after another, in an order that a seed decides. Prints the order, what was
-// acknowledged and what was found; ends with 1 when an acknowledged key is neither there nor reported, a value does not decrypt, or an alert
-// that the documentation promises did not fire.
+// `npm run gameday`: the built service under load, and faults one after another, in an order that a
+// seed decides. Prints the order, what was acknowledged and what was found; ends with 1 when an
+// acknowledged key is neither there nor reported, a value does not decrypt, or an alert that the
+// documentation promises did not fire.
 //
 //   --seed <n>          of the order and of the load; printed at the beginning
 //   --rounds <n>        each fault so many times; 1 when absent

@@ -1,4 +1,5 @@
-// How to inject each fault of a game day, what must be true in the meantime, and how operators repair it, with the documented commands.
+// How to inject each fault of a game day, what must be true in the meantime, and how operators
+// repair it, with the documented commands.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -111,7 +112,8 @@ export const play: Readonly<Record<Fault, (stage: Stage) => Promise<void>>> = {
     await serves(world);
     disk?.free();
     await workload.change();
-    // An erasure run that met the full disk is tried again half a minute later, or at the next start.
+    // An erasure run that met the full disk is tried again half a minute later, or at the next
+    // start.
     if ((await workload.settle()) === 'failed') {
       await site.stopServer();
       await site.startServer();

@@ -1,5 +1,6 @@
-// The faults of a game day, and what the documentation promises that people on duty see of each: alerts of docs/monitoring/alerts.yaml, the
-// answer of /health, notifications, and the message of the service when it ends or refuses to start.
+// The faults of a game day, and what the documentation promises that people on duty see of each:
+// alerts of docs/monitoring/alerts.yaml, the answer of /health, notifications, and the message of
+// the service when it ends or refuses to start.
 
 export interface Promised {
   /** The alert rules that fire. */

@@ -1,4 +1,5 @@
-// What the people on duty have on a game day: Prometheus' view of the service with the shipped alert rules, /health, and the inbox.
+// What the people on duty have on a game day: Prometheus' view of the service with the shipped
+// alert rules, /health, and the inbox.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import type { Notification } from '../../server/fronts/contract/api/notifications.ts';

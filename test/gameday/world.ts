@@ -1,5 +1,6 @@
-// The service of a game day with everything around it: the built server on a small disk, with a clock that can be set, a certificate of its
-// own and a file sink; the load of fault-workload.ts; and, where it takes part, MariaDB with the built plugin, library and agent.
+// The service of a game day with everything around it: the built server on a small disk, with a
+// clock that can be set, a certificate of its own and a file sink; the load of fault-workload.ts;
+// and, where it takes part, MariaDB with the built plugin, library and agent.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

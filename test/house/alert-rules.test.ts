@@ -1,4 +1,5 @@
-// The evaluation of alert rules that a game day uses: every shipped rule is understood, and operators do what Prometheus defines.
+// The evaluation of alert rules that a game day uses: every shipped rule is understood, and
+// operators do what Prometheus defines.
 import { expect, test } from 'vitest';
 import { compileRule, readAlertRules, type Scrape } from '../support/alert-rules.ts';
 

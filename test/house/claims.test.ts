@@ -1,5 +1,5 @@
-// Each claim of docs/threat-model.md has changes of the code that enforces it, which its tests notice, or says why there is none
-// (test/support/claims.ts). Whether they notice: npm run mutate.
+// Each claim of docs/threat-model.md has changes of the code that enforces it, which its tests
+// notice, or says why there is none (test/support/claims.ts). Whether they notice: npm run mutate.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

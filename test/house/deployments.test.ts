@@ -1,5 +1,6 @@
-// The settings of a container of the service: in its image, in compose.yaml and in the manifests for Kubernetes. They agree with each other and
-// with what the service itself accepts as its configuration, and the manifests with the published schemas. npm has no current schema of compose
+// The settings of a container of the service: in its image, in compose.yaml and in the manifests
+// for Kubernetes. They agree with each other and with what the service itself accepts as its
+// configuration, and the manifests with the published schemas. npm has no current schema of compose
 // files. test/scenario/container.test.ts runs the image, and what compose.yaml says.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -188,7 +189,10 @@ describe('the manifests for Kubernetes', () => {
     'v1 ConfigMap': configMap,
     'v1 Service': service,
   };
-  /** Removes from `unread` the fields that the validators read: these are all that Kubernetes has. They ignore others. */
+  /**
+   * Removes from `unread` the fields that the validators read: these are all that Kubernetes has.
+   * They ignore others.
+   */
   const watch = (value: unknown, path: string, unread: Set<string>): unknown => {
     if (typeof value !== 'object' || value === null) return value;
     const parts = Object.entries(value).map(([name, part]) => {

@@ -1,5 +1,5 @@
-// The pages for people name what the code has: every table of docs/api.md is compared with the table it speaks of, and
-// every file that a page links to is there.
+// The pages for people name what the code has: every table of docs/api.md is compared with the
+// table it speaks of, and every file that a page links to is there.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// Files are renamed, and written at places within them, by server/base/durable-files.ts only: a rename whose folder is not
-// synced may be undone by a power failure, and a write may take a part of its bytes.
+// Files are renamed, and written at places within them, by server/base/durable-files.ts only: a
+// rename whose folder is not synced may be undone by a power failure, and a write may take a part
+// of its bytes.
 import { expect, test } from 'vitest';
 import { files, read, withoutComments } from '../support/sources.ts';
 

@@ -1,5 +1,6 @@
-// docs/databases/oracle.md says of each statement about the database where it is from and for which releases, because no real database
-// is here. Runbooks are refused at the start without it (server/content/runbooks.ts); profiles: test/tde/statements.test.ts.
+// docs/databases/oracle.md says of each statement about the database where it is from and for which
+// releases, because no real database is here. Runbooks are refused at the start without it
+// (server/content/runbooks.ts); profiles: test/tde/statements.test.ts.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

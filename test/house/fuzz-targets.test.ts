@@ -91,7 +91,10 @@ const takesBytes = /const uint8_t\s*\*|const RsaNumbers&|const XksBody&|const He
 /** Of a path, those that look into the file. */
 const reads = /^(?:Open|Read|Parse)/;
 
-/** Functions that a header of the core declares and that take bytes apart; members with the type that they belong to. */
+/**
+ * Functions that a header of the core declares and that take bytes apart; members with the type
+ * that they belong to.
+ */
 const declared = (path: string): string[] => {
   const text = withoutComments(read(path));
   const name = path.replace('addon/core/', '');

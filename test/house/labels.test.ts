@@ -1,5 +1,6 @@
-// Every key that the core or the service derives, every HMAC and everything sealed with HPKE has a label of addon/labels.ts, or stands in the table
-// below with the reason why it is none of ours. A file that begins to use one of these functions fails here until it is declared.
+// Every key that the core or the service derives, every HMAC and everything sealed with HPKE has a
+// label of addon/labels.ts, or stands in the table below with the reason why it is none of ours. A
+// file that begins to use one of these functions fails here until it is declared.
 import { expect, test } from 'vitest';
 import { type Label, labelRows, labels } from '../../addon/labels.ts';
 import { rowJobs } from '../../server/base/row-jobs.ts';

@@ -1,5 +1,5 @@
-// Who may import whom. The table below is the house's plan; a file that breaks it fails here by name. What a layer may not
-// say (words of another world) is checked here too.
+// Who may import whom. The table below is the house's plan; a file that breaks it fails here by
+// name. What a layer may not say (words of another world) is checked here too.
 import { describe, expect, test } from 'vitest';
 import { files, findCircle, importsOf, includesOf, read, withoutComments } from '../support/sources.ts';
 
@@ -26,7 +26,8 @@ const adapters = [
   'packages',
   'telemetry',
 ];
-// A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports another.
+// A front is a file or a folder of server/fronts; each is a layer of its own, so that none imports
+// another.
 const fronts = [
   ...new Set(files(['server'], '.ts').flatMap((path) => /^server\/fronts\/([a-z-]+)/.exec(path)?.[1] ?? [])),
 ].filter((name) => name !== 'contract' && name !== 'shared');
@@ -80,8 +81,9 @@ const layers: readonly Layer[] = [
   },
   { name: 'store', path: /^server\/store\//, may: ['base', 'durable-files', 'domain', 'ports'] },
   { name: 'native', path: /^server\/native\//, may: ['base', 'durable-files', 'domain', 'ports', 'addon', 'labels'] },
-  // The addon reads and writes the root file itself: its keys do not pass through here.
-  // A wrapped root file contains nothing unencrypted. A hardware module's secret passes as bytes through the child that calls the module.
+  // The addon reads and writes the root file itself: its keys do not pass through here. A wrapped
+  // root file contains nothing unencrypted. A hardware module's secret passes as bytes through the
+  // child that calls the module.
   {
     name: 'roots',
     path: /^server\/roots\//,
@@ -162,7 +164,8 @@ const layers: readonly Layer[] = [
   {
     name: 'cli',
     path: /^server\/cli\//,
-    // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a service.
+    // Recovery keys are opened here, in the addon, and copies of snapshots are verified without a
+    // service.
     may: [
       'base',
       'durable-files',
@@ -179,7 +182,8 @@ const layers: readonly Layer[] = [
       'addon',
     ],
   },
-  // The pages are another program: of the server they import the contract, whose schemas forms ask, and types.
+  // The pages are another program: of the server they import the contract, whose schemas forms ask,
+  // and types.
   {
     name: 'web',
     path: /^server\/web\//,

@@ -1,4 +1,5 @@
-// The core is linked with an OpenSSL that is still corrected, and says which one wherever people look for it.
+// The core is linked with an OpenSSL that is still corrected, and says which one wherever people
+// look for it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +38,9 @@ test('dke --version names it', () => {
   expect(said).toContain(`OpenSSL ${version}, Node ${process.versions.node}`);
 });
 
-/** An archive that has one version of each package, without signatures: those are apt's to check. */
+/**
+ * An archive that has one version of each package, without signatures: those are apt's to check.
+ */
 const archive = `#!/bin/sh
 [ "$1" = download ] || exit 0
 for each in libssl-dev libzstd-dev zlib1g-dev; do

@@ -1,4 +1,5 @@
-// The built libdke_pkcs11.so as its hosts meet it: what it exports, what it needs, what it does when it is loaded.
+// The built libdke_pkcs11.so as its hosts meet it: what it exports, what it needs, what it does
+// when it is loaded.
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -40,12 +41,14 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
     expect(run('readelf', '-rW', library)).not.toMatch(/ C_\w+( |$)/m);
   });
 
-  // The file itself is not marked: what the system's compiler adds to each library has no such instructions.
+  // The file itself is not marked: what the system's compiler adds to each library has no such
+  // instructions.
   test('begins its functions with an instruction that the CPU accepts as the target of a jump', () => {
     expect(run('objdump', '-d', '--disassemble=C_Sign', library)).toMatch(/\b(endbr64|bti|paciasp)\b/);
   });
 
-  // At a fork, and at its own end, it closes its socket: by pthread_atfork, which dlclose undoes, and by a destructor.
+  // At a fork, and at its own end, it closes its socket: by pthread_atfork, which dlclose undoes,
+  // and by a destructor.
   test('registers nothing to run at exit, creates no thread, handles no signal', () => {
     const wanted = lines(run('nm', '-D', '--undefined-only', library)).map((line) => line.trim().split(/[ @]+/)[1]);
     const forbidden = ['atexit', '__cxa_atexit', 'on_exit', 'pthread_create', 'sigaction', 'signal'];

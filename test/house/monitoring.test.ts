@@ -1,5 +1,5 @@
-// What people watch the service by: the page, the dashboard and the alert rules name metrics that there are, with labels that they
-// have, and the page lists them all.
+// What people watch the service by: the page, the dashboard and the alert rules name metrics that
+// there are, with labels that they have, and the page lists them all.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -90,7 +90,8 @@ describe('docs/monitoring/alerts.yaml', () => {
   });
 });
 
-// The package that has promtool also starts a server, so npm test does not install it. test/house/alert-rules evaluates the rules without it.
+// The package that has promtool also starts a server, so npm test does not install it.
+// test/house/alert-rules evaluates the rules without it.
 test.each(['alerts', 'alerts-days'])(
   'the alert rules do what %s.test.yaml says, where promtool is installed',
   (name) => {

@@ -1,5 +1,5 @@
-// The scripts of package.json on any system: each finds its Node, packages and build by setup.sh, and npm runs no install
-// script. What they do on minimal systems: npm run test:fresh.
+// The scripts of package.json on any system: each finds its Node, packages and build by setup.sh,
+// and npm runs no install script. What they do on minimal systems: npm run test:fresh.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -37,7 +37,10 @@ test.each(['dash', 'bash'])('%s reads every script', (shell) => {
   for (const path of scripts) execFileSync(shell, ['-n', path]);
 });
 
-/** Only what alternatives(8) of Red Hat documents. Another option, or the removal of what is not registered, fails. */
+/**
+ * Only what alternatives(8) of Red Hat documents. Another option, or the removal of what is not
+ * registered, fails.
+ */
 const redHats = `#!/bin/sh
 state=$STATE/alternatives
 touch "$state"

@@ -1,4 +1,5 @@
-// Every shell block of every page is run by a test that is named, or is listed with the reason why none does.
+// Every shell block of every page is run by a test that is named, or is listed with the reason why
+// none does.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';

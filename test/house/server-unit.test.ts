@@ -1,4 +1,5 @@
-// The unit of the server: what cannot become right on its own is not started again forever, and systemd understands every line.
+// The unit of the server: what cannot become right on its own is not started again forever, and
+// systemd understands every line.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,7 +18,8 @@ test('a wrong configuration, file or root key ends the service at once', () => {
 test('a store that does not open is tried again for some minutes, and then no longer', () => {
   const intervalSeconds = numberOf('StartLimitIntervalSec') * 60;
   expect(unit).toMatch(/^StartLimitIntervalSec=\d+min$/m);
-  // Starts that fail at once, and starts that wait for a database for as long as a connection may take.
+  // Starts that fail at once, and starts that wait for a database for as long as a connection may
+  // take.
   for (const failsAfterSeconds of [0, 15])
     expect((numberOf('RestartSec') + failsAfterSeconds) * numberOf('StartLimitBurst')).toBeLessThan(intervalSeconds);
   expect(numberOf('RestartSec') * numberOf('StartLimitBurst')).toBeGreaterThanOrEqual(300);

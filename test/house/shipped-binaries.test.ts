@@ -1,5 +1,5 @@
-// Everything native that is shipped, as the oldest systems meet it: RHEL 8 and Debian 10 have glibc 2.28. What is in the packages is checked
-// again, file by file, in test/scenario/packages.test.ts.
+// Everything native that is shipped, as the oldest systems meet it: RHEL 8 and Debian 10 have glibc
+// 2.28. What is in the packages is checked again, file by file, in test/scenario/packages.test.ts.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';

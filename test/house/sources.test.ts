@@ -1,4 +1,5 @@
-// How every source file is written: it opens by saying what it is, names no machine, and leaves nothing for later.
+// How every source file is written: it opens by saying what it is, names no machine, and leaves
+// nothing for later.
 import { basename } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { files, includesOf, read, withoutComments } from '../support/sources.ts';

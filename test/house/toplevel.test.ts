@@ -1,4 +1,5 @@
-// What is at the top of the package, and what its manifest and lock file promise to a person who has just cloned it.
+// What is at the top of the package, and what its manifest and lock file promise to a person who
+// has just cloned it.
 import { expect, test } from 'vitest';
 import { read, topLevel } from '../support/sources.ts';
 

@@ -60,8 +60,8 @@ const others: Readonly<Record<string, RegExp>> = {
   'server/fronts/contract/api/tenants.ts':
     /tenant can be restored|It can be restored until|none of its data can be read/,
   'server/fronts/contract/api/users.ts': /The audit log keeps the name/,
-  'server/web/src/components/forms/action-dialog.tsx': /One action on one resource/,
-  'server/web/src/components/page/button.tsx': /danger only for/,
+  'server/web/src/components/forms/action-dialog.tsx': /can be undone; ConfirmDialog/,
+  'server/web/src/components/page/button.tsx': /^\/\/ cannot be undone\.$/,
   'server/web/src/components/forms/confirm-dialog.tsx': /Confirmation by typing/,
   'server/web/src/components/applications/master-keys.tsx': /title="This cannot be undone"/,
   'server/web/src/pages/snapshot-restore.tsx': /except/,

@@ -1,5 +1,5 @@
-// Words that readers stumble over. Neither the texts of the product use them (console, command, API, errors, logs, notifications) nor its
-// comments and pages, nor comments and titles of tests.
+// Words that readers stumble over. Neither the texts of the product use them (console, command,
+// API, errors, logs, notifications) nor its comments and pages, nor comments and titles of tests.
 import { expect, test } from 'vitest';
 import { files, read } from '../support/sources.ts';
 

@@ -1,5 +1,6 @@
-// The change protocol of several nodes, in every order of its steps within small bounds (test/model/changes.ts). A model that finds nothing proves
-// nothing: with each decision spoiled as it was, or might be, a counterexample must be found. SLOW=1 explores larger bounds.
+// The change protocol of several nodes, in every order of its steps within small bounds
+// (test/model/changes.ts). A model that finds nothing proves nothing: with each decision spoiled as
+// it was, or might be, a counterexample must be found. SLOW=1 explores larger bounds.
 import { describe, expect, test, vi } from 'vitest';
 import * as protocol from '../../server/domain/change-protocol.ts';
 import { explore } from '../support/explore.ts';

@@ -40,11 +40,16 @@ export interface Bounds {
   readonly removals?: number;
   readonly stops?: number;
   readonly crashes?: number;
-  /** The answer to a beat comes at a later moment, or never; what a node has applied it tells at a later moment. Else both are one moment: see above. */
+  /**
+   * The answer to a beat comes at a later moment, or never; what a node has applied it tells at a
+   * later moment. Else both are one moment: see above.
+   */
   readonly late?: boolean;
   /** A defect: the database accepts the number that a node reports, without comparing the id. */
   readonly unchecked?: boolean;
-  /** A defect: a request that changes nothing does not look up the change that it has found done. */
+  /**
+   * A defect: a request that changes nothing does not look up the change that it has found done.
+   */
   readonly unfound?: boolean;
   /** A defect: an acknowledgement does not wait until the position is on the node's disk. */
   readonly unkept?: boolean;
@@ -52,7 +57,10 @@ export interface Bounds {
   readonly unread?: 'quarantine and position' | 'position' | 'quarantine';
 }
 
-/** A change: its number, and the one before it. Its place in the list represents its random id, and for the key that it disables. */
+/**
+ * A change: its number, and the one before it. Its place in the list represents its random id, and
+ * for the key that it disables.
+ */
 interface Commit {
   readonly epoch: number;
   readonly parent: number;
@@ -83,7 +91,10 @@ interface Beat {
 }
 
 interface Node {
-  /** `joining`: it has loaded everything. `joined`: its first beat is under way. `ending`: it serves no longer. */
+  /**
+   * `joining`: it has loaded everything. `joined`: its first beat is under way. `ending`: it serves
+   * no longer.
+   */
   readonly runs: 'off' | 'joining' | 'joined' | 'on' | 'ending';
   readonly applied: number;
   readonly lost: boolean;
@@ -174,7 +185,10 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
     },
   });
 
-  /** How the database treats a change that a node reports as shown: it counts when it is in the database's own history. */
+  /**
+   * How the database treats a change that a node reports as shown: it counts when it is in the
+   * database's own history.
+   */
   const tell = (state: State, at: number): State => {
     const node = state.nodes[at] as Node;
     const counts = bounds.unchecked === true || isIn(state, node.applied, state.primary.head);
@@ -512,13 +526,15 @@ export const createChangeModel = (protocol: Protocol, bounds: Bounds): Model<Sta
       const { commits, primary, standby, left, promises } = state;
       const asks = commits.length <= bounds.changes || left.repeats > 0 || state.nodes.some(({ request }) => request);
       const kept = chainOf(state, primary.head) | (standby === undefined ? 0 : chainOf(state, standby.head));
-      // Keys that a node may use too late: those that are acknowledged, or may be. `future`: of later changes.
+      // Keys that a node may use too late: those that are acknowledged, or may be. `future`: of
+      // later changes.
       const asked = promises.reduce(
         (bits: number, promise, key) => (promise === undefined ? bits : bits | (1 << key)),
         asks ? kept : 0,
       );
       const future = commits.length <= bounds.changes;
-      // A node in a few 16-bit words, three or four bits for each number. Numbers that no longer decide anything are omitted.
+      // A node in a few 16-bit words, three or four bits for each number. Numbers that no longer
+      // decide anything are omitted.
       const columns = state.nodes.map((each, at) => {
         const { beat, shows, own, settled, request } = each;
         const timed = future || (asked & ~shows) !== 0;

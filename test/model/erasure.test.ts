@@ -1,5 +1,5 @@
-// An erasure run of several nodes, in every order of its steps within small bounds (test/model/erasure.ts), and with each decision spoiled. SLOW=1
-// explores larger bounds.
+// An erasure run of several nodes, in every order of its steps within small bounds
+// (test/model/erasure.ts), and with each decision spoiled. SLOW=1 explores larger bounds.
 import { describe, expect, test, vi } from 'vitest';
 import * as rules from '../../server/domain/root-run.ts';
 import { explore } from '../support/explore.ts';

@@ -1,16 +1,20 @@
-// An erasure run of several nodes as a model for test/support/explore.ts: a new root key on its way to every node, everything sealed under it, the old one
-// overwritten on every node. The nodes' decisions are those of server/domain/root-run.ts; the order of the steps of the node with the duty is that of
-// server/operations/root/run-erasure.ts.
+// An erasure run of several nodes as a model for test/support/explore.ts: a new root key on its way
+// to every node, everything sealed under it, the old one overwritten on every node. The nodes'
+// decisions are those of server/domain/root-run.ts; the order of the steps of the node with the
+// duty is that of server/operations/root/run-erasure.ts.
 //
-// What can happen, in any order: the node with the duty goes a step further, another one takes the duty over at any moment, each node does what the run
-// asks of it and reports it, nodes crash and start, an operator removes one, the standby falls behind, catches up, and takes over.
+// What can happen, in any order: the node with the duty goes a step further, another one takes the
+// duty over at any moment, each node does what the run asks of it and reports it, nodes crash and
+// start, an operator removes one, the standby falls behind, catches up, and takes over.
 //
-// Every write of a duty fails once another node has the duty; what a node does in its own root key file does not.
+// Every write of a duty fails once another node has the duty; what a node does in its own root key
+// file does not.
 //
 // That a run completes is checked, too: from every state there is a way there.
 //
-// Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a standby without a slot that is disconnected); nodes that
-// join during a run; snapshots; records that do not open; who may forge what (the proofs are taken as such).
+// Left out: copies of the database that it does not show (`replica_lag_seconds` is for those: a
+// standby without a slot that is disconnected); nodes that join during a run; snapshots; records
+// that do not open; who may forge what (the proofs are taken as such).
 
 import type * as rules from '../../server/domain/root-run.ts';
 import type { Model } from '../support/explore.ts';
@@ -24,7 +28,10 @@ export interface Bounds {
   readonly crashes?: number;
   readonly removals?: number;
   readonly failovers?: number;
-  /** A defect: the run waits for copies although the database that shows them may not be the one in which everything was sealed. */
+  /**
+   * A defect: the run waits for copies although the database that shows them may not be the one in
+   * which everything was sealed.
+   */
   readonly unproved?: boolean;
   /** A defect: any run that the database shows counts as this one. */
   readonly anyRun?: boolean;
@@ -144,7 +151,10 @@ export const createErasureModel = (
     const rootEpoch = epochOf(state, (state.nodes[at] as Node).current);
     return mayLeadRun(state.primary.run, { id: nameOf(at), rootEpoch }, othersOf(state, at));
   };
-  /** A duty is taken over after ten seconds, and runs begin later; a node tells which root keys it has each second. */
+  /**
+   * A duty is taken over after ten seconds, and runs begin later; a node tells which root keys it
+   * has each second.
+   */
   const haveAllTold = (state: State): boolean => state.nodes.every(({ runs }, at) => !runs || isToldBy(state, at));
   const othersOf = ({ primary }: State, at: number) =>
     primary.rows.flatMap((row, other) =>
@@ -220,7 +230,8 @@ export const createErasureModel = (
           withNode(withPrimary(state, { sealed: 1 << node.current }), at, { next: 'copies' }),
         );
       case 'copies': {
-        // Another database may have taken over since, in which it is not sealed again: then the run starts again.
+        // Another database may have taken over since, in which it is not sealed again: then the run
+        // starts again.
         if (bounds.unproved !== true && primary.sealed !== 1 << node.current)
           return step('finds that something is sealed under another root key', withNode(state, at, { next: 'begin' }));
         const copy = {
@@ -283,8 +294,9 @@ export const createErasureModel = (
         `an operator removes ${name}`,
         spend(withNode(withRow(state, at, { removed: true }), at, { gone: true, runs: false }), 'removals'),
       ];
-    // Two nodes have made one each: the node with the duty names those that do not have its own, and the operator removes them. This is needed only after a
-    // failover together with a crash or a removal.
+    // Two nodes have made one each: the node with the duty names those that do not have its own,
+    // and the operator removes them. This is needed only after a failover together with a crash or
+    // a removal.
     const leader = state.nodes[primary.duty];
     const isOther =
       epochOf(state, node.current) === epochOf(state, leader?.current ?? none) && node.current !== leader?.current;
@@ -302,7 +314,8 @@ export const createErasureModel = (
     if (left.crashes > 0)
       yield [`${name} crashes`, spend(withNode(state, at, { runs: false, next: 'begin' }), 'crashes')];
     if (node.next === 'overwrite') {
-      // It follows from the answer of the database at once: nothing else that the node does comes between.
+      // It follows from the answer of the database at once: nothing else that the node does comes
+      // between.
       yield [`${name} overwrites its own old root key`, withNode(state, at, { previous: none, next: 'finish' })];
       return;
     }
@@ -320,7 +333,8 @@ export const createErasureModel = (
     const isFree = state.nodes[primary.duty]?.runs !== true || mayLead(state, primary.duty) === 'no';
     if (may === 'no' || (left.takeovers === 0 && !isFree)) return;
     if (!haveAllTold(state)) return;
-    // What it did when it had the duty before is under way, with an older fencing number: its units of work fail.
+    // What it did when it had the duty before is under way, with an older fencing number: its units
+    // of work fail.
     const next = ['seal', 'reseal', 'finish'].includes(node.next) ? 'begin' : node.next;
     const run = may === 'start-over' ? undefined : primary.run;
     const taken = withNode(withPrimary(state, { duty: at, run }), at, { next });

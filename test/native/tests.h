@@ -1,6 +1,6 @@
 /*
- * Native tests: `TEST(its_rule) { ... }` is a test of its file, and runs in the order in which they stand. What has a name here is
- * all that a file says of cmocka besides its assertions.
+ * Native tests: `TEST(its_rule) { ... }` is a test of its file, and runs in the order in which they
+ * stand. What has a name here is all that a file says of cmocka besides its assertions.
  */
 #ifndef DKE_TESTS_H
 #define DKE_TESTS_H

@@ -1,6 +1,7 @@
-// The packages for AArch64, cross-built by the real builder: their content, and their programs in an emulator. The service starts, its command
-// registers a database, the library starts its agent, and a client generates a key, encrypts and decrypts. Their scripts are those of the packages
-// for x86-64: scenario/packages, scenario/old-system.
+// The packages for AArch64, cross-built by the real builder: their content, and their programs in
+// an emulator. The service starts, its command registers a database, the library starts its agent,
+// and a client generates a key, encrypts and decrypts. Their scripts are those of the packages for
+// x86-64: scenario/packages, scenario/old-system.
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// A request in the access log, in the audit log, in the answer and in the trace, by one id; and that neither log nor receiver delays a request.
+// A request in the access log, in the audit log, in the answer and in the trace, by one id; and
+// that neither log nor receiver delays a request.
 import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -184,7 +185,8 @@ test('a receiver that no longer answers delays no request; dropped spans are cou
   const { token } = await site.api.call<IssuedToken>('POST', '/api/tokens', { name: 'metrics', kind: 'metrics' });
   const dropped = async (): Promise<number> => {
     const { text } = await site.api.send('GET', '/metrics', undefined, { authorization: `Bearer ${token}` });
-    // Either the queue is full first or the receiver's time is over: that depends on the speed of this host.
+    // Either the queue is full first or the receiver's time is over: that depends on the speed of
+    // this host.
     const counts = [...text.matchAll(/^dke_telemetry_dropped_total\{signal="traces",cause="\w+"\} (\d+)$/gm)];
     return counts.reduce((sum, [, count]) => sum + Number(count), 0);
   };
@@ -197,7 +199,8 @@ test('a receiver that no longer answers delays no request; dropped spans are cou
   };
   try {
     await until('dropped spans', async () => {
-      // A connection has 128 streams at most, and the server may end those of the last round a little later.
+      // A connection has 128 streams at most, and the server may end those of the last round a
+      // little later.
       const all = await Promise.all(Array.from({ length: 50 }, status));
       expect(all.filter((each) => each !== 200)).toEqual([]);
       return (await dropped()) > 0 ? true : undefined;

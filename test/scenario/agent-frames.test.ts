@@ -1,6 +1,6 @@
-// Damaged frames against a live agent, from a fixed seed: calls of real programs, recorded
-// on their way to the agent, then changed, cut, extended and mixed. Each complete frame gets an answer, the agent stays the same
-// process of bounded size, and valid calls continue.
+// Damaged frames against a live agent, from a fixed seed: calls of real programs, recorded on their
+// way to the agent, then changed, cut, extended and mixed. Each complete frame gets an answer, the
+// agent stays the same process of bounded size, and valid calls continue.
 //
 // DKE_TEST_FRAMES: how many, in place of that of test/support/tiers.ts.
 import { spawn } from 'node:child_process';
@@ -202,7 +202,10 @@ const breaksProtocol = (body: Buffer): boolean => {
   return head !== undefined && !body.subarray(0, head.length).equals(head);
 };
 
-/** What never answers in time when there are thousands: it keeps the agent or the service busy, and is bent elsewhere. */
+/**
+ * What never answers in time when there are thousands: it keeps the agent or the service busy, and
+ * is bent elsewhere.
+ */
 const slow: ReadonlySet<number> = new Set([1, 2, calls.C_GenerateKeyPair.code]);
 
 test(`${frames} damaged frames: each is answered or ends its connection, and the agent continues`, async () => {

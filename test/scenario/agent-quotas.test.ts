@@ -1,4 +1,5 @@
-// One local user takes all that the agent gives: root's database opens and encrypts next to it. Runs as root, because it needs a second user.
+// One local user takes all that the agent gives: root's database opens and encrypts next to it.
+// Runs as root, because it needs a second user.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,10 @@ if (!isRoot) console.log('skipped: only root can be a second user, too');
 const nobody = 65_534;
 const pin = 'any';
 
-/** As another user: opens so many connections, each with the beginning of a frame; returns how many were refused. */
+/**
+ * As another user: opens so many connections, each with the beginning of a frame; returns how many
+ * were refused.
+ */
 const crowd = `
 const { connect } = require('node:net');
 const [path, count, bytes] = [process.argv[1], Number(process.argv[2]), Number(process.argv[3])];
@@ -156,7 +160,10 @@ describe.runIf(isRoot)('one user', () => {
     await until('the agent has dropped them', async () => (await gatheredConnections()) === 0 || undefined);
   });
 
-  /** Connections to the agent's socket that are open: lines of /proc/net/unix with its path, without the listener. */
+  /**
+   * Connections to the agent's socket that are open: lines of /proc/net/unix with its path, without
+   * the listener.
+   */
   const gatheredConnections = async (): Promise<number> =>
     readFileSync('/proc/net/unix', 'utf8')
       .split('\n')

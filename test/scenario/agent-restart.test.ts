@@ -1,4 +1,5 @@
-// The agent starts and stops under a loaded library: the library starts it, loses it, and continues.
+// The agent starts and stops under a loaded library: the library starts it, loses it, and
+// continues.
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// pkcs11.toml is replaced while a database runs: by a new access_guid, whose old one is removed at once; by a file that cannot be used; by one
-// of another application.
+// pkcs11.toml is replaced while a database runs: by a new access_guid, whose old one is removed at
+// once; by a file that cannot be used; by one of another application.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

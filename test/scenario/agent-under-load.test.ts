@@ -1,8 +1,10 @@
-// The agent among many: two hundred processes at once; killed at any moment, and stopped for a while, under threads that work on;
-// and a service that stops and returns in the meantime. Every call ends within its time limit, with CKR_OK or with the code that
-// provider/PROTOCOL.md, "When the agent goes away", defines; no answer is ever wrong; and then everything continues.
+// The agent among many: two hundred processes at once; killed at any moment, and stopped for a
+// while, under threads that work on; and a service that stops and returns in the meantime. Every
+// call ends within its time limit, with CKR_OK or with the code that provider/PROTOCOL.md, "When
+// the agent goes away", defines; no answer is ever wrong; and then everything continues.
 //
-// DKE_TEST_PROCESSES: how many processes (200). DKE_TEST_KILLS: how many times the agent is killed (6).
+// DKE_TEST_PROCESSES: how many processes (200). DKE_TEST_KILLS: how many times the agent is killed
+// (6).
 import { randomBytes, randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,7 +18,10 @@ import { type Site, startSite } from '../support/site.ts';
 const processes = Number(process.env.DKE_TEST_PROCESSES ?? 200);
 const kills = Number(process.env.DKE_TEST_KILLS ?? 6);
 const threads = 8;
-/** Three attempts of a call, each with its time limits for connecting, starting an agent and the answer; plus time for a busy machine. */
+/**
+ * Three attempts of a call, each with its time limits for connecting, starting an agent and the
+ * answer; plus time for a busy machine.
+ */
 const hangsAfterMs = 180_000;
 
 let site: Site;
@@ -74,7 +79,9 @@ const agent = (): Promise<number> =>
 const memory = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 
-/** What calls may answer next to CKR_OK when their agent is lost, by host-threads' names for them. */
+/**
+ * What calls may answer next to CKR_OK when their agent is lost, by host-threads' names for them.
+ */
 const afterLoss = (call: string): readonly string[] => {
   // Calls that create or destroy are not sent twice.
   if (/^C_(CreateObject|GenerateKey)$/.test(call)) return ['CKR_DEVICE_ERROR'];
@@ -140,7 +147,8 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
     await pause(randomInt(150));
     process.kill(next, 'SIGKILL');
     await goOn(1);
-    // A start that fails permanently is CKR_DEVICE_REMOVED: the library does not start one agent after the other in one call.
+    // A start that fails permanently is CKR_DEVICE_REMOVED: the library does not start one agent
+    // after the other in one call.
     await finish((call) => [...afterLoss(call), 'CKR_DEVICE_REMOVED', 'CKR_DEVICE_ERROR']);
   });
 
@@ -171,7 +179,8 @@ describe(`the agent of two processes with ${threads} threads each`, () => {
       await goOn(2);
     }
     expect(await agent()).toBe(same);
-    // An Init that is sent with its operation, or with a part, may not have arrived: the next call shows it.
+    // An Init that is sent with its operation, or with a part, may not have arrived: the next call
+    // shows it.
     const foreseen = (call: string): readonly string[] => [
       'CKR_DEVICE_ERROR',
       ...(/^C_(Crypt|Sign|Verify|Digest|Find)/.test(call) ? ['CKR_OPERATION_NOT_INITIALIZED'] : []),

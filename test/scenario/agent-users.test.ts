@@ -1,6 +1,7 @@
-// One agent for all users of a host, with the rights that the packages give it: a user of its own that may act as others, and may
-// not pass over permissions. One user names everything that might stop it or make it open what is not the user's; another
-// user's database continues. Runs as root, because it takes several users.
+// One agent for all users of a host, with the rights that the packages give it: a user of its own
+// that may act as others, and may not pass over permissions. One user names everything that might
+// stop it or make it open what is not the user's; another user's database continues. Runs as root,
+// because it takes several users.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -116,7 +117,10 @@ describe.runIf(why === undefined)('an agent for all users', () => {
     await database.stop();
     return rv;
   };
-  /** Says hello with each of the lines as the attacker, one after the other; `before` each. Connections stay until the test ends. */
+  /**
+   * Says hello with each of the lines as the attacker, one after the other; `before` each.
+   * Connections stay until the test ends.
+   */
   const greet = async (lines: readonly string[], before: (n: number) => void = () => undefined): Promise<string[]> => {
     const child = spawn(process.execPath, [join(import.meta.dirname, '../support/hello-child.ts'), agent.socket], {
       env: { ...process.env, DKE_TEST_USER: String(attacker) },

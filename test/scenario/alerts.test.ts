@@ -1,5 +1,6 @@
-// Every alert rule fires: the rules are evaluated over numbers that the real service gave in that state, as if the state lasted. Where a
-// test cannot reach a state (weeks, several hosts, a full table of files), it replaces single numbers of a real answer: `edit`.
+// Every alert rule fires: the rules are evaluated over numbers that the real service gave in that
+// state, as if the state lasted. Where a test cannot reach a state (weeks, several hosts, a full
+// table of files), it replaces single numbers of a real answer: `edit`.
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -307,7 +308,10 @@ const cases: Readonly<Record<string, Case>> = {
 
 const keyOf = ({ name, labels }: Pick<ExpositionSample, 'name' | 'labels'>): string => JSON.stringify([name, labels]);
 
-/** Scrapes a minute apart of a state that lasts: gauges stay, counters continue as between its two scrapes. */
+/**
+ * Scrapes a minute apart of a state that lasts: gauges stay, counters continue as between its two
+ * scrapes.
+ */
 const lasting = ({ first, last }: State, { edit = {}, minutes = 0 }: Case, rule: AlertRule): readonly Scrape[] => {
   const base = last.at === 0 ? Date.now() / 1000 : last.at;
   const edited = new Set(Object.keys(edit).map((name) => name.trim()));

@@ -1,5 +1,6 @@
-// Where the credentials of an application may be used from, on the real server: a database on another host that has stolen them is refused, by
-// its network and by the client certificate that it does not have.
+// Where the credentials of an application may be used from, on the real server: a database on
+// another host that has stolen them is refused, by its network and by the client certificate that
+// it does not have.
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -36,7 +37,10 @@ const setCallers = (
   });
 const own = ({ certificate }: IssuedCertificate): string => readFileSync(certificate, 'utf8');
 
-/** One call of the application, from an address of this host, perhaps in the name of a client behind a balancer. */
+/**
+ * One call of the application, from an address of this host, perhaps in the name of a client behind
+ * a balancer.
+ */
 const info = async (
   issued: RegisteredApplication,
   from: { readonly proxied?: readonly number[]; readonly client?: IssuedCertificate } = {},

@@ -1,4 +1,5 @@
-// Dual control with the real command against the real service: an operation that waits is not a success, and two others carry it out.
+// Dual control with the real command against the real service: an operation that waits is not a
+// success, and two others carry it out.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

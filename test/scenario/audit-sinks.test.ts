@@ -1,5 +1,5 @@
-// Forwarding of the audit log: to a file, to rsyslog over TLS, to an HTTPS collector. A sink gets complete records in order; records for
-// an unreachable sink wait; no sink delays the service.
+// Forwarding of the audit log: to a file, to rsyslog over TLS, to an HTTPS collector. A sink gets
+// complete records in order; records for an unreachable sink wait; no sink delays the service.
 
 import { once } from 'node:events';
 import {

@@ -1,5 +1,6 @@
-// A backup of the whole service, created by an operator while the service runs, and its restore on a new machine from only the backup, the
-// backup of the root key, the recovery key and the passphrases: users, tokens, keys and the audit log are there, and the quarantine lists what was
+// A backup of the whole service, created by an operator while the service runs, and its restore on
+// a new machine from only the backup, the backup of the root key, the recovery key and the
+// passphrases: users, tokens, keys and the audit log are there, and the quarantine lists what was
 // changed since.
 import {
   copyFileSync,

@@ -1,6 +1,6 @@
-// Faults of a database host: a wrong configuration, foreign processes and noise at the agent's socket, a socket
-// that another user prepared, an agent that hangs, a service that is unreachable. Each has its code and one line in a log;
-// the others continue.
+// Faults of a database host: a wrong configuration, foreign processes and noise at the agent's
+// socket, a socket that another user prepared, an agent that hangs, a service that is unreachable.
+// Each has its code and one line in a log; the others continue.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -56,7 +56,8 @@ const errors = (): readonly string[] =>
     .split('\n')
     .filter((line) => line.includes('"level":50'));
 const libraryLog = (folder: string): string => {
-  // The library writes its own messages into log_dir, else into the system's folder, else next to the socket.
+  // The library writes its own messages into log_dir, else into the system's folder, else next to
+  // the socket.
   for (const path of [
     join(site.logDirectory, 'library.log'),
     '/var/log/dke-pkcs11/library.log',

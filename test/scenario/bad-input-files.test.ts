@@ -1,5 +1,6 @@
-// What the server finds on its disk and does not trust: configuration, certificate, root key, data directory, database. Each
-// is a refusal with the exit code of its class and one line that names the file and what to do; nothing is changed.
+// What the server finds on its disk and does not trust: configuration, certificate, root key, data
+// directory, database. Each is a refusal with the exit code of its class and one line that names
+// the file and what to do; nothing is changed.
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import {
   chmodSync,
@@ -138,7 +139,8 @@ describe('the certificate', () => {
   });
 
   test.runIf(isRoot)('that the server may not read: 3', async () => {
-    // Without its capabilities the superuser is a user like any other, and the file may be read by no one.
+    // Without its capabilities the superuser is a user like any other, and the file may be read by
+    // no one.
     const through = ['setpriv', '--bounding-set=-all', '--inh-caps=-all'];
     const spoil = (_data: string, copy: string): void => {
       pair(copy, own('tls.crt'), own('tls.key'));

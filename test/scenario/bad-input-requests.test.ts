@@ -1,6 +1,7 @@
-// What arrives at the server's port and is not as it should be: at the console API, at the XKS proxy, at the TDE API, and
-// bytes that are not TLS at all. Each is refused with the error that its caller understands; after each the server is healthy
-// and a key from before decrypts its ciphertext.
+// What arrives at the server's port and is not as it should be: at the console API, at the XKS
+// proxy, at the TDE API, and bytes that are not TLS at all. Each is refused with the error that its
+// caller understands; after each the server is healthy and a key from before decrypts its
+// ciphertext.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -324,7 +325,8 @@ describe('the TDE API', () => {
 
   test('refuses a body of more than 1 MiB', async () => {
     expect((await call('/info', packEnvelope({}), { 'Content-Length': String((1 << 20) + 1) })).status).toBe(413);
-    // Who sends it nevertheless may find the connection closed under the body, before the answer is read.
+    // Who sends it nevertheless may find the connection closed under the body, before the answer is
+    // read.
     expect([0, 413]).toContain((await call('/info', packEnvelope({}, Buffer.alloc(1 << 20)))).status);
   });
 

@@ -1,5 +1,6 @@
-// The disk fills up under a running server, a file may no longer grow, and the database is changed by hand. What was
-// confirmed stays, reading continues, nothing is half done, and one damaged record does not affect others.
+// The disk fills up under a running server, a file may no longer grow, and the database is changed
+// by hand. What was confirmed stays, reading continues, nothing is half done, and one damaged
+// record does not affect others.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
@@ -302,7 +303,8 @@ describe('a database that was changed by hand', () => {
     // A key that cannot be opened can be destroyed.
     for (const { key, row } of damaged)
       expect([row[0], await database.call('destroy', { handle: key.handle })]).toEqual([row[0], { rv: 'CKR_OK' }]);
-    // The erasure run repairs damaged records from their other copy: the next test must not meet it.
+    // The erasure run repairs damaged records from their other copy: the next test must not meet
+    // it.
     for (const { key, row } of damaged)
       await until(`the run: ${row[0]}`, async () =>
         (await site.api.audit(`kind=key.unrecoverable&subjectId=${key.id}`)).length > 0 ? true : undefined,

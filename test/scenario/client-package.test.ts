@@ -1,5 +1,6 @@
-// The package @dke/client as a program has it: packed, installed without a network into an empty folder, type-checked, and run against a
-// real service. The program is the one of its README. Then its behaviour at a real service when answers are lost.
+// The package @dke/client as a program has it: packed, installed without a network into an empty
+// folder, type-checked, and run against a real service. The program is the one of its README. Then
+// its behaviour at a real service when answers are lost.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -104,7 +105,10 @@ describe('an answer that is lost on its way', () => {
     await gate.close();
   });
 
-  /** The service carries the call out, and the connection ends before its answer arrives. Later answers arrive. */
+  /**
+   * The service carries the call out, and the connection ends before its answer arrives. Later
+   * answers arrive.
+   */
   const losing = async <T>(call: () => Promise<T>): Promise<T> => {
     // The connection is open, so that only the answer is held back.
     await dke.status.get();

@@ -1,5 +1,6 @@
-// A clock that jumps two months ahead (libfaketime) destroys nothing with a deadline in 30 days: not immediately, and not after restarts with the
-// wrong clock. If the clock was right, an operator confirms the time, and everything due is purged.
+// A clock that jumps two months ahead (libfaketime) destroys nothing with a deadline in 30 days:
+// not immediately, and not after restarts with the wrong clock. If the clock was right, an operator
+// confirms the time, and everything due is purged.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +30,10 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     await openConsoleApi(server, token).call('DELETE', `/api/tenants/${id}`);
     clock.ahead(aheadMs);
 
-    /** What the first round of minute jobs of a start leaves: the clock is checked first, the notifications behind the tenants. */
+    /**
+     * What the first round of minute jobs of a start leaves: the clock is checked first, the
+     * notifications behind the tenants.
+     */
     const afterJobs = async () => {
       const api = openConsoleApi(server, token);
       const state = async () => (await api.call<Tenant>('GET', `/api/tenants/${id}`)).state;
@@ -72,11 +76,13 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
     expect([confirmed.code, confirmed.stderr]).toEqual([0, '']);
     const api = openConsoleApi(server, token);
     expect((await api.audit('kind=clock.confirmed')).length).toBe(1);
-    // Its deadline is by the clock that was confirmed: deleted at that time, it has 30 days from then.
+    // Its deadline is by the clock that was confirmed: deleted at that time, it has 30 days from
+    // then.
     const { purgeAt } = await api.call<Tenant>('GET', `/api/tenants/${id}`);
     expect(Date.parse(purgeAt ?? '') - Date.now()).toBeGreaterThan(aheadMs + 29 * day);
 
-    // A jump back to the old time is also a jump. 31 days later, after a confirmation, the tenant is purged.
+    // A jump back to the old time is also a jump. 31 days later, after a confirmation, the tenant
+    // is purged.
     await server.stop();
     clock.ahead(aheadMs + 31 * day);
     server = await start();

@@ -1,5 +1,6 @@
-// The host's clock jumps while the real server runs (libfaketime): ahead, back behind the beginning, and home again. What counts is
-// order and elapsed time, and both are kept otherwise; what has an end by the calendar follows it.
+// The host's clock jumps while the real server runs (libfaketime): ahead, back behind the
+// beginning, and home again. What counts is order and elapsed time, and both are kept otherwise;
+// what has an end by the calendar follows it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +52,8 @@ test('a clock that jumps two days ahead and five back changes no key, no order o
       [0, 200],
     ] as const) {
       jump(seconds);
-      // A node among others may have slept so long: it uses no keys until it has looked what changed in the meantime.
+      // A node among others may have slept so long: it uses no keys until it has looked what
+      // changed in the meantime.
       await expect.poll(() => workload.serve().then(() => 'served', String)).toBe('served');
       expect([seconds, await read()]).toEqual([seconds, expected]);
       // The same answer, not a second vault and not a conflict.

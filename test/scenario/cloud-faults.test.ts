@@ -1,5 +1,6 @@
-// `dke cloud` in front of a proxy that misbehaves in every way there is, driven by the AWS SDK: each fault is the exception that the
-// cloud's key service has for it, by operation, and for ConnectCustomKeyStore the ConnectionErrorCode that its documentation names.
+// `dke cloud` in front of a proxy that misbehaves in every way there is, driven by the AWS SDK:
+// each fault is the exception that the cloud's key service has for it, by operation, and for
+// ConnectCustomKeyStore the ConnectionErrorCode that its documentation names.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

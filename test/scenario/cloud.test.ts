@@ -1,5 +1,6 @@
-// `dke cloud` against a real `dke server`, both as processes over HTTPS, driven by the AWS SDK and the AWS command: each fault
-// is the exception, and for ConnectCustomKeyStore the ConnectionErrorCode, that the cloud's key service has for it.
+// `dke cloud` against a real `dke server`, both as processes over HTTPS, driven by the AWS SDK and
+// the AWS command: each fault is the exception, and for ConnectCustomKeyStore the
+// ConnectionErrorCode, that the cloud's key service has for it.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';

@@ -1,7 +1,8 @@
-// Every command of the catalogue where its surroundings fail it: answers that are not the service's, a
-// full disk behind standard output and behind `--out`, a configuration that its user cannot read, no
-// terminal for its question, and Ctrl-C at the question. It ends with words that say what is wrong and
-// what to do; never with a stack, in the middle of a question, or with a secret that is in no file.
+// Every command of the catalogue where its surroundings fail it: answers that are not the
+// service's, a full disk behind standard output and behind `--out`, a configuration that its user
+// cannot read, no terminal for its question, and Ctrl-C at the question. It ends with words that
+// say what is wrong and what to do; never with a stack, in the middle of a question, or with a
+// secret that is in no file.
 import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +63,8 @@ const faultOf = ({ code, stdout, stderr }: CommandRun, mayEnd = true): string | 
   if (code === exitCodes.internal || text.includes('unexpected:')) return `a fault of its own: ${said}`;
   if (code === exitCodes.waiting && !/approve/.test(text)) return `it ended in the middle: ${said}`;
   if (code === 0) return mayEnd ? undefined : `it says that it succeeded: ${said}`;
-  // What failed, then why or what to do; also behind a question, after the results of checks, and as JSON.
+  // What failed, then why or what to do; also behind a question, after the results of checks, and
+  // as JSON.
   return /dke[ \w]*: .+(?:: .|\n {2}\S|nothing was changed)|^error: .+\n|checks failed/m.test(stderr) ||
     /^\{"error".*(?:: \w|"hint")/m.test(stderr)
     ? undefined

@@ -1,4 +1,5 @@
-// The `dke` command against the real service over HTTPS: every noun, every exit code, and where secrets go.
+// The `dke` command against the real service over HTTPS: every noun, every exit code, and where
+// secrets go.
 import { createPublicKey } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
-// Sixteen database processes on one agent, while the server is restarted and killed and the agent is killed twice. Every call
-// ends, with CKR_OK or with a code that the protocol foresees for a lost agent or an absent service; no result is ever
-// wrong; and when the processes have ended, the agent has none of their objects.
+// Sixteen database processes on one agent, while the server is restarted and killed and the agent
+// is killed twice. Every call ends, with CKR_OK or with a code that the protocol foresees for a
+// lost agent or an absent service; no result is ever wrong; and when the processes have ended, the
+// agent has none of their objects.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -14,13 +15,18 @@ import type { LoadOrder, LoadProgress, LoadReport } from '../support/load-proces
 import { type Site, startSite } from '../support/site.ts';
 
 const processes = 16;
-/** The return values of a call besides CKR_OK, by the end of its name. provider/PROTOCOL.md, "When the agent goes away". */
+/**
+ * The return values of a call besides CKR_OK, by the end of its name. provider/PROTOCOL.md, "When
+ * the agent goes away".
+ */
 const foreseen: Readonly<Record<string, readonly string[]>> = {
-  // The agent was lost and could not be started in time, or the service was unreachable or did not answer in time.
+  // The agent was lost and could not be started in time, or the service was unreachable or did not
+  // answer in time.
   always: ['CKR_OK', 'CKR_DEVICE_ERROR', 'CKR_DEVICE_REMOVED'],
   // Session objects go with their agent.
   session: ['CKR_KEY_HANDLE_INVALID'],
-  // The Init could not be repeated on the new agent: the service was unreachable, or the session key is lost.
+  // The Init could not be repeated on the new agent: the service was unreachable, or the session
+  // key is lost.
   begun: ['CKR_OPERATION_NOT_INITIALIZED'],
 };
 
@@ -118,7 +124,8 @@ const check = (reports: readonly LoadReport[]): void => {
     }),
   );
   expect([...new Set(unforeseen)]).toEqual([]);
-  // Three attempts, each with its time limits for connecting, starting an agent and the answer, plus time for a busy machine: a longer call hangs.
+  // Three attempts, each with its time limits for connecting, starting an agent and the answer,
+  // plus time for a busy machine: a longer call hangs.
   expect(Math.max(...reports.map(({ longest }) => longest))).toBeLessThan(180_000);
   // A session whose C_CloseSession found no agent is still open.
   for (const { sessionsLeft, calls } of reports)

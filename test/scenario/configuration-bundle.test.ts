@@ -1,5 +1,6 @@
-// A configuration bundle from the command line to a database host: its content, that nothing in it was changed, that install.sh does what it
-// prints, and that a database works with the files. The packages are small files: what real ones contain is tested in packages.test.ts.
+// A configuration bundle from the command line to a database host: its content, that nothing in it
+// was changed, that install.sh does what it prints, and that a database works with the files. The
+// packages are small files: what real ones contain is tested in packages.test.ts.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

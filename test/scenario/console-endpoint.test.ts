@@ -1,5 +1,6 @@
-// An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against the rules that hold and against a draft, the
-// recorded ones show different decisions, the draft is applied; and a run of the diagnostics is shown while it runs.
+// An endpoint's rules and diagnostics at the console, in a real browser: a request is tried against
+// the rules that hold and against a draft, the recorded ones show different decisions, the draft is
+// applied; and a run of the diagnostics is shown while it runs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
@@ -67,7 +68,8 @@ describe.runIf(chromiumPath !== null)('an endpoint at the console', () => {
   test('a run of its diagnostics is seen while it runs, and kept', async () => {
     await page.goto(`/endpoints/${data.endpointId}/diagnostics`);
     await page.getByText('Start here').waitFor();
-    // The run's answer reaches the page line by line, each when it is let go: a run may be over sooner than a page draws.
+    // The run's answer reaches the page line by line, each when it is let go: a run may be over
+    // sooner than a page draws.
     await page.evaluate(`
       const ask = window.fetch;
       let free = 0;

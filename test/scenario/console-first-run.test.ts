@@ -1,5 +1,6 @@
-// From an empty service to what it is for, with a mouse and a keyboard in a real browser: the clicks are counted by the page. And the way
-// about the console: the navigation, the filters and the tabs of small screens, exact times, and the guide.
+// From an empty service to what it is for, with a mouse and a keyboard in a real browser: the
+// clicks are counted by the page. And the way about the console: the navigation, the filters and
+// the tabs of small screens, exact times, and the guide.
 import { readFileSync } from 'node:fs';
 import {
   ConnectCustomKeyStoreCommand,

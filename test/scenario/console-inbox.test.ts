@@ -1,5 +1,6 @@
-// The inbox at the console, in a real browser, with things in it that really are so: most of a year has passed, a snapshot has lost its file, a
-// collector of the audit log is unreachable, approvals are pending.
+// The inbox at the console, in a real browser, with things in it that really are so: most of a year
+// has passed, a snapshot has lost its file, a collector of the audit log is unreachable, approvals
+// are pending.
 import { mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Keys in the console, in a real browser: the users of a key, and its use as shown before it is deleted or destroyed.
+// Keys in the console, in a real browser: the users of a key, and its use as shown before it is
+// deleted or destroyed.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Key, KeyUse } from '../../server/fronts/contract/api/keys.ts';

@@ -1,4 +1,5 @@
-// A list at the console: what it counts, its order and its view in the address, a file of it, and one action on several rows.
+// A list at the console: what it counts, its order and its view in the address, a file of it, and
+// one action on several rows.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

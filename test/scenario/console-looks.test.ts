@@ -1,5 +1,6 @@
-// The appearance and behaviour of every page of the console in all states: both themes, narrow, zoomed, loading,
-// empty, out of reach, denied, by keyboard alone. axe-core checks each. Pictures land in test/output/console.
+// The appearance and behaviour of every page of the console in all states: both themes, narrow,
+// zoomed, loading, empty, out of reach, denied, by keyboard alone. axe-core checks each. Pictures
+// land in test/output/console.
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -158,7 +159,10 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
   };
 
   const pathOf = ({ path }: PageRow): string => (typeof path === 'string' ? path : path(data));
-  /** Opens a page as a link of the console does, without loading the console again, and waits until nothing on it is loading. */
+  /**
+   * Opens a page as a link of the console does, without loading the console again, and waits until
+   * nothing on it is loading.
+   */
   const open = async (row: PageRow, on: Page): Promise<void> => {
     await on.evaluate(`history.pushState({}, '', ${JSON.stringify(pathOf(row))})`);
     // The whole heading: the page before may have a longer one.
@@ -176,8 +180,9 @@ describe.runIf(chromiumPath !== null)('a page of the console', { timeout: 900_00
     expect.soft(await eyes.findBarriers(on, rules), what).toEqual([]);
   };
   /**
-   * Empty, loading, out of reach and denied are drawn by one component each on every page: each Nth page is checked in them (all of them in
-   * the long tier, or when single pages are asked for). The dark theme is the same page in other colours: axe-core sees it on the same pages.
+   * Empty, loading, out of reach and denied are drawn by one component each on every page: each Nth
+   * page is checked in them (all of them in the long tier, or when single pages are asked for). The
+   * dark theme is the same page in other colours: axe-core sees it on the same pages.
    */
   const showsStates = (row: PageRow): boolean =>
     wanted !== undefined || pages.indexOf(row) % sizeOf('console states') === 0;
@@ -283,7 +288,8 @@ name = "archive"\ntype = "file"\npath = ${JSON.stringify(join(site.folder, 'audi
         // Checked while the server is unreachable: a page that polls has no such button soon after.
         await on.getByRole('button', { name: 'Try again' }).first().waitFor();
       } finally {
-        // The page polls: its last refusals are reported before this test ends, not in the next one.
+        // The page polls: its last refusals are reported before this test ends, not in the next
+        // one.
         await on.goto('about:blank');
         await on.unrouteAll({ behavior: 'wait' });
       }

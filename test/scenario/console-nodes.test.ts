@@ -1,4 +1,5 @@
-// The nodes of a service at the console, in a real browser: two real servers on one PostgreSQL, one of which dies and restarts.
+// The nodes of a service at the console, in a real browser: two real servers on one PostgreSQL, one
+// of which dies and restarts.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, chromiumPath, openConsoleBrowser } from '../support/console-browser.ts';

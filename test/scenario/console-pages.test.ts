@@ -1,7 +1,8 @@
-// The console's pages as the server serves them, in a real browser: sign in, create a vault, a key, a group, an application and
-// an endpoint, destroy a master key, read the audit log. No error in the browser's console, nothing that the content
-// security policy blocked, no request to another host, no secret in address or storage. Screenshots are in
-// test/output/console, light and dark, wide and narrow.
+// The console's pages as the server serves them, in a real browser: sign in, create a vault, a key,
+// a group, an application and an endpoint, destroy a master key, read the audit log. No error in
+// the browser's console, nothing that the content security policy blocked, no request to another
+// host, no secret in address or storage. Screenshots are in test/output/console, light and dark,
+// wide and narrow.
 
 import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey } from 'node:crypto';
@@ -338,7 +339,10 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await shoot('endpoints');
   });
 
-  /** Filters, live tail, export and the CloudTrail event, on the page of an endpoint that only this test calls. */
+  /**
+   * Filters, live tail, export and the CloudTrail event, on the page of an endpoint that only this
+   * test calls.
+   */
   const showRequests = async (): Promise<void> => {
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const endpoint = await site.api.call<Endpoint>('GET', `/api/endpoints/${id}`);

@@ -1,6 +1,7 @@
-// A restore at the console by keyboard alone, in a real browser before a real server: the file of a recovery key with its passphrase, a dry run
-// that changes nothing, a cancelled confirmation, the restore; under dual control; and the restore of a copy in a file. Neither the recovery
-// key nor its passphrase leaves the browser.
+// A restore at the console by keyboard alone, in a real browser before a real server: the file of a
+// recovery key with its passphrase, a dry run that changes nothing, a cancelled confirmation, the
+// restore; under dual control; and the restore of a copy in a file. Neither the recovery key nor
+// its passphrase leaves the browser.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

@@ -1,5 +1,5 @@
-// Long lists at the console (how many rows: test/support/tiers.ts): they scroll to the very end, only the rows near the window are in the page, and
-// the memory of the page stays within bounds.
+// Long lists at the console (how many rows: test/support/tiers.ts): they scroll to the very end,
+// only the rows near the window are in the page, and the memory of the page stays within bounds.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +20,10 @@ const mostRowsInPage = 150;
 /** The browser glides over a long list, and a busy machine draws late. */
 const patient = { interval: 20 };
 
-/** General-purpose keys, created by the service itself; each is one record of the audit log. Concurrent creations share a commit. */
+/**
+ * General-purpose keys, created by the service itself; each is one record of the audit log.
+ * Concurrent creations share a commit.
+ */
 const makeKeys = async (folder: string): Promise<void> => {
   const opened = await openTestService({ folder, toml: '[memory]\nallow_unlocked = true\n' });
   try {
@@ -64,7 +67,10 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
   });
 
   const status = () => page.getByRole('status').filter({ hasText: 'shown' });
-  /** The number of rows shown, and whether there are more. Read from one text, because the list loads more in the meantime. */
+  /**
+   * The number of rows shown, and whether there are more. Read from one text, because the list
+   * loads more in the meantime.
+   */
   const progress = async (): Promise<{ readonly count: number; readonly more: boolean }> => {
     const text = (await status().textContent()) ?? '';
     const [, shown = '0'] = /^(?:1–)?([\d,]+)/.exec(text) ?? [];
@@ -85,7 +91,10 @@ describe.runIf(chromiumPath !== null)('a long list', { timeout: 1_800_000 }, () 
     await page.keyboard.press(key);
     return look();
   };
-  /** Scrolls to the end of the list, like a user who keeps the End key pressed. Returns the number of rows. */
+  /**
+   * Scrolls to the end of the list, like a user who keeps the End key pressed. Returns the number
+   * of rows.
+   */
   const toTheEnd = async (): Promise<number> => {
     await status().waitFor();
     const more = page.getByRole('button', { name: 'Show more' });

@@ -1,5 +1,6 @@
-// Search: Ctrl-K in the console and `dke search` query the service, so that they find resources in any number of them, by the start of a word
-// and by ids; the keyboard opens a result. Long names without spaces wrap, in the results and in the list of keys.
+// Search: Ctrl-K in the console and `dke search` query the service, so that they find resources in
+// any number of them, by the start of a word and by ids; the keyboard opens a result. Long names
+// without spaces wrap, in the results and in the list of keys.
 
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// The first hour of a service, in a real browser: from the token of the first start to the first verified snapshot. The lines of the configuration
-// file are copied from the page, and the command opens the recovery key's file. The setup is interrupted and continued.
+// The first hour of a service, in a real browser: from the token of the first start to the first
+// verified snapshot. The lines of the configuration file are copied from the page, and the command
+// opens the recovery key's file. The setup is interrupted and continued.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';

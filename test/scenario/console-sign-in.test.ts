@@ -1,5 +1,6 @@
-// Every way into the console, in a real browser and by keyboard alone: an invitation, a password, a one-time code, a passkey (of Chromium's
-// own virtual authenticator), a real OpenID provider; and the ways out: signing out, too many wrong passwords, a session that is over.
+// Every way into the console, in a real browser and by keyboard alone: an invitation, a password, a
+// one-time code, a passkey (of Chromium's own virtual authenticator), a real OpenID provider; and
+// the ways out: signing out, too many wrong passwords, a session that is over.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -67,7 +68,10 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await page.keyboard.press('Enter');
     return id;
   };
-  /** Failed attempts from another address: the rate limit is for each address, and the browser has its own. */
+  /**
+   * Failed attempts from another address: the rate limit is for each address, and the browser has
+   * its own.
+   */
   const guess = async (times: number, path: string, body: object): Promise<void> => {
     const { origin } = new URL(page.url());
     const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
@@ -223,7 +227,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await emptied('One-time code');
     await focusOn('One-time code');
     await lookClosely('wrong-code');
-    // With the password's attempt, which counts until the sign-in is complete, and the code above: five.
+    // With the password's attempt, which counts until the sign-in is complete, and the code above:
+    // five.
     await guess(3, '/api/session/second-factor', { code: wrong ?? '444444' });
     await typeInto('One-time code', wrong ?? '444444');
     await page.keyboard.press('Enter');
@@ -257,7 +262,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Profile');
     await page.goto('about:blank');
     await server.stop();
-    // It did not count towards the sign-ins from this address, of which at most twenty are accepted at once.
+    // It did not count towards the sign-ins from this address, of which at most twenty are accepted
+    // at once.
     server = await startServer(server.folder);
     await page.goto('/keys');
     await heading('Keys');

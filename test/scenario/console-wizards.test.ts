@@ -1,5 +1,6 @@
-// Guided procedures in the console, in a real browser: a credential is rotated while a meter shows the one in use, a vault comes
-// under dual control once others are there who could agree, a runbook is followed and each tick is in the audit log.
+// Guided procedures in the console, in a real browser: a credential is rotated while a meter shows
+// the one in use, a vault comes under dual control once others are there who could agree, a runbook
+// is followed and each tick is in the audit log.
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// The container image, built by the real builder and run with its configuration: a first day in a container without a shell, without
-// capabilities and with a root file system that cannot be written; the same volume afterwards; volumes and secrets as Kubernetes mounts them.
+// The container image, built by the real builder and run with its configuration: a first day in a
+// container without a shell, without capabilities and with a root file system that cannot be
+// written; the same volume afterwards; volumes and secrets as Kubernetes mounts them.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

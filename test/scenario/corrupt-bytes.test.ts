@@ -1,5 +1,6 @@
-// One byte of one file is another: of every file that a service has, some bytes. The service refuses and names the file, or answers as before,
-// or reports the damage; it gives no other answer and does not end without a message. npm run faults checks many more bytes.
+// One byte of one file is another: of every file that a service has, some bytes. The service
+// refuses and names the file, or answers as before, or reports the damage; it gives no other answer
+// and does not end without a message. npm run faults checks many more bytes.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ByteOutcome, corruptBytes, type DamagedSite, openDamagedSite } from '../support/corrupt-bytes.ts';
 import { builtServer } from '../support/killed-server.ts';
@@ -67,8 +68,9 @@ test('a changed byte anywhere in the log of the database is noticed: what was co
   const size = site.sizeOf('dke-data/dke.db-wal');
   // Its head, and a page in the middle.
   for (const offset of [0, 20, size >> 1]) expectTold(offset, await tryAt(offset));
-  // The end of the newest commit, which could be a write that a power failure cut off. Commits that confirm nothing (times of last use)
-  // may follow the last change: without them everything is as before.
+  // The end of the newest commit, which could be a write that a power failure cut off. Commits that
+  // confirm nothing (times of last use) may follow the last change: without them everything is as
+  // before.
   for (const offset of site.commitEnds()) {
     const outcome = await tryAt(offset);
     if (outcome.kind === 'as before') continue;

@@ -1,5 +1,6 @@
-// A database over the real service: the built library, an agent that the library starts, the server over HTTPS. The first
-// job of the specification from registration to destruction, with the exact code that a database prints at each step.
+// A database over the real service: the built library, an agent that the library starts, the server
+// over HTTPS. The first job of the specification from registration to destruction, with the exact
+// code that a database prints at each step.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -111,7 +112,8 @@ describe('the master key of one database', () => {
       expect(rv).toBe('CKR_OK');
       expect(data).toHaveLength(dataKey.plain.length);
       dataKey.wrapped = data;
-      // CBC chains: the first block under an IV is the block XOR IV under none, and each next block has the one before as IV.
+      // CBC chains: the first block under an IV is the block XOR IV under none, and each next block
+      // has the one before as IV.
       const first = { handle, iv: zeroIv, data: xor(dataKey.plain.slice(0, 32), dataKey.iv) };
       expect((await database.call('encrypt', first)).data).toBe(data.slice(0, 32));
       if (data.length === 32) continue;

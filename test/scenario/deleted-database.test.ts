@@ -1,5 +1,6 @@
-// The file of the embedded database is deleted or replaced under the running service: that is noticed, nothing is changed, keys are
-// used in the meantime, and everything that was confirmed is in a new file. The command in the refusal restores it.
+// The file of the embedded database is deleted or replaced under the running service: that is
+// noticed, nothing is changed, keys are used in the meantime, and everything that was confirmed is
+// in a new file. The command in the refusal restores it.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// The README promises this demonstration: it runs here as a new user runs it, on the built programs.
+// The README promises this demonstration: it runs here as a new user runs it, on the built
+// programs.
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// `dke doctor` on hosts that are in order and on hosts that are not: each fault is named by its layer, with what to do.
+// `dke doctor` on hosts that are in order and on hosts that are not: each fault is named by its
+// layer, with what to do.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

@@ -1,5 +1,5 @@
-// `dke doctor endpoint` against real injected faults: the first failing line names each of them, with the exception that
-// the cloud key service will raise.
+// `dke doctor endpoint` against real injected faults: the first failing line names each of them,
+// with the exception that the cloud key service will raise.
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

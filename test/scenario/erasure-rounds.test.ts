@@ -1,5 +1,5 @@
-// A database host that creates and destroys keys all the time: each destruction is followed by an erasure run over every record, RSA pairs
-// among them. No call fails, and no unknown key remains.
+// A database host that creates and destroys keys all the time: each destruction is followed by an
+// erasure run over every record, RSA pairs among them. No call fails, and no unknown key remains.
 import pkcs11js from 'pkcs11js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Pkcs11Host, rvOf, startHost } from '../support/pkcs11-host.ts';

@@ -1,7 +1,9 @@
-// No request blocks the others: for each operation of the console's API, of the TDE front and of the key store proxy, its largest permitted
-// input, and inputs of the largest size that are refused, are sent to a service in its own process, which measures the longest time that its
-// event loop was blocked. The unit is a fixed piece of work of about a millisecond in the same process, and the best of some repetitions
-// counts: a slow or busy machine passes. An operation without a row here does not compile, and fails.
+// No request blocks the others: for each operation of the console's API, of the TDE front and of
+// the key store proxy, its largest permitted input, and inputs of the largest size that are
+// refused, are sent to a service in its own process, which measures the longest time that its event
+// loop was blocked. The unit is a fixed piece of work of about a millisecond in the same process,
+// and the best of some repetitions counts: a slow or busy machine passes. An operation without a
+// row here does not compile, and fails.
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

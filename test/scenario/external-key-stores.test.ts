@@ -1,5 +1,6 @@
-// External key stores: their connection according to the service's own probe, and to the cloud if it can be queried. The cloud
-// is the real `dke cloud`; the failures are injected between it and the service.
+// External key stores: their connection according to the service's own probe, and to the cloud if
+// it can be queried. The cloud is the real `dke cloud`; the failures are injected between it and
+// the service.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -118,7 +119,8 @@ describe('the probe plays the cloud’s part', () => {
       'external-key-store.registered',
       ...Array(audit.length - 1).fill('external-key-store.state-changed'),
     ]);
-    // CONNECTED twice in a row, and NOT_REACHABLE by 429 and by a closed port one after another with TLS between: each change once.
+    // CONNECTED twice in a row, and NOT_REACHABLE by 429 and by a closed port one after another
+    // with TLS between: each change once.
     const changes = audit.slice(1).map(({ details }) => details.errorCode ?? details.to);
     expect(changes.filter((change, at) => change === changes[at - 1])).toEqual([]);
     expect(changes).toContain(timedOut);

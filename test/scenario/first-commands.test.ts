@@ -1,6 +1,8 @@
-// The commands of the pages, literally and in order, on hosts that have a minimal Debian and the packages: the host of the service, a host
-// that gets the library for a database, and one with Java databases and PostgreSQL. They are typed by the users that the pages name: `#` is root, `$` a person, `sudo -u` another user. What a page
-// leaves open (ids, addresses, input at a terminal) is replaced according to `places`, and nothing else.
+// The commands of the pages, literally and in order, on hosts that have a minimal Debian and the
+// packages: the host of the service, a host that gets the library for a database, and one with Java
+// databases and PostgreSQL. They are typed by the users that the pages name: `#` is root, `$` a
+// person, `sudo -u` another user. What a page leaves open (ids, addresses, input at a terminal) is
+// replaced according to `places`, and nothing else.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,7 +75,10 @@ const carry = (from: string, to: string): void => cpSync(join(hosts.service.fold
 /** What the guides of databases leave to their reader. */
 const settings = `export DKE_SERVER=https://keys.example.com DKE_CA_FILE=$PWD/ca.pem DKE_TOKEN_FILE=$PWD/token
 export DKE_JCE=/usr/share/java/dke-jce.jar PKCS11_LIBRARY=/usr/lib/dke-provider/1.0/libdke_pkcs11.so`;
-/** A guide from its first command to its last: in a folder of its own, and in a tenant of its own because guides use the same names. */
+/**
+ * A guide from its first command to its last: in a folder of its own, and in a tenant of its own
+ * because guides use the same names.
+ */
 const guide = (name: string, as: string, begin: string, headings: readonly string[]): readonly Step[] =>
   headings.map((heading, index) => ({
     ...{ page: `docs/databases/${name}.md`, heading, on: 'databases', as },

@@ -1,6 +1,7 @@
-// The libFuzzer targets of test/native/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer: a short run of each, from a
-// fixed seed. DKE_FUZZ_RUNS multiplies it (1). Inputs that reach new code are stored in build/fuzz/found; those that are worth keeping
-// go into test/native/fuzz/corpus by hand, under a name.
+// The libFuzzer targets of test/native/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer:
+// a short run of each, from a fixed seed. DKE_FUZZ_RUNS multiplies it (1). Inputs that reach new
+// code are stored in build/fuzz/found; those that are worth keeping go into test/native/fuzz/corpus
+// by hand, under a name.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, parse, resolve } from 'node:path';

@@ -1,5 +1,6 @@
-// A part of the game day (npm run gameday): faults that are noticed at once, under the load of databases and clouds. In the long tier also
-// those that the jobs of each minute notice, and MariaDB.
+// A part of the game day (npm run gameday): faults that are noticed at once, under the load of
+// databases and clouds. In the long tier also those that the jobs of each minute notice, and
+// MariaDB.
 import { expect, test } from 'vitest';
 import { playGameDay } from '../gameday/game.ts';
 import { allFaults, type Fault } from '../gameday/table.ts';

@@ -1,6 +1,7 @@
-// Who may do what with a master key, through the library, the agent and the service: one table of callers and states, each with the
-// return value that the database prints and the service's record of a refusal. Then a clone within the group and outside it, a
-// move while sessions are open, and a token with 500 keys.
+// Who may do what with a master key, through the library, the agent and the service: one table of
+// callers and states, each with the return value that the database prints and the service's record
+// of a refusal. Then a clone within the group and outside it, a move while sessions are open, and a
+// token with 500 keys.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +59,7 @@ beforeAll(async () => {
 });
 afterAll(() => site.end());
 
-// --- the table ----------------------------------------------------------------------------------------------------------
+// --- the table -----------------------------------------------------------------------------------
 
 const operations = [
   'find',
@@ -202,7 +203,7 @@ describe.each(Object.entries(table))('%s', (who, { by, state, cells }) => {
   });
 });
 
-// --- clone and move -----------------------------------------------------------------------------------------------------
+// --- clone and move ------------------------------------------------------------------------------
 
 describe('a clone', () => {
   test('in the group opens with the source’s master key, then sets its own, and the source loses nothing', async () => {
@@ -248,7 +249,7 @@ describe('a clone', () => {
   });
 });
 
-// --- a long rotation history ------------------------------------------------------------------------------------------------
+// --- a long rotation history ---------------------------------------------------------------------
 
 describe('a token with 500 keys', () => {
   const keys = 500;
@@ -267,7 +268,8 @@ describe('a token with 500 keys', () => {
     };
   };
   const requests = async (work: () => Promise<unknown>): Promise<number> => {
-    // The log is written later, in order: when the mark of this moment is in it, so is everything before.
+    // The log is written later, in order: when the mark of this moment is in it, so is everything
+    // before.
     const settled = async (): Promise<number> => {
       const { marks } = asked();
       await must(rotated.call('encrypt', { handle: marker, iv, data: plain }));

@@ -1,5 +1,6 @@
-// The service's answers about its own health, for each kind of caller: a cloud key service calls GetHealthStatus and no one
-// else asks anything. A supervisor asks whether a restart would help, a container's health check asks with the service's own command.
+// The service's answers about its own health, for each kind of caller: a cloud key service calls
+// GetHealthStatus and no one else asks anything. A supervisor asks whether a restart would help, a
+// container's health check asks with the service's own command.
 import { once } from 'node:events';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';

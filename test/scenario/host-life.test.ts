@@ -1,5 +1,6 @@
-// What a host does with the library next to calling it: initialises it in every shape, forks at every moment, drops it without a
-// word. Each rule is one process of its own in C (test/native/host/descriptors.c, forks.c, life.c), on the real agent and service.
+// What a host does with the library next to calling it: initialises it in every shape, forks at
+// every moment, drops it without a word. Each rule is one process of its own in C
+// (test/native/host/descriptors.c, forks.c, life.c), on the real agent and service.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createGroup, registerApplication } from '../support/console-api.ts';

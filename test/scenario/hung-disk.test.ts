@@ -1,5 +1,6 @@
-// A disk that hangs: syncs do not end for a long time. Clouds are served in the meantime, callers of changes get the outcome
-// of their change, health shows the cause, and when the disk continues, the data match all answers.
+// A disk that hangs: syncs do not end for a long time. Clouds are served in the meantime, callers
+// of changes get the outcome of their change, health shows the cause, and when the disk continues,
+// the data match all answers.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
@@ -135,7 +136,8 @@ describe.each(tried)('%s', (kind) => {
     await disk.reached();
     const first = await asked;
     expect(first.status).toBe(503);
-    // The embedded database shows it before it is safe, PostgreSQL does not; neither begins it again.
+    // The embedded database shows it before it is safe, PostgreSQL does not; neither begins it
+    // again.
     expect([409, 503]).toContain((await ask()).status);
     disk.goOn();
     await until('a change', async () => ((await change('after late')).status === 201 ? true : undefined));

@@ -1,6 +1,7 @@
-// Known keys go every way that the library has, between a database, the agent and the server; then the memory of agent and server
-// is searched for their values. A core dump has none of them. Nor has any memory but that which the addon keeps for secrets,
-// which is locked and excluded from core dumps.
+// Known keys go every way that the library has, between a database, the agent and the server; then
+// the memory of agent and server is searched for their values. A core dump has none of them. Nor
+// has any memory but that which the addon keeps for secrets, which is locked and excluded from core
+// dumps.
 //
 // Their messages are searched in test/unit/agent/keys-in-transit.test.ts.
 import {
@@ -30,7 +31,10 @@ const canary = (name: string, value: Buffer = randomBytes(32)): Buffer => {
 /** Values that must be found, which proves that the search works. */
 const marker = `marker-${randomBytes(16).toString('hex')}`;
 
-/** A secret in the forms in which it could lie in memory: as bytes, and as text of one byte and of two bytes a character. */
+/**
+ * A secret in the forms in which it could lie in memory: as bytes, and as text of one byte and of
+ * two bytes a character.
+ */
 const forms = (secret: Buffer): readonly Buffer[] => {
   const texts = [
     secret.toString('hex'),
@@ -74,7 +78,10 @@ const rsaTypes = {
   qi: pkcs11js.CKA_COEFFICIENT,
 } as const;
 
-/** The numbers of a new RSA key. Its secrets must not be found, neither as they are written nor as a processor has them. */
+/**
+ * The numbers of a new RSA key. Its secrets must not be found, neither as they are written nor as a
+ * processor has them.
+ */
 const rsaNumbers = (what: string): ((name: keyof typeof rsaTypes) => Buffer) => {
   const jwk = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
   const number = (name: keyof typeof rsaTypes): Buffer => Buffer.from(String(jwk[name]), 'base64url');
@@ -161,7 +168,8 @@ beforeAll(async () => {
     }
   }
 
-  // RSA keys: whole, and of the two numbers that the standard requires; signed with, wrapped, and unwrapped.
+  // RSA keys: whole, and of the two numbers that the standard requires; signed with, wrapped, and
+  // unwrapped.
   const rsa: Template = [
     { type: pkcs11js.CKA_CLASS, value: pkcs11js.CKO_PRIVATE_KEY },
     { type: pkcs11js.CKA_KEY_TYPE, value: pkcs11js.CKK_RSA },

@@ -1,5 +1,6 @@
-// A server that is killed at any moment of its work: acknowledged changes are kept, destroyed keys stay destroyed, and nothing is half done.
-// A few kills here (DKE_KILLS); npm run faults does hundreds.
+// A server that is killed at any moment of its work: acknowledged changes are kept, destroyed keys
+// stay destroyed, and nothing is half done. A few kills here (DKE_KILLS); npm run faults does
+// hundreds.
 import { expect, test } from 'vitest';
 import { killServer } from '../support/killed-server.ts';
 import { isLong, sizeOf } from '../support/tiers.ts';

@@ -113,7 +113,10 @@ const openHttp2 = (localAddress: string): ClientHttp2Session => {
 const bearer = () => ({ authorization: `Bearer ${site.token}` });
 const json = { 'content-type': 'application/json' };
 
-/** Asks so many times at once, again and again, until one answer is a refusal; others are not awaited. */
+/**
+ * Asks so many times at once, again and again, until one answer is a refusal; others are not
+ * awaited.
+ */
 const untilRefused = async (atOnce: number, one: () => Promise<Answered>): Promise<Answered> => {
   const refusalOf = async (asked: Promise<Answered>): Promise<Answered> => {
     const answer = await asked;

@@ -1,5 +1,5 @@
-// The listener of the real server: several certificates by name, reloading them, HTTP/2, the PROXY protocol, client noise, and a
-// stop that is announced.
+// The listener of the real server: several certificates by name, reloading them, HTTP/2, the PROXY
+// protocol, client noise, and a stop that is announced.
 import { fork } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -406,7 +406,8 @@ test('SIGHUP replaces a certificate by a better one only, unless it is forced; t
   await renew(new X509Certificate(own).fingerprint256);
   await expect.poll(async () => (await servedBy(here))?.raw.equals(new X509Certificate(own).raw)).toBe(true);
 
-  // Accepted, because the operator may have informed the clients; with a notification, because the operator may have forgotten them.
+  // Accepted, because the operator may have informed the clients; with a notification, because the
+  // operator may have forgotten them.
   const elsewhere = makeAuthority(folder, 'renewals of another');
   const moved = elsewhere.issue({ commonName: 'keys', names, usage: 'serverAuth' });
   const [movedOwn = ''] = blocksOf(moved.certificate);

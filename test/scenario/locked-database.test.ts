@@ -1,5 +1,6 @@
-// Another program keeps the file of the embedded database locked while a hundred requests want to change something: each is refused with a hint,
-// and each is carried out once when it is repeated with its Idempotency-Key.
+// Another program keeps the file of the embedded database locked while a hundred requests want to
+// change something: each is refused with a hint, and each is carried out once when it is repeated
+// with its Idempotency-Key.
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
@@ -12,7 +13,10 @@ import { type ServerProcess, startServerProcess } from '../support/server-proces
 
 let server: ServerProcess;
 let api: ConsoleApi;
-/** One connection for all requests: a hundred handshakes at once can take longer than the server allows. */
+/**
+ * One connection for all requests: a hundred handshakes at once can take longer than the server
+ * allows.
+ */
 let session: ClientHttp2Session;
 let other: DatabaseSync;
 beforeAll(async () => {

@@ -1,4 +1,5 @@
-// A person at the command: signs in with a password and a one-time code, works with a session of their own, and signs out.
+// A person at the command: signs in with a password and a one-time code, works with a session of
+// their own, and signs out.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -119,8 +120,9 @@ test('asks for the second factor, and takes a one-time code', async () => {
 });
 
 /**
- * The command at a pseudo terminal that echoes input unless echo is turned off. Each answer is typed as soon as its question stands
- * there. Answers everything that was to be seen, and the exit code.
+ * The command at a pseudo terminal that echoes input unless echo is turned off. Each answer is
+ * typed as soon as its question stands there. Answers everything that was to be seen, and the exit
+ * code.
  */
 const atTerminal = async (
   user: string,

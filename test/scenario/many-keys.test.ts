@@ -1,5 +1,6 @@
-// A database with many keys, through the library, the agent and the service: its heartbeat is an Init of each key, and one request proves them all
-// (decision 34). No time is measured: a key that was disabled is asked for until it is refused.
+// A database with many keys, through the library, the agent and the service: its heartbeat is an
+// Init of each key, and one request proves them all (decision 34). No time is measured: a key that
+// was disabled is asked for until it is refused.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,5 @@
-// The metrics of the real server: what they count, who may read them, and that they say nothing else.
+// The metrics of the real server: what they count, who may read them, and that they say nothing
+// else.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

@@ -1,5 +1,6 @@
-// A host that has other PKCS#11 libraries in its global scope, as hosts that load with RTLD_GLOBAL do: the functions of ours are its
-// own. One process in C for each (test/native/host/neighbours.c), on the real agent and service.
+// A host that has other PKCS#11 libraries in its global scope, as hosts that load with RTLD_GLOBAL
+// do: the functions of ours are its own. One process in C for each (test/native/host/neighbours.c),
+// on the real agent and service.
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';

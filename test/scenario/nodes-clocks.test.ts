@@ -1,4 +1,5 @@
-// Clocks that jump: the database's does not hide a node that may still use keys, and a node's own costs no request.
+// Clocks that jump: the database's does not hide a node that may still use keys, and a node's own
+// costs no request.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// A store's connections to PostgreSQL when the network loses data, and after a failover while the old primary is still running.
+// A store's connections to PostgreSQL when the network loses data, and after a failover while the
+// old primary is still running.
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +31,10 @@ const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
   undo.push(() => relay.close());
   return relay;
 };
-/** The same in a separate thread, which continues while this one is blocked: over TCP, the database's last data are read after the next statement. */
+/**
+ * The same in a separate thread, which continues while this one is blocked: over TCP, the
+ * database's last data are read after the next statement.
+ */
 const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host: string; readonly port: number }> => {
   const thread = new Worker(
     `const { connect, createServer } = require('node:net');
@@ -182,7 +186,8 @@ test('a process that stood still for longer than the database waits within a tra
     const store = await open(relay);
     const lost = store.write(async (tx) => {
       await tx.settings.set('half', 'yes');
-      // The event loop stands still until the database has ended the session: what it said is read after the next statement.
+      // The event loop stands still until the database has ended the session: what it said is read
+      // after the next statement.
       while (postgres.run('dke', writers) !== '0');
       if (next !== undefined) await tx.settings.set(next, 'yes');
     });
@@ -417,7 +422,8 @@ test('the old root key is kept for copies that the database does not show, and f
     postgres.run('postgres', 'select count(*) from pg_stat_replication') === '0' ? true : undefined,
   );
   expect((await awaitCopies(() => true)).behind).toEqual(['standby second, disconnected']);
-  // The next process, or the next node with the duty, waits for it, too; it stops when an operator says so, or when it is seen up to date.
+  // The next process, or the next node with the duty, waits for it, too; it stops when an operator
+  // says so, or when it is seen up to date.
   const again = createAwaitCopies({ store, root, clock }, 0);
   expect((await again(() => true)).behind).toEqual(['standby second, disconnected']);
   const release = (name: string) => store.write((tx) => releaseCopy(tx, serviceActor('r'), name));

@@ -1,5 +1,6 @@
-// A node dies after it has created an object for a database and before its answer arrives: the agent sends the call to another
-// node, which returns the created object. Nothing is created twice, and the database sees a successful call.
+// A node dies after it has created an object for a database and before its answer arrives: the
+// agent sends the call to another node, which returns the created object. Nothing is created twice,
+// and the database sees a successful call.
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,7 +24,8 @@ beforeAll(async () => {
   application = await registerApplication(one.api, 'erp', await createGroup(one.api, 'databases'));
   gate = await openAnswerGate(join(one.folder, 'dke-data'));
   gate.sendTo(one.server.port);
-  // Enough time for a busy machine: the call must succeed within its deadline, however long that is.
+  // Enough time for a busy machine: the call must succeed within its deadline, however long that
+  // is.
   const times = 'connect_timeout_ms = 20000\ncall_timeout_ms = 60000\n';
   database = fleet.database('erp', application, times, gate.port);
   expect(await database.call('open', { pin: 'x' })).toEqual({ rv: 'CKR_OK' });
@@ -37,7 +39,10 @@ const sql = (text: string): string => fleet.postgres.run(fleet.place.database, t
 const base64 = (label: string): string => Buffer.from(label).toString('base64');
 const newLabel = (): string => `ORACLE.TDE.HSM.MK.06${randomBytes(16).toString('hex').toUpperCase()}`;
 
-/** Lets `victim` carry out a call, kills it after the commit, and returns the result that the database saw. */
+/**
+ * Lets `victim` carry out a call, kills it after the commit, and returns the result that the
+ * database saw.
+ */
 const killedAfterCommit = async (
   victim: FleetMember,
   other: FleetMember,

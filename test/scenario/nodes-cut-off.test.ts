@@ -1,4 +1,5 @@
-// Nodes that are cut off from the database, or stand still: they delay no other node, and no other process takes their place unseen.
+// Nodes that are cut off from the database, or stand still: they delay no other node, and no other
+// process takes their place unseen.
 import { randomBytes } from 'node:crypto';
 import { chmodSync, cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +27,10 @@ afterAll(async () => {
 
 const plain = randomBytes(32);
 const ask = (sql: string): string => fleet.postgres.run('dke', sql);
-/** The application name of a process's connections: `dke link`, and a part that distinguishes it from other processes. */
+/**
+ * The application name of a process's connections: `dke link`, and a part that distinguishes it
+ * from other processes.
+ */
 const instanceOf = (name: string): string =>
   ask(
     `select right(application_name, 8) from pg_stat_activity join pg_locks using (pid) join nodes

@@ -1,4 +1,5 @@
-// A node that hangs while its kernel keeps its connections: another node gets its duties, and its late writes as their owner fail.
+// A node that hangs while its kernel keeps its connections: another node gets its duties, and its
+// late writes as their owner fail.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';

@@ -1,5 +1,6 @@
-// The erasure run over several nodes: every node gets the new root key and ends the old one before a destroyed key counts as
-// unrecoverable, even if nodes are killed in the meantime; no other key is lost.
+// The erasure run over several nodes: every node gets the new root key and ends the old one before
+// a destroyed key counts as unrecoverable, even if nodes are killed in the meantime; no other key
+// is lost.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -198,7 +199,8 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   const stop = await holdStatement(fleet.place, 'insert', 'tenant_keks');
   await one.api.call('POST', '/api/root/rotate', {});
   await stop.reached();
-  // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the run.
+  // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the
+  // run.
   for (const { api } of [one, two])
     expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: before + 1, previousEpoch: before });
   await fleet.postgres.failOver();

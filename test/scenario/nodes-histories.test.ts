@@ -1,5 +1,6 @@
-// Random histories of nodes behind a relay, with faults and failovers, against a model of what was acknowledged (test/support/fleet-history.ts). One
-// in the short tier; 100 of three nodes in the long one. DKE_TEST_SEEDS chooses others, for example 20-39 or 3,17.
+// Random histories of nodes behind a relay, with faults and failovers, against a model of what was
+// acknowledged (test/support/fleet-history.ts). One in the short tier; 100 of three nodes in the
+// long one. DKE_TEST_SEEDS chooses others, for example 20-39 or 3,17.
 import { describe, expect, test } from 'vitest';
 import { type Failover, runHistory } from '../support/fleet-history.ts';
 import { seedsBelow, seedsFrom } from '../support/seeds.ts';
@@ -8,7 +9,9 @@ import { isLong, sizeOf } from '../support/tiers.ts';
 const failovers: readonly Failover[] = ['asynchronous', 'none', 'synchronous', 'unfenced'];
 // Seed 5 finds acknowledgements that do not wait for a node whose link is down.
 const seeds = seedsFrom(process.env.DKE_TEST_SEEDS) ?? (isLong ? seedsBelow(sizeOf('fleet histories')) : [5]);
-/** So many at once: the nodes and databases of each keep a processor busy for a third of its time. */
+/**
+ * So many at once: the nodes and databases of each keep a processor busy for a third of its time.
+ */
 const lanes = 2;
 const ofLanes = [...Map.groupBy(seeds, (_, at) => at % lanes).values()];
 

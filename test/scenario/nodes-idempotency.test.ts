@@ -1,5 +1,6 @@
-// The same request under the same Idempotency-Key at several nodes: one is carried out, and every answer is the same, also when a node dies
-// in the meantime. And changes under the same If-Match: one is carried out.
+// The same request under the same Idempotency-Key at several nodes: one is carried out, and every
+// answer is the same, also when a node dies in the meantime. And changes under the same If-Match:
+// one is carried out.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import type { ApiAnswer } from '../support/console-api.ts';
@@ -82,7 +83,8 @@ test('a node dies at any moment of many creates: asked again at the other one, e
   const again = await Promise.all(names.map((name) => create(two, name, name.replace(' ', '-'))));
   for (const [at, { status, text }] of again.entries()) {
     const known = before[at];
-    // A request that succeeded in its last moment, and whose answer was lost, is not carried out again either.
+    // A request that succeeded in its last moment, and whose answer was lost, is not carried out
+    // again either.
     if (status === 409) expect(JSON.parse(text)).toMatchObject({ hint: expect.stringContaining('--request-id') });
     else expect(status).toBe(201);
     if (known?.status === 201 && status === 201) expect(text).toBe(known.text);

@@ -1,5 +1,6 @@
-// Changes that a node has received are missing: a standby that lagged behind has taken over, or the node was disconnected for longer than changes
-// are kept. No node continues to use what was revoked.
+// Changes that a node has received are missing: a standby that lagged behind has taken over, or the
+// node was disconnected for longer than changes are kept. No node continues to use what was
+// revoked.
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -92,7 +93,8 @@ test('a restart before the confirmation ends no quarantine, and nodes that were 
   await untilActive(fleet, one, ['one', 'two']);
   await one.api.call('POST', `/api/endpoints/${before.endpoint.id}/disable`);
   await untilShown(fleet, one);
-  // One process has seen the change and is gone before the failover; the other one sees the failover.
+  // One process has seen the change and is gone before the failover; the other one sees the
+  // failover.
   await two.stop('SIGKILL');
   await fleet.postgres.failOver();
   await expect.poll(async () => (await one.api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
@@ -162,7 +164,8 @@ test('a node that was away while changes were pruned reads everything again befo
   expect((await there.encrypt(plain)).status).toBe(200);
   two.server.child.kill('SIGSTOP');
   try {
-    // The node may have been stopped while it held the writer's lock, which the database takes away after 3 s.
+    // The node may have been stopped while it held the writer's lock, which the database takes away
+    // after 3 s.
     await expect
       .poll(async () => (await one.api.send('POST', `/api/endpoints/${endpoint.endpoint.id}/disable`)).status)
       .toBe(200);

@@ -1,5 +1,6 @@
-// The assumptions of test/model about the database: a node's report about its shown changes counts only in the history that has them, and an
-// erasure run waits for copies of the database in which everything is sealed again. And the model's findings about concurrent root keys.
+// The assumptions of test/model about the database: a node's report about its shown changes counts
+// only in the history that has them, and an erasure run waits for copies of the database in which
+// everything is sealed again. And the model's findings about concurrent root keys.
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -115,7 +116,7 @@ test('copies of a database in which something is sealed under the old root key a
   expect((await awaitCopies(() => false)).behind).toEqual([]);
 });
 
-// --- two nodes that each create a root key --------------------------------------------------------------------------
+// --- two nodes that each create a root key -------------------------------------------------------
 interface RootNode {
   readonly id: string;
   readonly root: RootProvider;

@@ -1,5 +1,6 @@
-// A change that one node makes takes from the memory of another one what it is about, and nothing else: opened master keys of an application stay open
-// while other tenants register, change, destroy and restore.
+// A change that one node makes takes from the memory of another one what it is about, and nothing
+// else: opened master keys of an application stay open while other tenants register, change,
+// destroy and restore.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

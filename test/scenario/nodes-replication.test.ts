@@ -1,5 +1,6 @@
-// The end of an old root key and copies of the database: while one of them could take over without the records that are sealed again, the old root
-// key stays, and the service names the copy that it waits for.
+// The end of an old root key and copies of the database: while one of them could take over without
+// the records that are sealed again, the old root key stays, and the service names the copy that it
+// waits for.
 import { afterEach, expect, test } from 'vitest';
 import type { Status } from '../../server/fronts/contract/api/status.ts';
 import { openDatabaseRelay } from '../support/database-relay.ts';

@@ -1,4 +1,5 @@
-// A user whose requests reach alternating nodes: each flow starts at one node and ends at the other, behind a load balancer without sticky sessions.
+// A user whose requests reach alternating nodes: each flow starts at one node and ends at the
+// other, behind a load balancer without sticky sessions.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -42,7 +43,10 @@ interface Answer {
   readonly location: string | undefined;
   readonly body: Record<string, unknown>;
 }
-/** A browser: keeps its cookies, and opens a connection for each request, which the balancer sends to the next node. */
+/**
+ * A browser: keeps its cookies, and opens a connection for each request, which the balancer sends
+ * to the next node.
+ */
 const openBrowser = (token?: string) => {
   const cookies = new Map<string, string>();
   /** `straightTo`: the port of a node, past the balancer. */
@@ -252,7 +256,8 @@ test('the key of API tokens is rotated at one node: tokens are valid at both, un
     expect(await atEach(unused)).toEqual([401, 401]);
     for (const each of [made, used]) expect(await atEach(each)).toEqual([200, 200]);
   }
-  // A token that a node has only under its former key, and the token of the caller: both are still found.
+  // A token that a node has only under its former key, and the token of the caller: both are still
+  // found.
   await apiOf(0).call('POST', '/api/tokens/rotate-key', {});
   goTo(1);
   expect(await atEach(used)).toEqual([200, 200]);

@@ -1,5 +1,6 @@
-// Snapshots where several nodes share one store: in one folder every node does everything with them; a node that does not have the folder
-// lists them, refuses the rest with the name of the node that has them, and takes nothing for erased.
+// Snapshots where several nodes share one store: in one folder every node does everything with
+// them; a node that does not have the folder lists them, refuses the rest with the name of the node
+// that has them, and takes nothing for erased.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

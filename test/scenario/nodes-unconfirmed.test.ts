@@ -1,5 +1,6 @@
-// Answers about nodes that have not received a change: every node names them on every path, also after a repeat, and
-// a node that cannot reach the others answers that the change is made and not confirmed.
+// Answers about nodes that have not received a change: every node names them on every path, also
+// after a repeat, and a node that cannot reach the others answers that the change is made and not
+// confirmed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -26,7 +27,9 @@ const pendingOf = ({ headers }: ApiAnswer): readonly string[] =>
   String(headers['x-dke-pending-nodes'] ?? '')
     .split(',')
     .filter((name) => name !== '');
-/** Repeats the request while the answer also names another node, which is late on a busy machine. */
+/**
+ * Repeats the request while the answer also names another node, which is late on a busy machine.
+ */
 const untilOnlyThree = (ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> =>
   until('an answer that names one node', async () => {
     const answer = await ask();

@@ -1,6 +1,7 @@
-// Two nodes behind a TCP balancer while they and their database are restarted, killed and cut off: a cloud's signed requests
-// and a database's calls continue, changes succeed or are refused with a reason, and acknowledged changes exist afterwards on both nodes. A phase
-// ends when each kind of load has completed some more rounds, however long that takes.
+// Two nodes behind a TCP balancer while they and their database are restarted, killed and cut off:
+// a cloud's signed requests and a database's calls continue, changes succeed or are refused with a
+// reason, and acknowledged changes exist afterwards on both nodes. A phase ends when each kind of
+// load has completed some more rounds, however long that takes.
 import { randomBytes } from 'node:crypto';
 import { Agent } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,4 +1,5 @@
-// Several nodes on one PostgreSQL: each may change everything, and none continues to use what another one has revoked.
+// Several nodes on one PostgreSQL: each may change everything, and none continues to use what
+// another one has revoked.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -81,7 +82,10 @@ test('what one node has made, the other serves at once, and refuses at once when
   expect((await here.encrypt(plain)).status).toBe(200);
 });
 
-/** A node's answer to the cloud about the fleet: the number of running nodes, and each other node's name and state. */
+/**
+ * A node's answer to the cloud about the fleet: the number of running nodes, and each other node's
+ * name and state.
+ */
 const fleetOf = async (at: XksEndpoint): Promise<readonly [unknown, readonly string[]]> => {
   const { xksProxyFleetSize, ekmFleetDetails } = (await at.health()).body as {
     readonly xksProxyFleetSize?: number;

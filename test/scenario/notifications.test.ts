@@ -1,5 +1,5 @@
-// Notifications on their way out: signed webhooks and e-mail, to servers that are really there. What a target did not take is sent again,
-// what points inside is not called.
+// Notifications on their way out: signed webhooks and e-mail, to servers that are really there.
+// What a target did not take is sent again, what points inside is not called.
 
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

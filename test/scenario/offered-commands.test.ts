@@ -1,5 +1,6 @@
-// Every command that DKE offers (test/support/offered-commands.ts) is run as a process beside a real
-// service, with what its text leaves to the reader: it does its work, or is refused as its row says.
+// Every command that DKE offers (test/support/offered-commands.ts) is run as a process beside a
+// real service, with what its text leaves to the reader: it does its work, or is refused as its row
+// says.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { argumentsOf, endOf, rowOf } from '../support/command-runs.ts';
 import { type CommandSite, offeredCatalogue, openCommandSite } from '../support/command-site.ts';

@@ -1,6 +1,7 @@
-// The packages, of both kinds and with their scripts, in the root file system of an older release with its C and C++ libraries: they are
-// installed, the service starts, its command registers a database, the library starts its agent, a client encrypts and decrypts, and an
-// upgrade and a removal keep configuration and data.
+// The packages, of both kinds and with their scripts, in the root file system of an older release
+// with its C and C++ libraries: they are installed, the service starts, its command registers a
+// database, the library starts its agent, a client encrypts and decrypts, and an upgrade and a
+// removal keep configuration and data.
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {

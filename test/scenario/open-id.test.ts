@@ -1,5 +1,5 @@
-// Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test: people whose subject is registered, people
-// whose claim gives them roles, and the refusals.
+// Signing in at a real OpenID provider (oidc-provider) over TLS with an authority of the test:
+// people whose subject is registered, people whose claim gives them roles, and the refusals.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:https';
@@ -163,7 +163,8 @@ describe('people whose claim gives them roles', () => {
     const complete = await factors.confirm(again, totp.id, code, originOf());
     expect(complete).toMatchObject({ missing: null, grants: [{ role: 'auditor' }, { role: 'key-manager' }] });
     expect((await rolesOf(id)).toSorted()).toEqual(['auditor', 'key-manager']);
-    // With the new factor, added roles of the claim wait for it, and removed roles are removed immediately.
+    // With the new factor, added roles of the claim wait for it, and removed roles are removed
+    // immediately.
     groups.set('noa', ['dke-keys']);
     expect(await signIn(opened, 'noa')).toMatchObject({ missing: 'second-factor' });
     expect(await rolesOf(id)).toEqual(['key-manager']);
@@ -232,7 +233,8 @@ describe('people whose claim gives them roles', () => {
     const { user } = await operations.users.create(inTenant, own, { name: 'squatter', grants });
     const named = { ...details, subject: 'boss' };
     expect(await errorOf(operations.users.update(inTenant, own, user.id, named))).toBe('forbidden');
-    // Not even an administrator of the platform can let a claim extend the permissions of such a user.
+    // Not even an administrator of the platform can let a claim extend the permissions of such a
+    // user.
     await operations.users.update({ ...administrator, tenantId: tenant.id }, everything, user.id, {
       ...named,
       grants: [{ role: 'auditor', scope: null, tenantId: tenant.id }],

@@ -1,5 +1,6 @@
-// Every command of docs/operations.md and docs/upgrade.md, run in the order of the page on a real service: first day, every day, and the disasters, which the test
-// makes before their section. The commands are those of the page; only paths and the address are those of this test, and systemctl,
+// Every command of docs/operations.md and docs/upgrade.md, run in the order of the page on a real
+// service: first day, every day, and the disasters, which the test makes before their section. The
+// commands are those of the page; only paths and the address are those of this test, and systemctl,
 // journalctl and sudo are small scripts that start, stop and read the service.
 import { spawn } from 'node:child_process';
 import {

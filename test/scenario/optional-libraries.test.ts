@@ -1,4 +1,5 @@
-// Libraries of optional parts are loaded by a service that has these parts configured, and by no other one.
+// Libraries of optional parts are loaded by a service that has these parts configured, and by no
+// other one.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

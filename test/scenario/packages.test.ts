@@ -1,6 +1,7 @@
-// The packages of the real builder. Those for Debian are unpacked and configured by the real dpkg into a separate folder (no file of
-// this system changes), then used: the packaged service, the packaged command, the library that the packaged provider installs. Both kinds
-// in another root: test/scenario/old-system.test.ts.
+// The packages of the real builder. Those for Debian are unpacked and configured by the real dpkg
+// into a separate folder (no file of this system changes), then used: the packaged service, the
+// packaged command, the library that the packaged provider installs. Both kinds in another root:
+// test/scenario/old-system.test.ts.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -411,7 +412,8 @@ test.runIf(canRun)(
     const logs = join(folder, 'agent-log');
     mkdirSync(logs);
     chownSync(logs, Number(uid), Number(uid));
-    // As the unit has it: systemd listens, the agent has its user's rights and may open files as other users.
+    // As the unit has it: systemd listens, the agent has its user's rights and may open files as
+    // other users.
     const unit = readFileSync(join(system, 'usr/lib/systemd/system/dke-agent.service'), 'utf8');
     expect(unit).toContain('AmbientCapabilities=CAP_SETUID CAP_SETGID');
     const caps = ['--inh-caps=+setuid,+setgid', '--ambient-caps=+setuid,+setgid'];

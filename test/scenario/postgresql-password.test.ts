@@ -1,5 +1,6 @@
-// The database's password is changed while the service runs, and the database is dropped under it: requests are refused as unavailable,
-// health reports it, and with the right password file everything continues without a restart.
+// The database's password is changed while the service runs, and the database is dropped under it:
+// requests are refused as unavailable, health reports it, and with the right password file
+// everything continues without a restart.
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The service on a real PostgreSQL: the same as on the embedded database, and its behaviour when the database stops,
-// returns, or belongs to another user.
+// The service on a real PostgreSQL: the same as on the embedded database, and its behaviour when
+// the database stops, returns, or belongs to another user.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// An installer that is killed after any of its steps: a database finds one complete library, the old or the new one, and
-// the next run completes the installation.
+// An installer that is killed after any of its steps: a database finds one complete library, the
+// old or the new one, and the next run completes the installation.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {

@@ -1,5 +1,6 @@
-// `dke provider` on a host with the real service: install, check, upgrade, rollback, uninstall, as the OS user of a database, and
-// a database that uses the installation. Needs root for other users; as another user it installs for that user.
+// `dke provider` on a host with the real service: install, check, upgrade, rollback, uninstall, as
+// the OS user of a database, and a database that uses the installation. Needs root for other users;
+// as another user it installs for that user.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -456,7 +457,8 @@ describe('systemd', () => {
         mode: 0o600,
       },
     );
-    // In a name space of its own the activator is process 1, as systemd is, and becomes an agent that is slow to start.
+    // In a name space of its own the activator is process 1, as systemd is, and becomes an agent
+    // that is slow to start.
     const script = `
       (until [ -S "$SOCKET" ]; do sleep 0.05; done
        DKE_PKCS11_CONF="$CONF" DKE_PKCS11_SOCKET="$SOCKET" pkcs11-tool --module "$LIBRARY" --login --pin x \\

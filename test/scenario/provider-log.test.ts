@@ -1,6 +1,7 @@
-// The messages for a database administrator when a key is unavailable: every cause of the provider's log, really triggered, with the line
-// that names the failure and its fix, the return value that the database prints, and the request id of the
-// refusal in the service. The record below does not compile without a way to trigger each cause.
+// The messages for a database administrator when a key is unavailable: every cause of the
+// provider's log, really triggered, with the line that names the failure and its fix, the return
+// value that the database prints, and the request id of the refusal in the service. The record
+// below does not compile without a way to trigger each cause.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -355,10 +356,11 @@ const ways = {
     const on = { config: join(folder, 'pkcs11.toml'), logs: folder };
     copyFileSync(host().config, on.config);
     chownSync(on.config, 1, 1);
-    // The owner is checked before the mode. The library, as another user, reads its time limits from the file.
+    // The owner is checked before the mode. The library, as another user, reads its time limits
+    // from the file.
     chmodSync(on.config, 0o644);
-    // One agent for all users of a host, as systemd starts it: root would act for the owner, and an agent of its own cannot be started by
-    // a user who may not enter the folder of this checkout.
+    // One agent for all users of a host, as systemd starts it: root would act for the owner, and an
+    // agent of its own cannot be started by a user who may not enter the folder of this checkout.
     const socket = join(folder, 'agent.sock');
     const agent = spawn(
       'systemd-socket-activate',

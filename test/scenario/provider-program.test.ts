@@ -1,6 +1,7 @@
-// Programs with the setuid or setgid bit, as `oracle` is with Grid Infrastructure: for each kind of process and each file that
-// DKE_PKCS11_CONF can name, `dke provider check` says what the library then really does, with the library's reason. A copy of the
-// probe is the program, below an /etc of its own, as the database's user and as another one. Needs root.
+// Programs with the setuid or setgid bit, as `oracle` is with Grid Infrastructure: for each kind of
+// process and each file that DKE_PKCS11_CONF can name, `dke provider check` says what the library
+// then really does, with the library's reason. A copy of the probe is the program, below an /etc of
+// its own, as the database's user and as another one. Needs root.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -65,7 +66,10 @@ const inOwnEtc = (...command: string[]): string[] => [
   ...['--mount', '--propagation', 'private', 'sh', '-c', 'mount --bind "$0" /etc && exec "$@"', at('etc'), ...command],
 ];
 
-/** Which configuration a process of the program uses, and the reason if it is another one than the caller names. */
+/**
+ * Which configuration a process of the program uses, and the reason if it is another one than the
+ * caller names.
+ */
 const libraryUses = (conf: string, user: number): string => {
   for (const log of execFileSync('ls', [logs()], { encoding: 'utf8' }).trim().split('\n'))
     rmSync(join(logs(), log, 'library.log'), { force: true });

@@ -1,5 +1,5 @@
-// A database that is older than the checkpoint next to its root key, before the real server: shown, neither used nor changed, until an
-// operator of its host confirms.
+// A database that is older than the checkpoint next to its root key, before the real server: shown,
+// neither used nor changed, until an operator of its host confirms.
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -103,7 +103,8 @@ test('a log that is rewritten while the service runs is not signed: quarantine, 
     const anchor = () => readFileSync(join(server.dataDirectory, 'root.key.checkpoint'), 'utf8');
     const signed = anchor();
 
-    // Another actor with matching hashes, as written by an attacker who knows the format of the log.
+    // Another actor with matching hashes, as written by an attacker who knows the format of the
+    // log.
     const database = new DatabaseSync(join(server.dataDirectory, 'dke.db'), { timeout: 300_000 });
     const { changes } = database
       .prepare("UPDATE audit_events SET actor_name = 'somebody else', leaf_hash = randomblob(32) WHERE sequence = 2")

@@ -149,7 +149,9 @@ describe.runIf(canMake)('the files of a release', () => {
     expect(gunzipSync(packed).toString('utf8')).toContain(own);
   });
 
-  /** dnf with the lines of the page, in a root where `system` stands for the packages of the system. */
+  /**
+   * dnf with the lines of the page, in a root where `system` stands for the packages of the system.
+   */
   const dnf = (repository: string) => {
     const state = `${repository}.dnf`;
     const [, block = ''] =

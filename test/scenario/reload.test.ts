@@ -1,5 +1,6 @@
-// When a value of dke.toml takes effect: at a restart, and none of them at a reload, as docs/dke.toml
-// says. The keys are those that the running service lists, so a new one is among them.
+// When a value of dke.toml takes effect: at a restart, and none of them at a reload, as
+// docs/dke.toml says. The keys are those that the running service lists, so a new one is among
+// them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

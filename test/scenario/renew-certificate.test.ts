@@ -1,5 +1,5 @@
-// Renewal of the service's self-signed certificate: clients that pin it are never without one that they accept. A database over a real agent, and
-// curl, use the service before, between and after.
+// Renewal of the service's self-signed certificate: clients that pin it are never without one that
+// they accept. A database over a real agent, and curl, use the service before, between and after.
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The request log of the real server: search, export, the way from a CloudTrail event to our record, retention; over the API and by
-// the `dke` command.
+// The request log of the real server: search, export, the way from a CloudTrail event to our
+// record, retention; over the API and by the `dke` command.
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

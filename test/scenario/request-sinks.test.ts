@@ -1,5 +1,6 @@
-// Forwarding of the request log of a real server, configured in dke.toml: to a file of one endpoint's requests, and to an HTTPS collector, which is
-// unreachable at first. A request id is found in the answer, in the request log, in the file and at the collector.
+// Forwarding of the request log of a real server, configured in dke.toml: to a file of one
+// endpoint's requests, and to an HTTPS collector, which is unreachable at first. A request id is
+// found in the answer, in the request log, in the file and at the collector.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';

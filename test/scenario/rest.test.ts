@@ -1,5 +1,5 @@
-// A server is as fast after an idle time as before: V8 keeps the hidden classes of the objects of a request
-// (server/listener/shapes.ts).
+// A server is as fast after an idle time as before: V8 keeps the hidden classes of the objects of a
+// request (server/listener/shapes.ts).
 import { Agent } from 'node:https';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';

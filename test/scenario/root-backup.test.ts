@@ -1,5 +1,6 @@
-// A backup of the root key, created by an operator while the service runs: encrypted, verified, known to the service, useless after an erasure
-// run with a notification, and sufficient to start again on the database.
+// A backup of the root key, created by an operator while the service runs: encrypted, verified,
+// known to the service, useless after an erasure run with a notification, and sufficient to start
+// again on the database.
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +53,8 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   expect([made.code, made.stderr]).toEqual([0, '']);
   expect(JSON.parse(made.stdout)).toMatchObject({ file: at('one.key'), epoch: 1 });
   expect((statSync(at('one.key')).mode & 0o777).toString(8)).toBe('600');
-  // The root key of a service without providers is unencrypted in its file: no part of it is in the backup.
+  // The root key of a service without providers is unencrypted in its file: no part of it is in the
+  // backup.
   const plain = readFileSync(join(server.dataDirectory, 'root.key'));
   const secret = plain.subarray(4096, 4096 + 64);
   expect(secret.some((byte) => byte !== 0)).toBe(true);
@@ -85,7 +87,8 @@ test('is made while the service runs, and is worth nothing after an erasure run,
   const path = join(server.dataDirectory, 'root.key');
   const there = await root('restore', at('two.key'), '--passphrase-file', at('passphrase'));
   expect([there.code, there.stderr]).toEqual([3, expect.stringContaining('move it away first')]);
-  // What prepares a node before each start does nothing here, and waits for the backup when it is needed.
+  // What prepares a node before each start does nothing here, and waits for the backup when it is
+  // needed.
   const ifMissing = (name: string) => root('restore', at(name), '--if-missing', '--passphrase-file', at('passphrase'));
   expect(JSON.parse((await ifMissing('none.key')).stdout)).toEqual({ file: path, restored: false });
   renameSync(path, at('lost.key'));

@@ -1,5 +1,6 @@
-// What opens the root key of a real server: a passphrase, a hardware module, a key file, each alone; a service that has none of
-// them waits sealed. The commands that change providers run as people run them.
+// What opens the root key of a real server: a passphrase, a hardware module, a key file, each
+// alone; a service that has none of them waits sealed. The commands that change providers run as
+// people run them.
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,7 +77,10 @@ const unseal = async (server: ServerProcess, folder: string): Promise<void> => {
   expect([code, stderr]).toEqual([0, '']);
   await untilHealthy(server);
 };
-/** A sealed service tells everyone, refuses a wrong passphrase without locking, and serves after it got the right one. */
+/**
+ * A sealed service tells everyone, refuses a wrong passphrase without locking, and serves after it
+ * got the right one.
+ */
 const expectSealed = async (sealed: ServerProcess, token: string, folder: string): Promise<void> => {
   expect(sealed.output()).toMatch(/^sealed: dke root unseal$/m);
   const api = openConsoleApi(sealed, token);

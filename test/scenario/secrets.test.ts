@@ -1,7 +1,9 @@
-// Canaries: all jobs in one run with known secrets, then a search for them wherever they must not be. Files, logs, standard
-// output, process lists, environments, answers of the API, and the JavaScript heaps of server and agent.
+// Canaries: all jobs in one run with known secrets, then a search for them wherever they must not
+// be. Files, logs, standard output, process lists, environments, answers of the API, and the
+// JavaScript heaps of server and agent.
 //
-// Bearer credentials are JavaScript strings, because Node's HTTP parser creates them; heaps are searched for all others.
+// Bearer credentials are JavaScript strings, because Node's HTTP parser creates them; heaps are
+// searched for all others.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';

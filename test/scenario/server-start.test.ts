@@ -1,5 +1,5 @@
-// How the real server starts, refuses to start, and stops. Every refusal has its exit code and one line that helps, and
-// changes nothing that was there.
+// How the real server starts, refuses to start, and stops. Every refusal has its exit code and one
+// line that helps, and changes nothing that was there.
 import { X509Certificate } from 'node:crypto';
 import {
   chmodSync,

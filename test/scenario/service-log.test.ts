@@ -1,5 +1,6 @@
-// The log of the running service on a separate disk that fills up: the service continues, reports it in health and notifications, and writes what
-// waited as soon as there is room. SIGHUP opens the file again by its name.
+// The log of the running service on a separate disk that fills up: the service continues, reports
+// it in health and notifications, and writes what waited as soon as there is room. SIGHUP opens the
+// file again by its name.
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// A host whose DNS server does not answer: the agent, `dke doctor`, and the command say DNS, not load. Each program runs in a mount namespace of
-// its own, where /etc/resolv.conf names a server that takes questions and is silent.
+// A host whose DNS server does not answer: the agent, `dke doctor`, and the command say DNS, not
+// load. Each program runs in a mount namespace of its own, where /etc/resolv.conf names a server
+// that takes questions and is silent.
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';

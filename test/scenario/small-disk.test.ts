@@ -1,5 +1,6 @@
-// A disk that fills up under each persistent operation: a small one of the test's own, with so many free pages.
-// The operation is refused with a reason or succeeds, data are decrypted in the meantime, and with free space everything matches the answers.
+// A disk that fills up under each persistent operation: a small one of the test's own, with so many
+// free pages. The operation is refused with a reason or succeeds, data are decrypted in the
+// meantime, and with free space everything matches the answers.
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultOperations, openWorkload, type Workload } from '../support/fault-workload.ts';
@@ -11,7 +12,10 @@ import { isLong } from '../support/tiers.ts';
 const disk = mountSmallDisk('32m');
 if (typeof disk === 'string') console.log(`skipped: ${disk}`);
 const page = 4096;
-/** Free pages: none, and some, so that the disk is full in the middle of an operation. In the long tier: each number up to a large one. */
+/**
+ * Free pages: none, and some, so that the disk is full in the middle of an operation. In the long
+ * tier: each number up to a large one.
+ */
 const left = isLong ? Array.from({ length: 48 }, (_, pages) => pages) : [0, 3];
 
 const small = disk as SmallDisk;

@@ -1,5 +1,6 @@
-// Backup and restore with the real server, the `dke` command and a real database process: a recovery key made apart, a snapshot of which the
-// service cannot open anything, a destroyed key that no restore brings back, and the loss of everything but a copy of a snapshot.
+// Backup and restore with the real server, the `dke` command and a real database process: a
+// recovery key made apart, a snapshot of which the service cannot open anything, a destroyed key
+// that no restore brings back, and the loss of everything but a copy of a snapshot.
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

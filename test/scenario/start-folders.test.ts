@@ -1,4 +1,5 @@
-// Starts on folders that are missing or read-only: one line names the folder and the fix, and nothing is created next to it.
+// Starts on folders that are missing or read-only: one line names the folder and the fix, and
+// nothing is created next to it.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,5 @@
-// dke store migrate with a service in use: in both directions, the refusals, and the remains of an interrupted copy.
+// dke store migrate with a service in use: in both directions, the refusals, and the remains of an
+// interrupted copy.
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
-// Fault injection in a single system call of an operation: the server is killed before a persistent call or in the middle of
-// a write, or gets a full disk or a failed sync. A few calls here; npm run faults covers each. And that none is missed: the
-// interceptor counts the same calls as strace.
+// Fault injection in a single system call of an operation: the server is killed before a persistent
+// call or in the middle of a write, or gets a full disk or a failed sync. A few calls here; npm run
+// faults covers each. And that none is missed: the interceptor counts the same calls as strace.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -56,7 +56,8 @@ test.skipIf(untraced !== undefined)('every lasting call that strace sees is one 
       });
       // Read to its end, because it lists each new thread.
       await new Promise((resolve) => tracer.stderr.on('data', resolve));
-      // The calls that create files have other uses as well, so created files are counted separately.
+      // The calls that create files have other uses as well, so created files are counted
+      // separately.
       strikes.arm({ mode: 'count', kinds: everyKind.filter((kind) => kind !== 'create'), number: 0 });
       await work();
       await workload.settle();

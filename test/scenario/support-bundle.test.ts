@@ -1,5 +1,6 @@
-// The bundle for support, on the host of a real service in which a canary is in every place of a secret: none of them is in it, in any usual
-// encoding; its content is shown first; and it can be created for a stopped service.
+// The bundle for support, on the host of a real service in which a canary is in every place of a
+// secret: none of them is in it, in any usual encoding; its content is shown first; and it can be
+// created for a stopped service.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
-// Two tenants on the real server, each with a key store endpoint and a database under load: what is done to one stops it, at once
-// and to the letter, and the other does not miss a single answer. Then the way back, with the session that was open all along,
-// and the end.
+// Two tenants on the real server, each with a key store endpoint and a database under load: what is
+// done to one stops it, at once and to the letter, and the other does not miss a single answer.
+// Then the way back, with the session that was open all along, and the end.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -133,7 +133,8 @@ test('one is suspended, deleted, restored under load; the other does not miss an
   expect(planned).toMatchObject({ dryRun: true, tenant: { state: 'active' } });
   expect(planned.impact).toEqual({ vaults: 2, keys: 2, endpoints: 1, applications: 1, tokens: 1, copies: 0 });
   expect((await change(acme, 'suspend')).tenant.state).toBe('suspended');
-  // From the answer on, not one more. The calls that were under way have ended with the loads that stop here.
+  // From the answer on, not one more. The calls that were under way have ended with the loads that
+  // stop here.
   const [toldCloud = [], toldDatabase = []] = await Promise.all(asking.map((each) => each.stop()));
   expect([...toldCloud].filter((answer) => !['200', '400 InvalidStateException'].includes(answer))).toEqual([]);
   expect([...toldDatabase].filter((answer) => !['CKR_OK', 'CKR_ACTION_PROHIBITED'].includes(answer))).toEqual([]);

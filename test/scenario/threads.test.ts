@@ -1,5 +1,6 @@
-// Sixty-four threads of one process at everything at once, through the real library, agent and service: every answer is the
-// caller's own. The same again under the thread sanitizer, library and host both.
+// Sixty-four threads of one process at everything at once, through the real library, agent and
+// service: every answer is the caller's own. The same again under the thread sanitizer, library and
+// host both.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// Creating calls without an answer in time: in the end such a call has succeeded or had no effect, and
-// a caller who repeats it does not meet its own key of the attempt before.
+// Creating calls without an answer in time: in the end such a call has succeeded or had no effect,
+// and a caller who repeats it does not meet its own key of the attempt before.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
-// A master key that encrypts and cannot decrypt, as versions before the rule created it when a template named CKA_WRAP and not CKA_DECRYPT: it is
-// found, named, refused for more data, and repaired, without a change by its database. The rule (server/base/master-keys.ts) is off here while the
-// key is created.
+// A master key that encrypts and cannot decrypt, as versions before the rule created it when a
+// template named CKA_WRAP and not CKA_DECRYPT: it is found, named, refused for more data, and
+// repaired, without a change by its database. The rule (server/base/master-keys.ts) is off here
+// while the key is created.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

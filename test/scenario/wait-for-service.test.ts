@@ -1,4 +1,5 @@
-// wait_seconds in pkcs11.toml: a database that starts before the service waits for it, and no other database waits along.
+// wait_seconds in pkcs11.toml: a database that starts before the service waits for it, and no other
+// database waits along.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// The connection between library and agent as a model (test/model/wire.pml), explored exhaustively by SPIN: every interleaving of two
-// threads and one agent. A model that finds nothing proves nothing, so it must also find each known defect.
+// The connection between library and agent as a model (test/model/wire.pml), explored exhaustively
+// by SPIN: every interleaving of two threads and one agent. A model that finds nothing proves
+// nothing, so it must also find each known defect.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// The server is killed while keys are being wrapped, between the mark and the answer too: a caller who has wrapped bytes finds the
-// wrapping key marked, and a key that was destroyed is destroyed.
+// The server is killed while keys are being wrapped, between the mark and the answer too: a caller
+// who has wrapped bytes finds the wrapping key marked, and a key that was destroyed is destroyed.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,7 +83,8 @@ test('a kill at any moment leaves no wrapped key without its mark, and no use of
         .then(() => wrapped.add(handle))
         .finally(answered),
     );
-    // In every other round a key was wrapped before: an earlier destruction would refuse all of them.
+    // In every other round a key was wrapped before: an earlier destruction would refuse all of
+    // them.
     const begun = round % 2 === 0 ? Promise.resolve() : Promise.any(work);
     const destruction = begun
       .then(() => ask('destroyObject', what, {}))

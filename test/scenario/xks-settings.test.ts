@@ -1,5 +1,5 @@
-// Settings of a key store endpoint on the real server: mutual TLS, secondary authorization, rate; and what the request log, the
-// audit log and the `dke` command say of them.
+// Settings of a key store endpoint on the real server: mutual TLS, secondary authorization, rate;
+// and what the request log, the audit log and the `dke` command say of them.
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -28,7 +28,10 @@ const encrypt = (place: XksEndpoint, metadata: object = {}, options: Partial<Xks
     body: { requestMetadata: requestMetadata(metadata), plaintext: 'AAAA', encryptionAlgorithm: 'AES_GCM' },
     ...options,
   });
-/** Why the newest request of the endpoint that was refused with this error was refused; undefined while none is logged. */
+/**
+ * Why the newest request of the endpoint that was refused with this error was refused; undefined
+ * while none is logged.
+ */
 const reason = async ({ endpoint }: XksEndpoint, errorName: string): Promise<string | null | undefined> =>
   (await site.api.call<{ items: EndpointRequest[] }>('GET', `/api/endpoints/${endpoint.id}/requests`)).items.find(
     (item) => item.errorName === errorName,

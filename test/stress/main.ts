@@ -1,13 +1,16 @@
-// `npm run stress`: processes with many threads use the library at random while their agent is stopped, continued and killed; each result is
-// compared with OpenSSL's. Prints what was done and found; exits with 1 when a byte or a return value was wrong, a call hung, or a
-// session key was lost while the agent lived.
+// `npm run stress`: processes with many threads use the library at random while their agent is
+// stopped, continued and killed; each result is compared with OpenSSL's. Prints what was done and
+// found; exits with 1 when a byte or a return value was wrong, a call hung, or a session key was
+// lost while the agent lived.
 //
 //   --minutes <n>        60 by default; fractions are allowed
 //   --processes <n>      3 by default
 //   --threads <n>        of each process, 1 to 64; 6 by default
 //   --largest <bytes>    longest message; 1,048,576 by default
-//   --sanitizer <name>   none (default), address (with undefined behaviour), thread: library, addon and test program are built with it
-//   --switches <some>    some (default): every second process uses an application with all compatibility switches on; none
+//   --sanitizer <name>   none (default), address (with undefined behaviour), thread: library, addon
+//                        and test program are built with it
+//   --switches <some>    some (default): every second process uses an application with all
+//                        compatibility switches on; none
 //   --seed <n>           of the random choices; printed at the start
 
 import { parseArgs } from 'node:util';

@@ -1,7 +1,9 @@
-// Runs AES/CBC cases through the JCA provider DKE: one a line of standard input, "mode padding reference iv pieces data" with data and IV in
-// hexadecimal and pieces the lengths of the updates (comma-separated, "-" for none; what is left goes to doFinal). Prints the result in
-// hexadecimal, or the class and message of what was thrown. "threads reference reference" ends the run with eight threads that
-// encrypt and decrypt under two keys until the input ends, and prints how many round trips were right and how many were not.
+// Runs AES/CBC cases through the JCA provider DKE: one a line of standard input, "mode padding
+// reference iv pieces data" with data and IV in hexadecimal and pieces the lengths of the updates
+// (comma-separated, "-" for none; what is left goes to doFinal). Prints the result in hexadecimal,
+// or the class and message of what was thrown. "threads reference reference" ends the run with
+// eight threads that encrypt and decrypt under two keys until the input ends, and prints how many
+// round trips were right and how many were not.
 import java.io.BufferedReader;
 import java.io.ByteArrayOutputStream;
 import java.io.InputStreamReader;

@@ -1,5 +1,6 @@
-// A JDBC client for tests: runs the statements of its standard input, one a line, on the URL of its argument, and prints rows and counts of rows.
-// An error ends it, with all of its causes on standard error.
+// A JDBC client for tests: runs the statements of its standard input, one a line, on the URL of its
+// argument, and prints rows and counts of rows. An error ends it, with all of its causes on
+// standard error.
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;

@@ -1,6 +1,7 @@
-// What a Java program does with the library through SunPKCS11, as it comes with OpenJDK 17: one line a step, "name ok", or
-// "name failed" with the reason. The arguments are the provider's configuration file and the user's PIN. keytool has made the
-// entries rsa, ec (pairs with certificates of their own) and aes before.
+// What a Java program does with the library through SunPKCS11, as it comes with OpenJDK 17: one
+// line a step, "name ok", or "name failed" with the reason. The arguments are the provider's
+// configuration file and the user's PIN. keytool has made the entries rsa, ec (pairs with
+// certificates of their own) and aes before.
 import java.math.BigInteger;
 import java.net.InetAddress;
 import java.security.KeyFactory;
@@ -276,7 +277,8 @@ public class SunPkcs11 {
       again.deleteEntry("made here");
     });
     step("KeyStore", () -> {
-      // A fresh one: a key that was used before is the provider's session key already, and it stores nothing then.
+      // A fresh one: a key that was used before is the provider's session key already, and it
+      // stores nothing then.
       byte[] fresh = Arrays.copyOf(data, 32);
       store.setKeyEntry("imported", new SecretKeySpec(fresh, "AES"), null, null);
       KeyStore again = KeyStore.getInstance("PKCS11", provider);

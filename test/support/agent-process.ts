@@ -1,5 +1,5 @@
-// `dke agent` as a child process, for tests that load the library: PKCS#11 calls block their thread, so the
-// agent cannot live in the test's own process.
+// `dke agent` as a child process, for tests that load the library: PKCS#11 calls block their
+// thread, so the agent cannot live in the test's own process.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -26,7 +26,10 @@ export const startAgent = async (
     readonly arguments?: readonly string[];
     readonly environment?: NodeJS.ProcessEnv;
     readonly inFolder?: boolean;
-    /** A command that runs the rest of its command line as another user. The socket is root's then, handed over as systemd does. */
+    /**
+     * A command that runs the rest of its command line as another user. The socket is root's then,
+     * handed over as systemd does.
+     */
     readonly as?: readonly string[];
   } = {},
 ): Promise<AgentProcess> => {

@@ -1,5 +1,6 @@
-// The shipped alert rules, evaluated over scrapes of a real /metrics: as much of PromQL as docs/monitoring/alerts.yaml uses. What it does not
-// know is an error. It differs from Prometheus in two points: it ignores `for`, and rate and increase do not extrapolate.
+// The shipped alert rules, evaluated over scrapes of a real /metrics: as much of PromQL as
+// docs/monitoring/alerts.yaml uses. What it does not know is an error. It differs from Prometheus
+// in two points: it ignores `for`, and rate and increase do not extrapolate.
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ExpositionSample } from './exposition.ts';
@@ -85,7 +86,10 @@ const comparison: Readonly<Record<string, (a: number, b: number) => boolean>> = 
   '<=': (a, b) => a <= b,
   '>=': (a, b) => a >= b,
 };
-/** Of the values of one series within the range, oldest first, and the seconds from the first to the last. */
+/**
+ * Of the values of one series within the range, oldest first, and the seconds from the first to the
+ * last.
+ */
 const overRange: Readonly<Record<string, (values: readonly number[], seconds: number) => number | undefined>> = {
   increase: (values) => (values.length < 2 ? undefined : grown(values)),
   rate: (values, seconds) => (values.length < 2 ? undefined : grown(values) / seconds),

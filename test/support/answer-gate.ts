@@ -1,5 +1,6 @@
-// In front of the nodes of a fleet: each request goes to one node, and the answers to requests of one path can be kept back. TLS ends
-// here, with the certificate of the fleet, so that a request is known by its path and not guessed from the bytes of a connection.
+// In front of the nodes of a fleet: each request goes to one node, and the answers to requests of
+// one path can be kept back. TLS ends here, with the certificate of the fleet, so that a request is
+// known by its path and not guessed from the bytes of a connection.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, request } from 'node:https';
@@ -15,7 +16,10 @@ export interface AnswerGate {
   keepAnswers(path: RegExp): void;
   /** What the nodes answered to these requests so far, by status. */
   readonly kept: readonly number[];
-  /** Nothing is kept. The connections that wait for a kept answer end, as they do when their node ends. */
+  /**
+   * Nothing is kept. The connections that wait for a kept answer end, as they do when their node
+   * ends.
+   */
   end(): void;
   close(): Promise<void>;
 }

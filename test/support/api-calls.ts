@@ -1,6 +1,8 @@
-// Which rows of the API's contract the `dke` command calls, read from its sources: every call of the typed client (`call`, `bytes`,
-// `stream`, `upload`; `change`, of two rows) names its row as `operations.<group>.<name>`, directly or by constants. What a constant may be is worked out, not run:
-// an index by a variable of a loop over literals is each of them, an index that is not known is every member.
+// Which rows of the API's contract the `dke` command calls, read from its sources: every call of
+// the typed client (`call`, `bytes`, `stream`, `upload`; `change`, of two rows) names its row as
+// `operations.<group>.<name>`, directly or by constants. What a constant may be is worked out, not
+// run: an index by a variable of a loop over literals is each of them, an index that is not known
+// is every member.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +14,10 @@ interface Node {
   readonly [member: string]: unknown;
 }
 
-/** What an expression may be: a place in the contract, a text, or an expression that was written down. */
+/**
+ * What an expression may be: a place in the contract, a text, or an expression that was written
+ * down.
+ */
 type Value =
   | { readonly is: 'place'; readonly names: readonly string[] }
   | { readonly is: 'text'; readonly text: string }

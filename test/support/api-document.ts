@@ -1,4 +1,5 @@
-// Compares answers of the API with its published description (OpenAPI): the status, the media type and every member.
+// Compares answers of the API with its published description (OpenAPI): the status, the media type
+// and every member.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -36,7 +37,10 @@ export interface ApiDocument {
 export const json = 'application/json';
 const problemType = 'application/problem+json';
 
-/** The answer of a status, whether it is described with the operation or shared; undefined when neither. */
+/**
+ * The answer of a status, whether it is described with the operation or shared; undefined when
+ * neither.
+ */
 export const answerOf = (document: ApiDocument, operation: DescribedOperation, status: string) => {
   const answer = operation.responses[status];
   const name = answer?.$ref?.split('/').at(-1);
@@ -108,7 +112,10 @@ const createCheck = () => {
 
 let check: ReturnType<typeof createCheck> | undefined;
 
-/** Throws when an answer is not as the description of the built service says. In tests only: a benchmark also asks other checkouts. */
+/**
+ * Throws when an answer is not as the description of the built service says. In tests only: a
+ * benchmark also asks other checkouts.
+ */
 export const requireDescribed = (answered: Answered): void => {
   if (process.env.VITEST === undefined) return;
   check ??= createCheck();

@@ -1,5 +1,5 @@
-// Writes the table of routes of docs/api.md from the contract: `node test/support/api-page.ts` puts it into the page. What the page says
-// of a route stays; a new route gets its summary.
+// Writes the table of routes of docs/api.md from the contract: `node test/support/api-page.ts` puts
+// it into the page. What the page says of a route stays; a new route gets its summary.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { apiRoutes } from '../../server/fronts/contract/api/index.ts';

@@ -1,4 +1,5 @@
-// A passkey in software (WebAuthn Level 3): what a browser and its authenticator answer, with a P-256 key of their own.
+// A passkey in software (WebAuthn Level 3): what a browser and its authenticator answer, with a
+// P-256 key of their own.
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 const sha256 = (data: Uint8Array | string): Buffer => createHash('sha256').update(data).digest();

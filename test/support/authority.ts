@@ -1,4 +1,5 @@
-// A certificate authority for tests, created with the openssl command: valid and faulty certificates as other issuers create them.
+// A certificate authority for tests, created with the openssl command: valid and faulty
+// certificates as other issuers create them.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

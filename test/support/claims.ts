@@ -1,5 +1,6 @@
-// For each claim of docs/threat-model.md (the row of a section that begins with these words): one-line changes of the code that enforces it,
-// and the test that must fail with each. `npm run mutate` tries them (mutate.ts); test/house/claims.test.ts compares the lists.
+// For each claim of docs/threat-model.md (the row of a section that begins with these words):
+// one-line changes of the code that enforces it, and the test that must fail with each.
+// `npm run mutate` tries them (mutate.ts); test/house/claims.test.ts compares the lists.
 
 export interface Mutant {
   /** Section and beginning of the row. */
@@ -1302,8 +1303,8 @@ export const withoutChange: Readonly<Record<string, Readonly<Record<string, stri
 };
 
 /**
- * Rules that no row of the threat model is about: the rule, and changes of the code that enforces it. At most one in
- * twenty of all changes may survive.
+ * Rules that no row of the threat model is about: the rule, and changes of the code that enforces
+ * it. At most one in twenty of all changes may survive.
  */
 export const otherRules: Readonly<Record<string, readonly Change[]>> = {
   'a change of factors needs a recent sign-in': [

@@ -1,4 +1,5 @@
-// The real `dke cloud` as a child process on a free port, and a gate in front of a proxy that can inject failures.
+// The real `dke cloud` as a child process on a free port, and a gate in front of a proxy that can
+// inject failures.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,7 +21,10 @@ export interface CloudProcess {
   stop(): Promise<number | null>;
 }
 
-/** Longer than the cloud's 250 ms for a call by default, because these tests are not about the speed of a loaded machine. */
+/**
+ * Longer than the cloud's 250 ms for a call by default, because these tests are not about the speed
+ * of a loaded machine.
+ */
 export const startCloudProcess = async (folder: string, proxyCa: string, budgetMs = 3000): Promise<CloudProcess> => {
   const budget = ['--budget', String(budgetMs)];
   const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa, ...budget];
@@ -58,7 +62,10 @@ export const startCloudProcess = async (folder: string, proxyCa: string, budgetM
 
 export interface Gate {
   readonly url: string;
-  /** Where new connections go: to a port, to a port that never answers, or nowhere. Those that are open end. */
+  /**
+   * Where new connections go: to a port, to a port that never answers, or nowhere. Those that are
+   * open end.
+   */
   lead(to: number | 'silence' | 'end'): void;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// Runs one `dke` command after the other in this process: the program's own entry, imported again for
-// each of them. Loading it is most of the time of a short command. Started by command.ts.
+// Runs one `dke` command after the other in this process: the program's own entry, imported again
+// for each of them. Loading it is most of the time of a short command. Started by command.ts.
 import { pathToFileURL } from 'node:url';
 import { commandPath } from './command.ts';
 

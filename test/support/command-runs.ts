@@ -1,7 +1,7 @@
-// How each command of the catalogue is run: what its operands are, and what must be there before. The
-// resources are made by commands, so the same table runs beside a test's own service and on an
-// installed host. A row without `ends` ends with exit code 0; others say how the program refuses what
-// this host cannot give it, and a scenario of its own has that command done.
+// How each command of the catalogue is run: what its operands are, and what must be there before.
+// The resources are made by commands, so the same table runs beside a test's own service and on an
+// installed host. A row without `ends` ends with exit code 0; others say how the program refuses
+// what this host cannot give it, and a scenario of its own has that command done.
 import { until } from './host.ts';
 import type { OfferedCommand } from './offered-commands.ts';
 
@@ -190,7 +190,9 @@ const recoveryKey: Create = async (w) => {
 const node: Create = async (w) => (await w.answer<Page>('node', 'list')).items[0]?.name ?? '';
 const run: Create = (w) => w.id('runbook', 'start', 'rotate', 'erp');
 
-/** Values of arguments and options by the words of their places, where a row does not say otherwise. */
+/**
+ * Values of arguments and options by the words of their places, where a row does not say otherwise.
+ */
 const places: Readonly<Record<string, (w: World) => string | Promise<string>>> = {
   vault: () => 'cloud',
   key: () => 'orders',

@@ -1,4 +1,5 @@
-// A service with all that the rows of command-runs.ts use, and a process that runs commands beside it.
+// A service with all that the rows of command-runs.ts use, and a process that runs commands beside
+// it.
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';

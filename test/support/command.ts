@@ -27,7 +27,9 @@ const environmentOf = ({ environment }: CommandOptions): NodeJS.ProcessEnv => {
   return { ...all, ...environment };
 };
 
-/** Runs it to its end, without the variables of the test's own environment that the command reads. */
+/**
+ * Runs it to its end, without the variables of the test's own environment that the command reads.
+ */
 export const runCommand = (args: readonly string[], options: CommandOptions = {}): Promise<CommandRun> => {
   const child = spawn(process.execPath, [commandPath, ...args], {
     env: environmentOf(options),
@@ -56,7 +58,10 @@ export interface CommandProcess {
   end(): void;
 }
 
-/** A process that runs one command after the other, each by the program's own entry; none has an input. */
+/**
+ * A process that runs one command after the other, each by the program's own entry; none has an
+ * input.
+ */
 export const openCommands = (
   options: Pick<CommandOptions, 'environment' | 'cwd'> & { readonly user?: number },
 ): CommandProcess => {

@@ -1,5 +1,6 @@
-// Every operation that changes something, with what it changes and what it reads: the table of the test of concurrent operations
-// (test/contract/concurrency.test.ts). An operation of the API or of the TDE front without a row here does not compile, and fails by name.
+// Every operation that changes something, with what it changes and what it reads: the table of the
+// test of concurrent operations (test/contract/concurrency.test.ts). An operation of the API or of
+// the TDE front without a row here does not compile, and fails by name.
 import { randomUUID } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

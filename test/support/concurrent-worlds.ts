@@ -1,4 +1,5 @@
-// Tenants for the test of concurrent operations (concurrent-operations.ts): each run of a pair has its own, with the things that both need.
+// Tenants for the test of concurrent operations (concurrent-operations.ts): each run of a pair has
+// its own, with the things that both need.
 import { inTenant, serviceActor, type TenantActor } from '../../server/domain/actor.ts';
 import { totpStep } from '../../server/domain/one-time-password.ts';
 import type { TdeCaller } from '../../server/operations/index.ts';

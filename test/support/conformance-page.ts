@@ -1,6 +1,7 @@
-// Writes docs/conformance.md: every function of the lists and every mechanism that has a name here, with what happens to it. What is
-// carried comes from the tables of the code; what the standard has comes from the table here, so that whatever it has and we
-// refuse needs a reason. node test/support/conformance-page.ts
+// Writes docs/conformance.md: every function of the lists and every mechanism that has a name here,
+// with what happens to it. What is carried comes from the tables of the code; what the standard has
+// comes from the table here, so that whatever it has and we refuse needs a reason. node
+// test/support/conformance-page.ts
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { handlers } from '../../provider/client/dispatch.ts';
@@ -35,7 +36,10 @@ const ciphers = ['encrypt', 'decrypt', 'wrap', 'unwrap'] as const;
 const signatures = ['sign', 'verify'] as const;
 const messages = ['encryptMessage', 'decryptMessage'] as const;
 
-/** The standard's tables "mechanisms against functions" (mechanisms 2.40 section 2, 3.0 section 6), by name; the first that fits. */
+/**
+ * The standard's tables "mechanisms against functions" (mechanisms 2.40 section 2, 3.0 section 6),
+ * by name; the first that fits.
+ */
 const standard: readonly (readonly [RegExp, readonly Use[]])[] = [
   [/_KEY_PAIR_GEN$/, ['pair']],
   [/_KEY_GEN$/, ['generate']],

@@ -1,5 +1,5 @@
-// A test's hands on the console API of a server process, and what an administrator does with it: register an application and
-// write pkcs11.toml for a database host.
+// A test's hands on the console API of a server process, and what an administrator does with it:
+// register an application and write pkcs11.toml for a database host.
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import type { AuditRecord } from '../../server/fronts/contract/api/audit.ts';
@@ -86,7 +86,9 @@ export const openConsoleApi = (
   };
 };
 
-/** Writes the offered pkcs11.toml with mode 600, and the lines that a test host needs next to it. */
+/**
+ * Writes the offered pkcs11.toml with mode 600, and the lines that a test host needs next to it.
+ */
 export const writeProviderConfig = (
   path: string,
   { config }: Pick<IssuedAccessGuid, 'config'>,

@@ -1,5 +1,6 @@
-// Debian's chromium before the console of a server process, watched: what a page must never do is written down as a fault. Also the
-// look of a page (axe-core, sideways scrolling, zoom) and its screenshots, which land in test/output/console.
+// Debian's chromium before the console of a server process, watched: what a page must never do is
+// written down as a fault. Also the look of a page (axe-core, sideways scrolling, zoom) and its
+// screenshots, which land in test/output/console.
 import { execFileSync } from 'node:child_process';
 import { createHash, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -20,7 +21,10 @@ import { tourPictures } from './tour-pictures.ts';
 
 export const outputFolder = resolve(import.meta.dirname, '../output/console');
 
-/** `DKE_PICTURES=all` takes a picture of every state; otherwise only those of docs/tour.md are taken. */
+/**
+ * `DKE_PICTURES=all` takes a picture of every state; otherwise only those of docs/tour.md are
+ * taken.
+ */
 const allPictures = process.env.DKE_PICTURES === 'all';
 
 /** Null: there is none. */
@@ -69,7 +73,10 @@ interface AxeResult {
 }
 
 export interface ConsoleBrowser {
-  /** What should not have happened in any page: errors, refusals of the content security policy, other hosts, faults of the server. */
+  /**
+   * What should not have happened in any page: errors, refusals of the content security policy,
+   * other hosts, faults of the server.
+   */
   readonly faults: string[];
   /** Whether the server answered that it had failed. */
   failed(): boolean;
@@ -83,8 +90,9 @@ export interface ConsoleBrowser {
   signIn(page: Page, token: string, path?: string): Promise<void>;
   shoot(name: string, page: Page): Promise<void>;
   /**
-   * axe-core; at 320 and 640 pixels nothing scrolls sideways; a picture, and of each of these with `allPictures`. The contrast of the dark
-   * theme on each Nth page that is checked so (tiers.ts): themes change colours and nothing else, and all pages have the same ones.
+   * axe-core; at 320 and 640 pixels nothing scrolls sideways; a picture, and of each of these with
+   * `allPictures`. The contrast of the dark theme on each Nth page that is checked so (tiers.ts):
+   * themes change colours and nothing else, and all pages have the same ones.
    */
   lookClosely(name: string, page: Page): Promise<void>;
   /** The violations that axe-core finds in the page, as texts; by all its rules, or these. */
@@ -108,7 +116,10 @@ const keyHash = (certificate: string): string =>
 const patienceMs = 300_000;
 
 const browsers = new Map<string, Promise<Browser>>();
-/** One browser for all files of a worker, which ends with it: a fresh context has nothing of an earlier one. */
+/**
+ * One browser for all files of a worker, which ends with it: a fresh context has nothing of an
+ * earlier one.
+ */
 const browserFor = (executablePath: string, flags: readonly string[]): Promise<Browser> => {
   const key = flags.join(' ');
   const known = browsers.get(key);
@@ -156,7 +167,8 @@ export const openConsoleBrowser = async (
       // Failed requests of another host's page.
       const { url: at } = message.location();
       if (isElsewhere(at) || (elsewhere.has(at) && !at.startsWith(origin))) return;
-      // The question whether someone is signed in is answered with 401 until someone is: the browser notes that.
+      // The question whether someone is signed in is answered with 401 until someone is: the
+      // browser notes that.
       const asked = message.location().url.endsWith('/api/session') && message.text().includes('401');
       if (['error', 'warning'].includes(message.type()) && !asked) faults.push(`console: ${message.text()}`);
     });
@@ -184,7 +196,10 @@ export const openConsoleBrowser = async (
 
   let checked = 0;
   let shot: Promise<unknown> = Promise.resolve();
-  /** One at a time: full pages that are drawn at the same time can come out tiled. Behind a dialog only the window is visible. */
+  /**
+   * One at a time: full pages that are drawn at the same time can come out tiled. Behind a dialog
+   * only the window is visible.
+   */
   const shoot: ConsoleBrowser['shoot'] = async (name, page) => {
     if (!allPictures && !ofTour.has(name)) return;
     const before = shot;

@@ -1,5 +1,6 @@
-// A service that has lived: vaults, keys in several states, a database that set its keys, endpoints that were called, well and not,
-// tokens of several roles. For the tests of the console's pages, and for the pictures of the tour.
+// A service that has lived: vaults, keys in several states, a database that set its keys, endpoints
+// that were called, well and not, tokens of several roles. For the tests of the console's pages,
+// and for the pictures of the tour.
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
@@ -44,7 +45,10 @@ const fillSnapshots = async ({ api, folder }: Site): Promise<string> => {
   return id;
 };
 
-/** A vault under dual control, with requests of the user and of others: pending, completed and rejected. */
+/**
+ * A vault under dual control, with requests of the user and of others: pending, completed and
+ * rejected.
+ */
 const fillApprovals = async ({ api, server }: Site): Promise<void> => {
   const person = async (name: string, ...roles: readonly string[]) => {
     const { token } = await api.call<{ readonly token: string }>('POST', '/api/tokens', {

@@ -1,12 +1,16 @@
-// A container of the service's image, as a runtime runs it: the archive unpacked by umoci, run by crun as the image's configuration says, with
-// no capability and a root file system that cannot be written. No daemon, no registry.
+// A container of the service's image, as a runtime runs it: the archive unpacked by umoci, run by
+// crun as the image's configuration says, with no capability and a root file system that cannot be
+// written. No daemon, no registry.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { endWithTest } from './children.ts';
 import { installed } from './tools.ts';
 
-/** crun does not start where a second hierarchy of control groups has a controller. It is hidden from crun, for this process alone. */
+/**
+ * crun does not start where a second hierarchy of control groups has a controller. It is hidden
+ * from crun, for this process alone.
+ */
 const wrapper = 'umount /sys/fs/cgroup/unified 2>/dev/null; exec "$@"';
 const inNamespace = (command: readonly string[]): string[] => ['--mount', 'sh', '-c', wrapper, 'sh', ...command];
 

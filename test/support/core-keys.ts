@@ -1,5 +1,5 @@
-// The core addon for tests: its memory reserved, and small helpers around keys and output buffers. A test may see key values
-// that the product keeps inside the addon, because it brought them.
+// The core addon for tests: its memory reserved, and small helpers around keys and output buffers.
+// A test may see key values that the product keeps inside the addon, because it brought them.
 
 import {
   type AnyKeyRef,
@@ -12,7 +12,8 @@ import {
 } from '../../addon/core.ts';
 import { digestLengths } from '../../server/base/digests.ts';
 
-// A sandbox may lock too little memory; what locking does is tested where it can be (memory.test.ts).
+// A sandbox may lock too little memory; what locking does is tested where it can be
+// (memory.test.ts).
 core.initialize({ allowUnlocked: true });
 
 export { core };

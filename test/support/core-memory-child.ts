@@ -1,6 +1,8 @@
-// A process whose use of the core addon is checked from outside or from its own /proc: core-memory-child.ts <what>
+// A process whose use of the core addon is checked from outside or from its own /proc:
+// core-memory-child.ts <what>
 //   limit   gives up its right to lock beyond the limit, and says what initialize answers
-//   churn   makes and releases a million keys, and says how much memory was locked before, in the middle and after
+//   churn   makes and releases a million keys, and says how much memory was locked before, in the
+//           middle and after
 //   canary  works with known secrets, then waits to be checked (canary.test.ts)
 
 import { once } from 'node:events';
@@ -56,7 +58,10 @@ const churn = (): void => {
   say({ before, after: { lockedKib: lockedKib(), ...core.memoryStatus() }, grown: resident() - start });
 };
 
-/** The secrets are derived from a seed, so that their bytes are in no source text, argument or environment. */
+/**
+ * The secrets are derived from a seed, so that their bytes are in no source text, argument or
+ * environment.
+ */
 const secretOf = (seed: Buffer, number: number): Buffer => Buffer.from(seed.map((byte) => byte ^ (0xa0 + number)));
 
 const canary = async (): Promise<void> => {

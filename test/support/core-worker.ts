@@ -1,5 +1,5 @@
-// A worker thread that uses the core addon until it is stopped or terminated: it creates keys, leaves an
-// operation and a parsed request body open, says what it has, and ciphers without end.
+// A worker thread that uses the core addon until it is stopped or terminated: it creates keys,
+// leaves an operation and a parsed request body open, says what it has, and ciphers without end.
 import { parentPort, workerData } from 'node:worker_threads';
 import { core } from '../../addon/core.ts';
 

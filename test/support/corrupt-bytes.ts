@@ -1,6 +1,7 @@
-// Data of a server that was killed, with one byte of one file changed, again and again: the service either refuses to start and names the
-// file, or answers as it did before, or says of what it shows that it is damaged. What it must not do: answer something else, or end
-// without a word. The files are listed from the folder, so that a new one is checked on its own.
+// Data of a server that was killed, with one byte of one file changed, again and again: the service
+// either refuses to start and names the file, or answers as it did before, or says of what it shows
+// that it is damaged. What it must not do: answer something else, or end without a word. The files
+// are listed from the folder, so that a new one is checked on its own.
 import {
   chmodSync,
   cpSync,
@@ -51,13 +52,19 @@ type = "file"
 path = "provider/provider.key"
 `;
 
-/** Requests to a service, by name. The answers of damaged copies are compared with those of the undamaged one. */
+/**
+ * Requests to a service, by name. The answers of damaged copies are compared with those of the
+ * undamaged one.
+ */
 type Answers = ReadonlyMap<string, unknown>;
 
 export interface DamagedSite {
   /** Files below the folder that can be damaged, the longest-lived first. */
   readonly files: readonly string[];
-  /** Starts a copy with one changed byte. Returns the outcome: 'as before', the refusal, or the fault. */
+  /**
+   * Starts a copy with one changed byte. Returns the outcome: 'as before', the refusal, or the
+   * fault.
+   */
   tryByte(file: string, offset: number, change: number): Promise<ByteOutcome>;
   /** The same for a copy whose database was changed with SQL. */
   tryStatement(sql: string): Promise<ByteOutcome>;
@@ -150,7 +157,8 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
   const statusOf = async () =>
     (await api.call<{ erasure: { state: string; pendingKeys: number } }>('GET', '/api/status')).erasure;
   for (let seen = await statusOf(); seen.pendingKeys > 0 || seen.state !== 'idle'; seen = await statusOf());
-  // A checkpoint next to the root key, and changes behind it that are in the log of the database alone.
+  // A checkpoint next to the root key, and changes behind it that are in the log of the database
+  // alone.
   await server.stop();
   const again = await startServerProcess({ folder, toml, program: [builtProgram] });
   await openConsoleApi(again, token).call('POST', '/api/vaults', { name: 'since the checkpoint' });
@@ -300,8 +308,8 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
     files,
     sizeOf: (file) => statSync(join(folder, file)).size,
     commitEnds: () => {
-      // sqlite.org/fileformat2.html, 4.1: a header of 32 bytes; frames of a header of 24 bytes and a page; the frame of a commit has the
-      // database's size in pages at byte 4.
+      // sqlite.org/fileformat2.html, 4.1: a header of 32 bytes; frames of a header of 24 bytes and
+      // a page; the frame of a commit has the database's size in pages at byte 4.
       const log = readFileSync(join(folder, 'dke-data/dke.db-wal'));
       const frame = 24 + log.readUInt32BE(8);
       const frames = Array.from({ length: Math.floor((log.length - 32) / frame) }, (_, at) => 32 + at * frame);

@@ -1,5 +1,5 @@
-// Third-party servers that a test runs: started on a free loopback port, ready when they print a text or open the port,
-// stopped by their id.
+// Third-party servers that a test runs: started on a free loopback port, ready when they print a
+// text or open the port, stopped by their id.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -15,7 +15,10 @@ const lanes = 8;
 const lane = Number(process.env.VITEST_POOL_ID ?? 0) % lanes;
 const given = new Set<number>();
 
-/** A free port that nothing else is given: it stays free until it is used, and while its server is restarted. */
+/**
+ * A free port that nothing else is given: it stays free until it is used, and while its server is
+ * restarted.
+ */
 export const freePort = async (): Promise<number> => {
   for (;;) {
     const most = Math.max(firstGiven, firstPort + 1_000) - firstPort;

@@ -1,8 +1,9 @@
-// One database process: loads the built library and executes single Cryptoki calls on request, so that a test sees the exact
-// return value of each. A separate process, because PKCS#11 calls block their thread.
+// One database process: loads the built library and executes single Cryptoki calls on request, so
+// that a test sees the exact return value of each. A separate process, because PKCS#11 calls block
+// their thread.
 //
-// Commands arrive as JSON lines on standard input, one answer line each leaves on standard output. Bytes travel as
-// hexadecimal text: they are a test's own.
+// Commands arrive as JSON lines on standard input, one answer line each leaves on standard output.
+// Bytes travel as hexadecimal text: they are a test's own.
 import { createInterface } from 'node:readline';
 import pkcs11js from 'pkcs11js';
 import { CKA } from '../../provider/schema/attributes.ts';
@@ -49,7 +50,8 @@ export type CommandName = keyof Commands;
 const pkcs11 = new pkcs11js.PKCS11();
 // Another build of the library, where a test is about that.
 pkcs11.load(process.env.DKE_TEST_LIBRARY ?? library);
-// Another user from here on, once everything is loaded: the package may lie where that user may not look.
+// Another user from here on, once everything is loaded: the package may lie where that user may not
+// look.
 const user = Number(process.env.DKE_TEST_USER ?? 'NaN');
 if (!Number.isNaN(user)) {
   process.setgroups?.([]);

@@ -1,5 +1,6 @@
-// A TCP relay between services and their PostgreSQL, which represents the network and for the name of the database's host: it can lose
-// all data without ending a connection, like a host that has vanished, and direct new connections to another server.
+// A TCP relay between services and their PostgreSQL, which represents the network and for the name
+// of the database's host: it can lose all data without ending a connection, like a host that has
+// vanished, and direct new connections to another server.
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
@@ -10,13 +11,17 @@ export interface DatabaseRelay {
   /** New connections go to the server with this socket. Those that are open stay where they are. */
   moveTo(socket: string): void;
   /**
-   * What is sent on open connections is lost from now on, and nothing ends them; new ones are accepted and get no answer, until `moveTo`.
-   * `which`: only connections whose first words (application_name) contain this, and new ones continue as before.
+   * What is sent on open connections is lost from now on, and nothing ends them; new ones are
+   * accepted and get no answer, until `moveTo`. `which`: only connections whose first words
+   * (application_name) contain this, and new ones continue as before.
    */
   swallow(which?: string): void;
   /** Ends open connections whose first words contain this. */
   cut(which: string): void;
-  /** What the database sends on open connections whose first words contain this is late by so long, until it is 0 again. */
+  /**
+   * What the database sends on open connections whose first words contain this is late by so long,
+   * until it is 0 again.
+   */
   delay(which: string, ms: number): void;
   /** Connections whose bytes are lost. */
   swallowed(): number;

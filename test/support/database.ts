@@ -1,5 +1,5 @@
-// A test's side of a database process (database-process.ts): sends it one Cryptoki call at a time and gives the return value
-// and what came with it.
+// A test's side of a database process (database-process.ts): sends it one Cryptoki call at a time
+// and gives the return value and what came with it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

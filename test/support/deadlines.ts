@@ -1,4 +1,5 @@
-// Deadlines by a clock that is not doubted, for operations that are tested without the deadline clock.
+// Deadlines by a clock that is not doubted, for operations that are tested without the deadline
+// clock.
 import type { Clock } from '../../server/base/clock.ts';
 import type { Deadlines } from '../../server/ports/deadlines.ts';
 

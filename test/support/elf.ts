@@ -17,7 +17,10 @@ export const isElf = (path: string): boolean => {
   }
 };
 
-/** The oldest systems that DKE runs on: the newest version of each kind that RHEL 8 and Debian 10 both have. */
+/**
+ * The oldest systems that DKE runs on: the newest version of each kind that RHEL 8 and Debian 10
+ * both have.
+ */
 const newestOfOldSystems: Readonly<Record<string, string>> = {
   GLIBC: '2.28',
   GLIBCXX: '3.4.25',
@@ -44,14 +47,20 @@ export const ofGlibc = /^(lib(c|pthread|dl|rt|m)\.so\.\d|ld-linux-(x86-64\.so\.2
 export const searchFoldersOf = (path: string): readonly string[] =>
   [...run('readelf', '-dW', path).matchAll(/\((?:RPATH|RUNPATH)\).*\[(.+)\]/g)].map(([, name = '']) => name);
 
-/** Symbols that must be there when it is loaded, as nm writes them: name@VERSION, or a name alone when any version will do. */
+/**
+ * Symbols that must be there when it is loaded, as nm writes them: name@VERSION, or a name alone
+ * when any version will do.
+ */
 const symbolsWanted = (path: string): readonly string[] =>
   run('nm', '-D', '--undefined-only', path)
     .split('\n')
     .filter((line) => / U /.test(line))
     .map((line) => line.trim().split(' ').at(-1) ?? '');
 
-/** Symbols without a version: those that the linker has not found anywhere. In an addon, those of Node are meant to be. */
+/**
+ * Symbols without a version: those that the linker has not found anywhere. In an addon, those of
+ * Node are meant to be.
+ */
 export const openSymbols = (path: string): readonly string[] =>
   symbolsWanted(path).filter(
     (symbol) => !symbol.includes('@') && !(path.endsWith('.node') && /^(napi_|node_api_|uv_backend_fd$)/.test(symbol)),

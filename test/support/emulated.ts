@@ -1,12 +1,13 @@
-// Programs for AArch64, run by qemu's user mode: the kernel gives every such file to qemu, also one that another program starts. This is configured
-// in a separate namespace (Linux 6.7 and newer), so that this host does not change. In addition to the
-// libraries of this host, they see those of the root of a Debian for arm64.
+// Programs for AArch64, run by qemu's user mode: the kernel gives every such file to qemu, also one
+// that another program starts. This is configured in a separate namespace (Linux 6.7 and newer), so
+// that this host does not change. In addition to the libraries of this host, they see those of the
+// root of a Debian for arm64.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { findProgram, run } from './tools.ts';
 
 const emulator = 'qemu-aarch64-static';
-// ELF, 64 bits, little-endian, a program or a library, machine 183. F: qemu is opened here, and not where a program looks for it. P: it is
-// passed the name of the call.
+// ELF, 64 bits, little-endian, a program or a library, machine 183. F: qemu is opened here, and not
+// where a program looks for it. P: it is passed the name of the call.
 const start = String.raw`\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00`;
 const mask = String.raw`\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff`;
 const script = `set -e

@@ -1,5 +1,6 @@
-// A small explicit-state model checker: it visits every state that a model can reach, breadth first, so that a counterexample is as short as it can be.
-// Two states with the same key are the same state; a model may give one key to states that differ only in which node is which.
+// A small explicit-state model checker: it visits every state that a model can reach, breadth
+// first, so that a counterexample is as short as it can be. Two states with the same key are the
+// same state; a model may give one key to states that differ only in which node is which.
 
 export interface Model<S> {
   readonly initial: S;

@@ -1,5 +1,6 @@
-// A store that is opened in a process of its own, so that its calls can be struck (strikes.ts): it says `ready`, and behind a line on its
-// standard input makes two changes one after the other. The last line contains their results, and how often the store reported its loss.
+// A store that is opened in a process of its own, so that its calls can be struck (strikes.ts): it
+// says `ready`, and behind a line on its standard input makes two changes one after the other. The
+// last line contains their results, and how often the store reported its loss.
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../server/base/clock.ts';

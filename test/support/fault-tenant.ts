@@ -1,5 +1,6 @@
-// A tenant of its own next to the workload of faults (fault-workload.ts): snapshots of it are made and restored, its keys change between
-// them, and other tenants are purged. With a book like the workload's: what had no answer is either done or not, and never by half.
+// A tenant of its own next to the workload of faults (fault-workload.ts): snapshots of it are made
+// and restored, its keys change between them, and other tenants are purged. With a book like the
+// workload's: what had no answer is either done or not, and never by half.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
@@ -35,7 +36,10 @@ export interface FaultTenant {
   spoil(): Promise<void>;
   restore(): Promise<void>;
   snapshot(): Promise<void>;
-  /** Creates and deletes a tenant. The returned function purges it and waits for the end of its erasure run. */
+  /**
+   * Creates and deletes a tenant. The returned function purges it and waits for the end of its
+   * erasure run.
+   */
   toPurge(): Promise<() => Promise<void>>;
   /** What is wrong. `all`: also what was found right before. */
   check(all: boolean): Promise<readonly string[]>;
@@ -114,7 +118,8 @@ export const openFaultTenant = async (
     const list = async () =>
       (await api().call<{ items: readonly Snapshot[] }>('GET', `/api/snapshots?tenantId=${tenantId}&limit=1000`)).items;
     let items = await list();
-    // One that failed on a full disk, where that could not be written down either: the next one settles it.
+    // One that failed on a full disk, where that could not be written down either: the next one
+    // settles it.
     if (items.some(({ state }) => state === 'creating')) {
       acknowledged.add((await makeSnapshot()).id);
       items = await list();

@@ -1,6 +1,7 @@
-// A client that keeps its own book of what the service has acknowledged, for tests that end the service at any moment: master keys of a
-// database and keys of a cloud, in every step of their lives, over the real TDE, XKS and console APIs. What was under way when the
-// service went is either done or not; everything else must be as the book says.
+// A client that keeps its own book of what the service has acknowledged, for tests that end the
+// service at any moment: master keys of a database and keys of a cloud, in every step of their
+// lives, over the real TDE, XKS and console APIs. What was under way when the service went is
+// either done or not; everything else must be as the book says.
 
 import type { ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import type { Root } from '../../server/fronts/contract/api/root.ts';
@@ -39,13 +40,18 @@ const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16, 7).toString('base64') }
 const plaintext = Buffer.alloc(32, 0x5a);
 
 export interface WorkloadOptions {
-  /** What it does next to making, using, soft-deleting, importing again, destroying, rotating and switching keys. */
+  /**
+   * What it does next to making, using, soft-deleting, importing again, destroying, rotating and
+   * switching keys.
+   */
   readonly rotations?: boolean;
   /** An integer: the same seed selects the same operations. */
   readonly seed: number;
 }
 
-/** Each to its very end: behind a destruction, a purge and a rotation the erasure run belongs to it. */
+/**
+ * Each to its very end: behind a destruction, a purge and a rotation the erasure run belongs to it.
+ */
 export const faultOperations = [
   'create',
   'rotate',
@@ -71,13 +77,22 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const askAgainMs = 10;
 
 export interface Workload {
-  /** Waits until nothing continues behind the answers: no rotation, no erasure run. 'failed': one waits to be tried again. */
+  /**
+   * Waits until nothing continues behind the answers: no rotation, no erasure run. 'failed': one
+   * waits to be tried again.
+   */
   settle(): Promise<'settled' | 'failed'>;
   /** Works until the service ends or `until` returns true. */
   run(until: () => boolean): Promise<void>;
-  /** Compares everything with the recorded answers; returns the faults. `all`: also what has not changed since the last comparison. */
+  /**
+   * Compares everything with the recorded answers; returns the faults. `all`: also what has not
+   * changed since the last comparison.
+   */
   check(all: boolean): Promise<readonly string[]>;
-  /** Makes what one operation needs, then the operation alone, to its very end: an erasure run behind it belongs to it. */
+  /**
+   * Makes what one operation needs, then the operation alone, to its very end: an erasure run
+   * behind it belongs to it.
+   */
   prepare(what: Operation): Promise<() => Promise<void>>;
   /** Makes a small change, whose acknowledgement shows that the store accepts changes. */
   change(): Promise<void>;
@@ -118,7 +133,10 @@ export const openWorkload = async (
     counts[what] = (counts[what] ?? 0) + 1;
   };
   const erasure = async () => (await api().call<Status>('GET', '/api/status')).erasure;
-  /** Waits for the end of an erasure run. A failed one is retried much later, and this does not wait for it. */
+  /**
+   * Waits for the end of an erasure run. A failed one is retried much later, and this does not wait
+   * for it.
+   */
   const untilErased = async (isErased: () => Promise<boolean>): Promise<void> => {
     while (!(await isErased())) {
       const { state, failure } = await erasure();
@@ -279,7 +297,10 @@ export const openWorkload = async (
       await pause(askAgainMs);
     }
   };
-  /** A running server may be too busy and close the connection: this tries again. A server that has ended is a fault. */
+  /**
+   * A running server may be too busy and close the connection: this tries again. A server that has
+   * ended is a fault.
+   */
   const persistently = async <T>(work: () => Promise<T>): Promise<T> => {
     for (let tries = 1; ; tries += 1)
       try {
@@ -374,7 +395,8 @@ export const openWorkload = async (
           `the tenant apart: ${String(error)}`,
         ])),
       );
-      // Whatever was cut off: a key that is destroyed is unrecoverable when the erasure run is over.
+      // Whatever was cut off: a key that is destroyed is unrecoverable when the erasure run is
+      // over.
       const destroyed = masters.filter(({ state, id }) => state === 'destroyed' && (all || touched.has(id)));
       if (destroyed.length > 0 && wrong.length === 0 && (await settle()) === 'settled')
         for (const { id, label } of destroyed) {
@@ -412,7 +434,8 @@ export const openWorkload = async (
         return () =>
           become(entry, 'imported again', 'import again', async () => {
             await decrypt(entry);
-            // A full disk does not hinder the decryption, by the sealed copy; the import is for later.
+            // A full disk does not hinder the decryption, by the sealed copy; the import is for
+            // later.
             const key = await api().call<{ reimportedAt: string | null }>('GET', `/api/keys/${entry.id}`);
             if (key.reimportedAt === null) throw new Refused('not-imported', `${entry.label} is not imported again`);
           });

@@ -1,6 +1,8 @@
-// A random history of a fleet: changes through any node, keys used at every node all the time, and in the meantime nodes that stop or die, connections to
-// the database that are cut, late or lost, clocks of nodes and of the database that jump, and a failover. A model of what was acknowledged says what must not happen: a use after an acknowledgement, a
-// change that is lost or applied twice, two audit logs, a key that no longer opens.
+// A random history of a fleet: changes through any node, keys used at every node all the time, and
+// in the meantime nodes that stop or die, connections to the database that are cut, late or lost,
+// clocks of nodes and of the database that jump, and a failover. A model of what was acknowledged
+// says what must not happen: a use after an acknowledgement, a change that is lost or applied
+// twice, two audit logs, a key that no longer opens.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -24,7 +26,9 @@ export interface HistoryOptions {
   readonly nodes: number;
   readonly steps: number;
   readonly failover: Failover;
-  /** Gets what was done, for a person who reads of a violation or of a history that does not end. */
+  /**
+   * Gets what was done, for a person who reads of a violation or of a history that does not end.
+   */
   readonly events: string[];
 }
 
@@ -109,7 +113,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
   const watched: Watched[] = [];
   const created = new Map<string, 'made' | 'unknown'>();
 
-  // --- uses -----------------------------------------------------------------------------------------------------------
+  // --- uses --------------------------------------------------------------------------------------
   const use = (of: Watched, { server }: FleetMember) => {
     const { keyId } = of.call.endpoint;
     return callXks(
@@ -148,7 +152,8 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
   /** At the moment of an acknowledgement: the steady uses of each node are at their own moments. */
   const tryEverywhere = (of: Watched): void => {
     const tryAt = async (member: FleetMember): Promise<void> => {
-      // A node that stood still answers the first one only then, and may receive the change before the next.
+      // A node that stood still answers the first one only then, and may receive the change before
+      // the next.
       for (let at = 0; at < usesOfDisabled; at += 1) await tryUse(of, member);
     };
     for (const member of members) {
@@ -165,7 +170,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
       .join('\n');
   };
 
-  // --- changes --------------------------------------------------------------------------------------------------------
+  // --- changes -----------------------------------------------------------------------------------
   const change = async (of: Watched, member: FleetMember, action: 'enable' | 'disable'): Promise<void> => {
     const before = of.known;
     const clockBefore = ahead.get(member.name) ?? 0;
@@ -189,7 +194,8 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
-          // By the clock of the answering node, which may have been set back to the true time in the meantime.
+          // By the clock of the answering node, which may have been set back to the true time in
+          // the meantime.
           until:
             pendingUntil === null
               ? null
@@ -233,7 +239,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     return change(of, anyMember(), of.known !== 'disabled' || random() < 0.2 ? 'disable' : 'enable');
   };
 
-  // --- faults ---------------------------------------------------------------------------------------------------------
+  // --- faults ------------------------------------------------------------------------------------
   const heal = (what: string, ms: number, work: () => Promise<void> | void): void => {
     const healed = setTimeout(ms)
       .then(work)
@@ -315,7 +321,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     while (healing.size > 0) await Promise.all(healing);
   };
 
-  // --- a failover -----------------------------------------------------------------------------------------------------
+  // --- a failover --------------------------------------------------------------------------------
   const isCaughtUp = async (): Promise<true | undefined> =>
     (await database.ask('postgres', 'select flush_lsn >= pg_current_wal_flush_lsn() from pg_stat_replication')) === 't'
       ? true
@@ -393,7 +399,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
       });
   };
 
-  // --- what must be true at the end -----------------------------------------------------------------------------------
+  // --- what must be true at the end --------------------------------------------------------------
   const sinkRecords = (): ReadonlyMap<string, ReadonlySet<string>> => {
     const found = new Map<string, Set<string>>();
     for (const { folder } of members)

@@ -1,5 +1,5 @@
-// Several real servers on one PostgreSQL, as one installation: one root key, one certificate, a TCP balancer in front. Everything
-// runs on this host, in one folder, and is stopped by its id.
+// Several real servers on one PostgreSQL, as one installation: one root key, one certificate, a TCP
+// balancer in front. Everything runs on this host, in one folder, and is stopped by its id.
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -100,7 +100,10 @@ export interface TestFleet {
   member(name: string): FleetMember;
   /** The nodes as one of them sees them. */
   nodes(from: FleetMember): Promise<readonly Node[]>;
-  /** A database process of a registered application, behind the balancer or behind what listens on `port`. */
+  /**
+   * A database process of a registered application, behind the balancer or behind what listens on
+   * `port`.
+   */
   database(name: string, issued: Pick<IssuedAccessGuid, 'config'>, extra?: string, port?: number): Database;
   end(): Promise<void>;
 }
@@ -233,7 +236,10 @@ export const startFleet = async (
   };
 };
 
-/** Waits until every node shows every change. On a busy machine, an answer can be earlier and then names the other nodes. */
+/**
+ * Waits until every node shows every change. On a busy machine, an answer can be earlier and then
+ * names the other nodes.
+ */
 export const untilShown = (fleet: TestFleet, from: FleetMember): Promise<boolean> =>
   until('every change on every node', async () =>
     (await fleet.nodes(from)).every(({ behind }) => behind === 0) ? true : undefined,

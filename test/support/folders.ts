@@ -17,8 +17,9 @@ export const sharedFolder = (): string => makeFolder(afterAll);
 
 const systemFolder = '/run/dke-pkcs11';
 /**
- * Where an agent for all users of a host may have its socket: one for each test file. After `remove` nothing is left, not
- * even the system folder, which root's processes would take for theirs.
+ * Where an agent for all users of a host may have its socket: one for each test file. After
+ * `remove` nothing is left, not even the system folder, which root's processes would take for
+ * theirs.
  */
 export const folderInSystem = (name: string): { readonly path: string; make(): void; remove(): void } => {
   const path = join(systemFolder, `${name}-${process.pid}`);

@@ -1,4 +1,5 @@
-// Snapshots as a person writes them who has a recovery key and a signer that the service trusts: the content of a genuine one, changed.
+// Snapshots as a person writes them who has a recovery key and a signer that the service trusts:
+// the content of a genuine one, changed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '../../server/base/ids.ts';

@@ -1,5 +1,5 @@
-// A peer of the frame server for tests: p11-kit's framing over a unix socket, and the server in a worker thread of its own
-// (frame-worker.ts), as the agent runs it. Knows nothing of Cryptoki.
+// A peer of the frame server for tests: p11-kit's framing over a unix socket, and the server in a
+// worker thread of its own (frame-worker.ts), as the agent runs it. Knows nothing of Cryptoki.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,11 +13,17 @@ export interface FrameWorkerOptions {
   readonly maxFrame: number;
   readonly maxConnections: number;
   readonly stallMilliseconds?: number;
-  /** A number that the test increments before it wakes the server: the worker reports the number that it saw. */
+  /**
+   * A number that the test increments before it wakes the server: the worker reports the number
+   * that it saw.
+   */
   readonly ticket: Int32Array<SharedArrayBuffer>;
 }
 
-/** The worker's reports: each callback of the frame server, and each end of an event loop turn that matters to a test. */
+/**
+ * The worker's reports: each callback of the frame server, and each end of an event loop turn that
+ * matters to a test.
+ */
 export type FrameEvent =
   | { readonly kind: 'listening'; readonly id: number }
   | { readonly kind: 'connect'; readonly connection: number; readonly peer: Peer; readonly version: number }
@@ -126,7 +132,10 @@ export class FrameClient {
   }
 }
 
-/** A frame server in a worker. `stop` ends it; `worker.terminate()` is there for the tests that want it harder. */
+/**
+ * A frame server in a worker. `stop` ends it; `worker.terminate()` is there for the tests that want
+ * it harder.
+ */
 export class FrameWorker {
   readonly folder = mkdtempSync(join(tmpdir(), 'dke-frames-'));
   readonly path = join(this.folder, 'socket');

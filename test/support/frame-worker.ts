@@ -1,4 +1,5 @@
-// The worker thread of frame-client.ts: a frame server. The first byte of each frame selects what its handler does.
+// The worker thread of frame-client.ts: a frame server. The first byte of each frame selects what
+// its handler does.
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { core, type FrameServer } from '../../addon/core.ts';
@@ -61,7 +62,8 @@ for (let end = ''; end !== 'stopped'; ) {
   }
   if (end === 'woken') tell({ kind: 'woken', ticket: Atomics.load(ticket, 0) });
   await turnOfTheEventLoop();
-  // After the event loop's turn, which takes a message's wake-up away: one that comes later than this ends the next turn.
+  // After the event loop's turn, which takes a message's wake-up away: one that comes later than
+  // this ends the next turn.
   while (parentPort !== null && receiveMessageOnPort(parentPort)) tell({ kind: 'statistics', ...server.statistics() });
   for (const send of late.splice(0)) send();
 }

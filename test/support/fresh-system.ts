@@ -100,7 +100,10 @@ const withDatabases = (folder: string): string | undefined => {
   return outcomeOf('unshare', ['--mount', '--pid', '--fork', '--kill-child', 'sh', '-c', install, 'sh', folder]);
 };
 
-/** Why such a system is not available here, or undefined. Creates the copies from which all hosts are created. */
+/**
+ * Why such a system is not available here, or undefined. Creates the copies from which all hosts
+ * are created.
+ */
 export const whyNoFreshSystem = (kinds: readonly FreshKind[] = ['minimal', 'databases']): string | undefined => {
   if (process.getuid?.() !== 0) return 'it takes root';
   if (spawnSync('unshare', ['--mount', '--net', '--pid', '--fork', 'true']).status !== 0)

@@ -1,4 +1,5 @@
-// A request whose head has arrived and whose body follows later. `Expect: 100-continue` shows when the server has the head.
+// A request whose head has arrived and whose body follows later. `Expect: 100-continue` shows when
+// the server has the head.
 import { readFileSync } from 'node:fs';
 import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { type ClientHttp2Stream, connect, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';

@@ -1,6 +1,7 @@
-// A local user without our library: says hello to an agent as the user id of DKE_TEST_USER, over as many connections as there are lines
-// on its standard input, all of which stay. Each line is the path of a pkcs11.toml, or a whole hello (JSON). Writes the return value of
-// each C_Initialize, a number, or "closed".
+// A local user without our library: says hello to an agent as the user id of DKE_TEST_USER, over as
+// many connections as there are lines on its standard input, all of which stay. Each line is the
+// path of a pkcs11.toml, or a whole hello (JSON). Writes the return value of each C_Initialize, a
+// number, or "closed".
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { frame } from './frame-client.ts';

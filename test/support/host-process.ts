@@ -1,5 +1,5 @@
-// A test's side of the host processes in C (test/native/host): computes the answers they compare with, starts them, and reads
-// what they report.
+// A test's side of the host processes in C (test/native/host): computes the answers they compare
+// with, starts them, and reads what they report.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createCipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -18,7 +18,10 @@ const cbc = (key: Buffer, iv: Buffer, plain: Buffer): Buffer => {
   return Buffer.concat([cipher.update(plain), cipher.final()]);
 };
 
-/** Writes the file of known answers, as host.h has it. `token`: the value of the key that the token has been given. */
+/**
+ * Writes the file of known answers, as host.h has it. `token`: the value of the key that the token
+ * has been given.
+ */
 export const writeAnswers = (folder: string, token: Buffer): string => {
   const all = Array.from({ length: rows }, () => ({
     key: randomBytes(32),

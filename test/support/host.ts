@@ -17,7 +17,9 @@ export const processesWith = (text: string): readonly (readonly [number, string]
       }
     });
 
-/** Repeats `ask` until it returns an answer; rejects with `what` after so many seconds without one. */
+/**
+ * Repeats `ask` until it returns an answer; rejects with `what` after so many seconds without one.
+ */
 export const until = async <T>(what: string, ask: () => Promise<T | undefined>, seconds = 300): Promise<T> => {
   const began = performance.now();
   for (;;) {

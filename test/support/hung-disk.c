@@ -1,5 +1,8 @@
-/* A disk that hangs, for tests: loaded before libc, it lets fsync and fdatasync wait as long as the file named by DKE_TEST_HUNG is
- * there, and tells of each that waits by a line in the file of that name with ".waiting". Everything else is the disk's own. */
+/*
+ * A disk that hangs, for tests: loaded before libc, it lets fsync and fdatasync wait as long as the
+ * file named by DKE_TEST_HUNG is there, and tells of each that waits by a line in the file of that
+ * name with ".waiting". Everything else is the disk's own.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

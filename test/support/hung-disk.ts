@@ -1,4 +1,5 @@
-// A disk that hangs as long as a test wants it to (hung-disk.c): for a server of ours, or a PostgreSQL.
+// A disk that hangs as long as a test wants it to (hung-disk.c): for a server of ours, or a
+// PostgreSQL.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

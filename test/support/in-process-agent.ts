@@ -1,5 +1,6 @@
-// The agent's functions called directly, without socket, threads or HTTP, on the real service in the same process: for unit
-// tests of what they mean. The wire has its own tests, and the conformance tests go through all of it.
+// The agent's functions called directly, without socket, threads or HTTP, on the real service in
+// the same process: for unit tests of what they mean. The wire has its own tests, and the
+// conformance tests go through all of it.
 import { core } from '../../addon/core.ts';
 import type { Account } from '../../provider/client/account.ts';
 import { Connection } from '../../provider/client/connection.ts';
@@ -68,7 +69,10 @@ export const rvOf = (work: Promise<unknown>): Promise<string> =>
     },
   );
 
-/** `process`: the name of the calling process, as our library sends it; without one the peer is not our library. */
+/**
+ * `process`: the name of the calling process, as our library sends it; without one the peer is not
+ * our library.
+ */
 export const startInProcess = async (
   options: { login?: boolean; process?: string; account?: Account; cache?: ServiceAnswerCache } = {},
 ): Promise<InProcessAgent> => {

@@ -1,5 +1,6 @@
-// The service as the agent's unit tests have it: the real one, in this process and without a listener, behind the agent's door.
-// One service for a test file; each door is an application with its own group. Tests define outages here.
+// The service as the agent's unit tests have it: the real one, in this process and without a
+// listener, behind the agent's door. One service for a test file; each door is an application with
+// its own group. Tests define outages here.
 import { afterAll } from 'vitest';
 import type { Answer, Caller, RouteName, ServiceDoor, ServiceRequest } from '../../provider/client/service.ts';
 import { ServiceCallError } from '../../provider/client/service.ts';

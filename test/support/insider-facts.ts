@@ -1,5 +1,6 @@
-// What an insider could gain or end, as facts about the stored rows, read past the service: which credentials work, which keys can be used and by
-// what, who has which role, which rule protects what. Two readings are compared; what differs must be within the model.
+// What an insider could gain or end, as facts about the stored rows, read past the service: which
+// credentials work, which keys can be used and by what, who has which role, which rule protects
+// what. Two readings are compared; what differs must be within the model.
 
 import type { Grant } from '../../server/domain/access.ts';
 import type { Effect } from './insider-model.ts';
@@ -18,7 +19,9 @@ export interface Fact {
 }
 export type Facts = ReadonlyMap<string, Fact>;
 
-/** Facts of these tenants, and of the platform's resources that were created since `since` (an id). */
+/**
+ * Facts of these tenants, and of the platform's resources that were created since `since` (an id).
+ */
 export interface Extent {
   readonly tenants: readonly string[];
   readonly since: string;

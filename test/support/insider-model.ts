@@ -1,5 +1,6 @@
-// What insiders may gain: every operation of the API by its effects, and for each role the most that it may do. The permission
-// tables define what the service allows; this model defines, independently of them, what it may ever allow.
+// What insiders may gain: every operation of the API by its effects, and for each role the most
+// that it may do. The permission tables define what the service allows; this model defines,
+// independently of them, what it may ever allow.
 
 import type { Role } from '../../server/domain/access.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';
@@ -94,7 +95,10 @@ export const most: Readonly<Record<Role, readonly Effect[]>> = {
   auditor: all.filter((effect) => /^(see|export)-/.test(effect)),
 };
 
-/** Roles that another role can be used to give, to oneself or to accomplices. `tenant`: within the tenant only. */
+/**
+ * Roles that another role can be used to give, to oneself or to accomplices. `tenant`: within the
+ * tenant only.
+ */
 export const gives: Readonly<Partial<Record<Role, 'everything' | 'tenant' | 'emergency'>>> = {
   administrator: 'everything',
   // All but those that can give roles themselves: these would outlast the emergency.
@@ -116,7 +120,9 @@ export const ofPlatform: ReadonlySet<Effect> = new Set<Effect>([
   ...(['setup', 'root', 'quarantine', 'node'] as const),
 ]);
 
-/** Everything that a person can reach with roles by giving themselves others; without an accomplice. */
+/**
+ * Everything that a person can reach with roles by giving themselves others; without an accomplice.
+ */
 export const reachOf = (roles: readonly Role[], withinTenant: boolean): ReadonlySet<Effect> => {
   const all = Object.keys(most) as Role[];
   const own = new Set<Role>([
@@ -136,7 +142,10 @@ const waits = (effect: Effect): Row => ({ effect, waits: 'rule' });
 
 const own = does('own');
 
-/** Every operation by the most that it may do. An operation that is not here fails the matrix by its name. */
+/**
+ * Every operation by the most that it may do. An operation that is not here fails the matrix by its
+ * name.
+ */
 export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Row } } = {
   tenants: {
     create: does('tenant'),

@@ -1,4 +1,5 @@
-// One request for each operation of the API, with a subject of its own: what a caller with every right would be given.
+// One request for each operation of the API, with a subject of its own: what a caller with every
+// right would be given.
 
 import { setTimeout } from 'node:timers/promises';
 import {
@@ -28,7 +29,10 @@ export interface Attempt {
   readonly query?: string;
   readonly body?: object;
   readonly file?: Buffer;
-  /** Statuses of those who may, when not one of 200 to 204: there is nothing to do it to, and nothing is done. */
+  /**
+   * Statuses of those who may, when not one of 200 to 204: there is nothing to do it to, and
+   * nothing is done.
+   */
   readonly answers?: readonly number[];
   /** Where a role is given for one resource: this one. */
   readonly scope?: { readonly kind: 'application' | 'endpoint'; readonly id: string };
@@ -103,7 +107,9 @@ const ofTenant =
     const extra = typeof more === 'function' ? more(name) : more;
     return at(id, extra);
   };
-/** For each service: a token of a requester and one of an approver. Both exist before every request. */
+/**
+ * For each service: a token of a requester and one of an approver. Both exist before every request.
+ */
 interface Pair {
   readonly requester: string;
   readonly approver: string;
@@ -161,12 +167,18 @@ const withRun = (more: Partial<Attempt>): Prepare =>
     const run = await opened.operations.runbooks.start(actor, id, variant);
     return { ...more, path: { runId: run.id, step: run.steps[0]?.id ?? '' } };
   });
-/** Destructions and rotations of earlier attempts start erasure runs in the background, and a rotation is refused until they have finished. */
+/**
+ * Destructions and rotations of earlier attempts start erasure runs in the background, and a
+ * rotation is refused until they have finished.
+ */
 const untilErased = async ({ opened }: World): Promise<Partial<Attempt>> => {
   while ((await opened.operations.status(administrator)).erasure.state !== 'idle') await setTimeout(20);
   return {};
 };
-/** Without a rule nothing waits. The rule is set when the caller exists, because only users from before can approve. */
+/**
+ * Without a rule nothing waits. The rule is set when the caller exists, because only users from
+ * before can approve.
+ */
 const held: Prepare = (given) =>
   at(given.ids.approval ?? none, {
     body: {},
@@ -189,7 +201,9 @@ const scopeless =
   ({ ids }) =>
     at(read(ids));
 
-/** By the name "group.operation". Those that are not here are called as they are: 'own', and lists. */
+/**
+ * By the name "group.operation". Those that are not here are called as they are: 'own', and lists.
+ */
 export const attempts: Readonly<Record<string, Prepare>> = {
   'tenants.create': () => ({ body: { name: fresh('tenant') } }),
   'tenants.get': ({ tenantId }) => at(tenantId),

@@ -1,5 +1,6 @@
-// People of several roles who act in one tenant at random, each with every credential that they have come by; and what the model says of each change:
-// within what its author can reach, for no longer than their emergency lasts, and under the dual control that was agreed.
+// People of several roles who act in one tenant at random, each with every credential that they
+// have come by; and what the model says of each change: within what its author can reach, for no
+// longer than their emergency lasts, and under the dual control that was agreed.
 
 import type { Grant, Role } from '../../server/domain/access.ts';
 import type { DualControlRule } from '../../server/domain/dual-control.ts';
@@ -265,7 +266,10 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
         }
       }
   };
-  /** Who has lost everything signs in again, or is given their first roles again, so that people continue. */
+  /**
+   * Who has lost everything signs in again, or is given their first roles again, so that people
+   * continue.
+   */
   const comeBack = async (person: Person): Promise<void> => {
     const signedIn = await person.signIn?.().catch(() => undefined);
     if (signedIn !== undefined) person.credentials.push(signedIn);

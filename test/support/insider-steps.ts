@@ -1,4 +1,5 @@
-// What people try in a sequence of steps: requests to the API about whatever there is, made of random numbers.
+// What people try in a sequence of steps: requests to the API about whatever there is, made of
+// random numbers.
 
 import type { Facts } from './insider-facts.ts';
 import { most } from './insider-model.ts';

@@ -1,5 +1,6 @@
-// A tenant with one of everything for the tests of insiders, under dual control or not, and a subject of its own for each operation: made by the
-// service itself, so that what an insider then does is all that is compared.
+// A tenant with one of everything for the tests of insiders, under dual control or not, and a
+// subject of its own for each operation: made by the service itself, so that what an insider then
+// does is all that is compared.
 
 import { randomBytes } from 'node:crypto';
 import { formatRecoveryKey } from '../../server/base/recovery-key.ts';

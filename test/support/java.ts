@@ -1,4 +1,5 @@
-// Java programs of tests: Debian's paths of the jars, our built JCA provider, and a JVM whose progress can be watched.
+// Java programs of tests: Debian's paths of the jars, our built JCA provider, and a JVM whose
+// progress can be watched.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the focus must be seen to have it, and the focus
-// must follow the order of the page.
+// A person who uses a page by keyboard alone: Tab, Enter, Escape, arrows and typing. What has the
+// focus must be seen to have it, and the focus must follow the order of the page.
 import type { Page } from 'playwright-core';
 import { until } from './host.ts';
 
@@ -52,7 +52,8 @@ const look = `(() => {
   return { name, seen, inView, back, outside };
 })()`;
 
-// Whether the page holds anything of this name that can take the focus: the answer to the last key may still be on its way.
+// Whether the page holds anything of this name that can take the focus: the answer to the last key
+// may still be on its way.
 const isThere = `([source, flags, exact]) => {
   const nameOf = ${nameOf};
   const fits = (name) => (exact === null ? new RegExp(source, flags).test(name) : name === exact);

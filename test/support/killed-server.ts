@@ -1,5 +1,6 @@
-// Ends a real server with SIGKILL again and again, at random moments of a client's work (fault-workload.ts). After each: the stored data
-// are checked as a copy (`dke verify`), the server starts again on them, and everything that it had acknowledged must hold.
+// Ends a real server with SIGKILL again and again, at random moments of a client's work
+// (fault-workload.ts). After each: the stored data are checked as a copy (`dke verify`), the server
+// starts again on them, and everything that it had acknowledged must hold.
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -68,7 +69,8 @@ export const killServer = async (options: {
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
       const working = workload.run(() => false);
       const { child } = place.server;
-      // Counted by what was acknowledged, so that a slow machine gets as far; a few milliseconds more, so that any moment is struck.
+      // Counted by what was acknowledged, so that a slow machine gets as far; a few milliseconds
+      // more, so that any moment is struck.
       const enough = acknowledged() + 1 + (state % 8);
       const timer = setInterval(() => {
         if (acknowledged() < enough) return;

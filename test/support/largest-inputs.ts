@@ -1,4 +1,5 @@
-// The largest permitted input of each operation of the console's API, for the test of the event loop (test/scenario/event-loop.test.ts).
+// The largest permitted input of each operation of the console's API, for the test of the event
+// loop (test/scenario/event-loop.test.ts).
 import { mostCallers } from '../../server/base/networks.ts';
 import { mostTags } from '../../server/base/tags.ts';
 import type { ApiRoutes } from '../../server/fronts/contract/api/index.ts';

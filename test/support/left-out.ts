@@ -1,5 +1,6 @@
-// Prints the optional packages of the lock file that fit this system and are not installed, and ends with 1 if there are
-// any. npm leaves out those whose `engines` do not fit the Node that runs npm, and says nothing.
+// Prints the optional packages of the lock file that fit this system and are not installed, and
+// ends with 1 if there are any. npm leaves out those whose `engines` do not fit the Node that runs
+// npm, and says nothing.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,8 +1,9 @@
-// One of many database processes under load: repeats rounds of session-key and token-key work, checks every
-// result with Node's own cryptography, and counts the return values of each call. It has the keys because it imported them.
+// One of many database processes under load: repeats rounds of session-key and token-key work,
+// checks every result with Node's own cryptography, and counts the return values of each call. It
+// has the keys because it imported them.
 //
-// Standard input: one JSON line to begin, then the end of input to stop. Standard output: a JSON line of progress now and
-// then, and one report at the end.
+// Standard input: one JSON line to begin, then the end of input to stop. Standard output: a JSON
+// line of progress now and then, and one report at the end.
 import { createCipheriv, createHash, randomBytes, randomInt } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import pkcs11js from 'pkcs11js';
@@ -122,7 +123,8 @@ const work = async (order: LoadOrder, stopped: () => boolean): Promise<void> => 
   while (!stopped()) {
     allSucceeded = true;
     rounds++;
-    // A session key ends with its agent: then its handle is refused, and the process creates another key.
+    // A session key ends with its agent: then its handle is refused, and the process creates
+    // another key.
     own ??= importOwn();
     if (own !== undefined) {
       roundTrip('session', own.handle, own.value);

@@ -1,4 +1,5 @@
-// The modules that a Node process loads, from the hooks of node:module, for rules about when modules are loaded.
+// The modules that a Node process loads, from the hooks of node:module, for rules about when
+// modules are loaded.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

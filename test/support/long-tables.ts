@@ -1,5 +1,6 @@
-// Long tables, filled behind a service's back: so many rows in every table that a list of the API shows. Their authentication codes are not valid, so they are
-// shown as tampered; what it takes to list them is the same.
+// Long tables, filled behind a service's back: so many rows in every table that a list of the API
+// shows. Their authentication codes are not valid, so they are shown as tampered; what it takes to
+// list them is the same.
 
 import { newId } from '../../server/base/ids.ts';
 

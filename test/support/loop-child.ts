@@ -1,5 +1,6 @@
-// A service in its own process that measures how long its event loop is blocked: the longest time that its thread computed between two rounds
-// of the loop. It is processor time, so that other processes on the machine do not count. It also measures a fixed piece of work.
+// A service in its own process that measures how long its event loop is blocked: the longest time
+// that its thread computed between two rounds of the loop. It is processor time, so that other
+// processes on the machine do not count. It also measures a fixed piece of work.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +17,10 @@ import { openTestService } from './open-service.ts';
 import { layPackages, samplePackage } from './package-shelf.ts';
 import { answerOpening, handOf } from './snapshots.ts';
 
-/** The requests of the test. Each gets an answer: `begin` and `block` null, an opening the recovery key. */
+/**
+ * The requests of the test. Each gets an answer: `begin` and `block` null, an opening the recovery
+ * key.
+ */
 export type LoopQuestion = 'begin' | 'longest' | 'unit' | 'block' | 'end' | { readonly opening: Opening };
 export interface LoopPlace {
   readonly base: string;

@@ -1,4 +1,5 @@
-// Key files of the MariaDB plugin with known keys, wrapped by a master key of the real service through the real library.
+// Key files of the MariaDB plugin with known keys, wrapped by a master key of the real service
+// through the real library.
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -12,7 +13,10 @@ export interface KnownKey {
   readonly bytes: Buffer;
 }
 
-/** AES-GCM under a master key, in a process of its own: PKCS#11 calls block. Standard input: the data. */
+/**
+ * AES-GCM under a master key, in a process of its own: PKCS#11 calls block. Standard input: the
+ * data.
+ */
 const encrypt = `
   const pkcs11js = (await import('pkcs11js')).default;
   const [path, label, iv, aad] = process.argv.slice(1);

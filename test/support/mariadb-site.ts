@@ -1,4 +1,5 @@
-// MariaDB servers over the real service: each instance has a folder, an application's pkcs11.toml and the options of the page.
+// MariaDB servers over the real service: each instance has a folder, an application's pkcs11.toml
+// and the options of the page.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +21,10 @@ export interface Instance {
   readonly config: string;
   readonly application: RegisteredApplication;
   readonly environment: NodeJS.ProcessEnv;
-  /** Starts it with the page's configuration and more options; one that runs is the caller's to stop. */
+  /**
+   * Starts it with the page's configuration and more options; one that runs is the caller's to
+   * stop.
+   */
   start(...more: readonly string[]): Promise<Mariadb>;
   /** The page's first start. */
   initialize(...more: readonly string[]): Promise<Mariadb>;
@@ -43,11 +47,15 @@ export interface MariadbSite extends Site {
   destroyMasterKey(application: RegisteredApplication, label: string): Promise<void>;
 }
 
-/** `options` are those of the server. Creates a folder by default, and removes the folder at the end. */
+/**
+ * `options` are those of the server. Creates a folder by default, and removes the folder at the
+ * end.
+ */
 export const startMariadbSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<MariadbSite> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-mariadb-'));
   const site = await startSite({ ...options, folder });
-  // Started without a time limit. The library, which would start it otherwise, waits for 15 s: not enough on a machine under heavy load.
+  // Started without a time limit. The library, which would start it otherwise, waits for 15 s: not
+  // enough on a machine under heavy load.
   const startAgentIn = (where: string) => startAgent(where, { environment: { DKE_AGENT_LOG_DIR: site.logDirectory } });
   await startAgentIn(folder);
   const running = new Set<Mariadb>();
@@ -172,7 +180,10 @@ export const filesBelowWith = (folder: string, text: string): readonly string[] 
     .map((entry) => join(entry.parentPath, entry.name))
     .filter((path) => readFileSync(path).includes(text));
 
-/** Inserts rows into orders.load_rows until it is stopped. Returns the numbers that the server has confirmed. */
+/**
+ * Inserts rows into orders.load_rows until it is stopped. Returns the numbers that the server has
+ * confirmed.
+ */
 export const insertUntilStopped = (
   /** The server that runs now; it is checked with each row. */
   place: { readonly database: Mariadb },

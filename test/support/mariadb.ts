@@ -1,6 +1,6 @@
-// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops on its own. Our key management
-// plugin is linked into the same plugin folder as file_key_management. A server encrypts because of a
-// list of options that docs/databases/mariadb.md has too.
+// Debian's real MariaDB server, in a data directory of its own, on a unix socket only; it stops on
+// its own. Our key management plugin is linked into the same plugin folder as file_key_management.
+// A server encrypts because of a list of options that docs/databases/mariadb.md has too.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -18,7 +18,10 @@ export const mariadbIsThere = (): boolean =>
   installed('mariadb-backup', 'mariabackup') &&
   installed('libmariadbd-dev, then npm run build:native', plugin);
 
-/** The settings of the page's file called `name`, as options; the page's paths replaced by those given. */
+/**
+ * The settings of the page's file called `name`, as options; the page's paths replaced by those
+ * given.
+ */
 export const pageOptions = (name: string, paths: Readonly<Record<string, string>> = {}): readonly string[] => {
   const [, block] =
     new RegExp(`\`\`\`ini\\n *# \\S*${name}\\n([\\s\\S]*?)\`\`\``).exec(readFileSync(page, 'utf8')) ?? [];
@@ -52,7 +55,10 @@ const frame = (folder: string): readonly string[] => [
   ...(process.getuid?.() === 0 ? ['--user=root'] : []),
 ];
 
-/** MariaDB's installer sometimes fails on a loaded machine: its output is printed, and it is run again. */
+/**
+ * MariaDB's installer sometimes fails on a loaded machine: its output is printed, and it is run
+ * again.
+ */
 const installDatabase = (folder: string): void => {
   const options = [`--datadir=${folder}`, '--auth-root-authentication-method=normal', '--skip-test-db'];
   const user = process.getuid?.() === 0 ? ['--user=root'] : [];
@@ -70,7 +76,10 @@ const installDatabase = (folder: string): void => {
   if (second !== undefined) throw new Error(second);
 };
 
-/** An empty data directory, made once for all servers whose folders lie in the same one; they take copies. */
+/**
+ * An empty data directory, made once for all servers whose folders lie in the same one; they take
+ * copies.
+ */
 const emptyData = (folder: string): string => {
   const made = join(folder, 'empty-data');
   if (!existsSync(made)) installDatabase(made);

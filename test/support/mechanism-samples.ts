@@ -1,4 +1,5 @@
-// Names that several tests of mechanisms need: rows of a template, the core's digests by their mechanism, and curves by their parameters.
+// Names that several tests of mechanisms need: rows of a template, the core's digests by their
+// mechanism, and curves by their parameters.
 
 import { CKG } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';

@@ -1,4 +1,5 @@
-// The table of metrics in docs/monitoring.md, from the table that the service has. Run on its own it prints it.
+// The table of metrics in docs/monitoring.md, from the table that the service has. Run on its own
+// it prints it.
 
 import { type Metric, metrics } from '../../server/domain/metrics.ts';
 

@@ -1,8 +1,9 @@
-// `npm run mutate [-- WORDS]`: makes each change of test/support/claims.ts in a copy of the tree, one at a time,
-// and runs only the test that the claim names. The test must fail by what it says; without a change it must pass.
-// A test that only takes too long, or code that does not load, does not count. With words: the claims, files or
-// tests that contain one of them. MUTATE_PART=1/2 takes the first half of the tests, for two runs side by side.
-// One vitest runs them all: what a change leaves as it is was transformed before.
+// `npm run mutate [-- WORDS]`: makes each change of test/support/claims.ts in a copy of the tree,
+// one at a time, and runs only the test that the claim names. The test must fail by what it says;
+// without a change it must pass. A test that only takes too long, or code that does not load, does
+// not count. With words: the claims, files or tests that contain one of them. MUTATE_PART=1/2 takes
+// the first half of the tests, for two runs side by side. One vitest runs them all: what a change
+// leaves as it is was transformed before.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -54,7 +55,10 @@ interface Outcome {
   readonly first: string;
 }
 
-/** Without a change, a test may take this long; with one, eight times what it took, and no less than a minute. */
+/**
+ * Without a change, a test may take this long; with one, eight times what it took, and no less than
+ * a minute.
+ */
 const longestRunMs = 20 * 60_000;
 const limitOf = (tookMs: number): number => Math.min(longestRunMs, Math.max(60_000, 8 * tookMs));
 const isLimit = (text: string): boolean => /timed out|Timed out|did not succeed in time/.test(text);

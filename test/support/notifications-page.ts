@@ -1,4 +1,5 @@
-// Writes the table of docs/notifications.md from the kinds: `node test/support/notifications-page.ts` puts it into the page.
+// Writes the table of docs/notifications.md from the kinds:
+// `node test/support/notifications-page.ts` puts it into the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { notificationKindNames, notificationRow } from '../../server/domain/notification.ts';

@@ -1,5 +1,6 @@
-// Run by the packaged Node inside the root file system of an older release: a client of the library, which makes a key on the token,
-// encrypts and decrypts. Arguments: the folder of pkcs11js, the library.
+// Run by the packaged Node inside the root file system of an older release: a client of the
+// library, which makes a key on the token, encrypts and decrypts. Arguments: the folder of
+// pkcs11js, the library.
 import { createRequire } from 'node:module';
 import type * as Pkcs11 from 'pkcs11js';
 

@@ -1,6 +1,7 @@
-// The root file system of an older release, for programs to run in: the C and C++ libraries, a shell and the basic tools of the release
-// of Debian before this one, from the archive that this system itself is installed from. Or a copy of what DKE_OLD_SYSTEM names, such as an
-// unpacked image of another distribution.
+// The root file system of an older release, for programs to run in: the C and C++ libraries, a
+// shell and the basic tools of the release of Debian before this one, from the archive that this
+// system itself is installed from. Or a copy of what DKE_OLD_SYSTEM names, such as an unpacked
+// image of another distribution.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +54,8 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
       mkdirSync(join(folder, 'var/lib/dpkg', each), { recursive: true });
     for (const name of readdirSync(archives).filter((each) => each.endsWith('.deb'))) {
       execFileSync('dpkg-deb', ['--extract', join(archives, name), folder]);
-      // As dpkg would write it, so that it decides whether the dependencies of our packages are there.
+      // As dpkg would write it, so that it decides whether the dependencies of our packages are
+      // there.
       const fields = execFileSync('dpkg-deb', ['--field', join(archives, name)], { encoding: 'utf8' });
       appendFileSync(join(folder, 'var/lib/dpkg/status'), `${fields.trim()}\nStatus: install ok installed\n\n`);
     }

@@ -1,4 +1,5 @@
-// A real OpenID provider (oidc-provider) over TLS with an authority of the test. A person who gives a name at its sign-in page is that person.
+// A real OpenID provider (oidc-provider) over TLS with an authority of the test. A person who gives
+// a name at its sign-in page is that person.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -17,7 +18,10 @@ export interface OpenIdProvider {
   readonly caPem: string;
   /** Its certificate, PEM. */
   readonly certificate: string;
-  /** A browser that is sent to `start`: signs in as `who`, agrees, and answers the address that it is sent back to. */
+  /**
+   * A browser that is sent to `start`: signs in as `who`, agrees, and answers the address that it
+   * is sent back to.
+   */
   signIn(start: string, who: string): Promise<string>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// The whole service in this process, without a listener: operations over the real store, addon and root file, in a folder
-// of its own. The TDE front is called over plain HTTP on the loopback.
+// The whole service in this process, without a listener: operations over the real store, addon and
+// root file, in a folder of its own. The TDE front is called over plain HTTP on the loopback.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, createServer, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
@@ -215,7 +215,9 @@ export interface TdeAnswer {
 }
 
 const listeners = new WeakMap<Service, Promise<number>>();
-/** The port where this service's TDE front listens, without TLS; it does not keep the process alive. */
+/**
+ * The port where this service's TDE front listens, without TLS; it does not keep the process alive.
+ */
 const listen = (service: Service): Promise<number> => {
   const known = listeners.get(service);
   if (known !== undefined) return known;

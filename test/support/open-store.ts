@@ -26,7 +26,10 @@ export const openTestStore = async (
   return openPostgresStore({ ...surroundings, postgres: { ...place, password: undefined, ca: undefined, readers: 3 } });
 };
 
-/** A fresh store in a folder of its own, for the test whose `beforeEach` runs: closed and removed behind it. */
+/**
+ * A fresh store in a folder of its own, for the test whose `beforeEach` runs: closed and removed
+ * behind it.
+ */
 export const storeOfTest = async (clock: Clock): Promise<Store> => {
   const store = await openTestStore(folderOfTest(), clock);
   onTestFinished(() => store.close());

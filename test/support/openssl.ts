@@ -1,5 +1,6 @@
-// OpenSSL's command with Debian's engine for PKCS#11 (libengine-pkcs11-openssl). A configuration file names the token.
-// The file holds the PIN, which is none with our token and worth nothing with the reference.
+// OpenSSL's command with Debian's engine for PKCS#11 (libengine-pkcs11-openssl). A configuration
+// file names the token. The file holds the PIN, which is none with our token and worth nothing with
+// the reference.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Token } from './token.ts';

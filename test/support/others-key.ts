@@ -1,4 +1,5 @@
-// A private key of others with its certificate, as programs import one: PKCS#8, certificate and PKCS#12 in a folder.
+// A private key of others with its certificate, as programs import one: PKCS#8, certificate and
+// PKCS#12 in a folder.
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +17,10 @@ export interface OthersKey {
 
 const kinds = { rsa: ['rsa:2048'], ec: ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] } as const;
 
-/** Makes the files `<name>.key`, `<name>.crt` and `<name>.p12`. The certificate's subject is the name. */
+/**
+ * Makes the files `<name>.key`, `<name>.crt` and `<name>.p12`. The certificate's subject is the
+ * name.
+ */
 export const makeOthersKey = async (folder: string, name: string, kind: keyof typeof kinds): Promise<OthersKey> => {
   const path = (ending: string): string => join(folder, `${name}.${ending}`);
   const openssl = async (...args: string[]): Promise<void> => {

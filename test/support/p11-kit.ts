@@ -27,7 +27,10 @@ export const missingForServer = (): string | null => {
   return has('p11-kit') ? null : 'p11-kit';
 };
 
-/** The answers of another version to calls with wrong parameters are not recorded. Undefined when it is 0.24. */
+/**
+ * The answers of another version to calls with wrong parameters are not recorded. Undefined when it
+ * is 0.24.
+ */
 export const whyNoComparison = (): string | undefined => {
   const library = ['/usr/lib/x86_64-linux-gnu', '/usr/lib64'].map((at) => `${at}/libp11-kit.so.0`).find(existsSync);
   const file = library === undefined ? 'unknown' : basename(realpathSync(library));

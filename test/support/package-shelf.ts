@@ -1,4 +1,5 @@
-// A folder of packages that a service distributes: small files in place of real packages, with their checksums.
+// A folder of packages that a service distributes: small files in place of real packages, with
+// their checksums.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

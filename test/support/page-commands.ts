@@ -1,11 +1,15 @@
-// The shell blocks of all pages for users, with the OS user of each command, and a table with the test that runs each block, or
-// why none does. A heading of a page has one entry for each of its blocks.
+// The shell blocks of all pages for users, with the OS user of each command, and a table with the
+// test that runs each block, or why none does. A heading of a page has one entry for each of its
+// blocks.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** root: `#` and `sudo`. A name: `sudo -u` and `runuser -u`. any: who reads the page, with `$` or in a script. */
+/**
+ * root: `#` and `sudo`. A name: `sudo -u` and `runuser -u`. any: who reads the page, with `$` or in
+ * a script.
+ */
 export type Typist = 'root' | 'any' | (string & {});
 
 export interface PageCommand {

@@ -1,5 +1,6 @@
-// A page of docs/databases as its tests run it: the shell commands that it prints, block by block, in one shell session whose
-// variables last, with a service behind `dke` and the built library under the names that the page uses.
+// A page of docs/databases as its tests run it: the shell commands that it prints, block by block,
+// in one shell session whose variables last, with a service behind `dke` and the built library
+// under the names that the page uses.
 import {
   appendFileSync,
   chownSync,
@@ -30,7 +31,10 @@ export interface PageRun {
   agents(): readonly number[];
   /** The variables of the session, whether it exports them or not. */
   readonly environment: NodeJS.ProcessEnv;
-  /** The blocks of the kind under a heading. A heading without one is an error: the page and its test have parted. */
+  /**
+   * The blocks of the kind under a heading. A heading without one is an error: the page and its
+   * test have parted.
+   */
   blocks(heading: string, kind?: string): readonly string[];
   /** Runs the commands of a heading, those of its n-th block when a number is given. */
   heading(heading: string, block?: number): Promise<Outcome>;

@@ -1,4 +1,5 @@
-// Timeouts of a database host that are long enough for a busy machine, because these tests are not about speed.
+// Timeouts of a database host that are long enough for a busy machine, because these tests are not
+// about speed.
 
 /** Lines of pkcs11.toml: the lines of the test, and generous times where it sets none. */
 export const patient = (lines = ''): string =>

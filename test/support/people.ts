@@ -33,7 +33,10 @@ export const inviteUser = async (
   return { user, invitation: invitation.token };
 };
 
-/** The session in which the password was chosen. An auditor cannot change anything, so no second factor is required. */
+/**
+ * The session in which the password was chosen. An auditor cannot change anything, so no second
+ * factor is required.
+ */
 export const makeUser = async (
   operations: Pick<Operations, 'users' | 'signIn'>,
   name: string,

@@ -1,5 +1,6 @@
-// A database's view for conformance tests: the built library in the test's own process, the agent and the service each in a
-// process of theirs. One test file is one process, because C_Initialize is once per process.
+// A database's view for conformance tests: the built library in the test's own process, the agent
+// and the service each in a process of theirs. One test file is one process, because C_Initialize
+// is once per process.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// The built library, and what its calls return. Database processes load this some hundred times a run: it imports no part of a service.
+// The built library, and what its calls return. Database processes load this some hundred times a
+// run: it imports no part of a service.
 import { resolve } from 'node:path';
 import { returnValueName } from '../../provider/schema/return-values.ts';
 

@@ -29,7 +29,10 @@ const chapters: Readonly<Record<string, string>> = {
   C_MessageEncryptInit: '3.0, messages',
 };
 
-/** Functions by chapter, those only that do something: the library's own, and those that the agent has a handler for. */
+/**
+ * Functions by chapter, those only that do something: the library's own, and those that the agent
+ * has a handler for.
+ */
 export const functionTable = (): string => {
   const carried = new Map<string, string[]>();
   let chapter = '';

@@ -1,5 +1,5 @@
-// Stands between one node and its PostgreSQL, on a socket of its own, and takes away the link that hears of changes: the connections that read and
-// write continue.
+// Stands between one node and its PostgreSQL, on a socket of its own, and takes away the link that
+// hears of changes: the connections that read and write continue.
 import { mkdirSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';

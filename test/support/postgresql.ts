@@ -1,4 +1,5 @@
-// PostgreSQL as Debian installs it (15, or what the release has), for tests that run servers of their own.
+// PostgreSQL as Debian installs it (15, or what the release has), for tests that run servers of
+// their own.
 import { type ExecFileOptions, execFile, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, copyFileSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +19,10 @@ const releases = existsSync('/usr/lib/postgresql')
 export const postgresqlPrograms =
   process.env.DKE_POSTGRESQL_PROGRAMS ?? `/usr/lib/postgresql/${releases[0] ?? '15'}/bin`;
 
-/** The user that runs a server: PostgreSQL's own when the tests are root's, which it refuses; undefined: the tests' own. */
+/**
+ * The user that runs a server: PostgreSQL's own when the tests are root's, which it refuses;
+ * undefined: the tests' own.
+ */
 export const postgresqlUser = (): { readonly uid: number; readonly gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres']).toString());
@@ -47,7 +51,10 @@ export interface PostgresServer {
   start(): Promise<void>;
   /** Stops it, keeps a copy of its state, and starts it again. */
   keepState(): Promise<void>;
-  /** As a standby that had not received what came after the state that was kept, and takes over: connections are lost. */
+  /**
+   * As a standby that had not received what came after the state that was kept, and takes over:
+   * connections are lost.
+   */
   failOver(): Promise<void>;
   /** Of a server with `tls`: it is also at this port of 127.0.0.1. */
   readonly port: number;
@@ -55,7 +62,10 @@ export interface PostgresServer {
   present(tls: IssuedCertificate): void;
   /** Its socket, for a relay. */
   readonly socket: string;
-  /** A standby of this server (pg_basebackup), which receives what it stores from `from`: this server's socket, or a relay in front of it. */
+  /**
+   * A standby of this server (pg_basebackup), which receives what it stores from `from`: this
+   * server's socket, or a relay in front of it.
+   */
   standby(options?: StandbyOptions): Promise<PostgresServer>;
   /** Of a standby: it takes over. */
   promote(): Promise<void>;
@@ -82,7 +92,10 @@ const initialize = async (data: string, as: As): Promise<void> => {
   const options = ['-U', 'dke', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
   await promisify(execFile)(join(postgresqlPrograms, 'initdb'), ['-D', data, ...options], as);
 };
-/** Within a test run the first cluster is kept, and the others are copies: initdb takes longer than everything else of a start. */
+/**
+ * Within a test run the first cluster is kept, and the others are copies: initdb takes longer than
+ * everything else of a start.
+ */
 const makeCluster = async (data: string, as: As): Promise<void> => {
   const run = runFolder();
   if (run === undefined) {
@@ -102,7 +115,10 @@ const makeCluster = async (data: string, as: As): Promise<void> => {
   await promisify(execFile)('cp', ['-a', template, data], as);
 };
 
-/** A server of its own in a folder of its own, on a socket in it; a user who may enter the folder is the superuser. */
+/**
+ * A server of its own in a folder of its own, on a socket in it; a user who may enter the folder is
+ * the superuser.
+ */
 export const startPostgres = async ({
   connections = 60,
   environment = {},

@@ -10,7 +10,10 @@ export type Needles = ReadonlyMap<string, readonly Buffer[]>;
 const chunkBytes = 1 << 24;
 const pageBytes = 4096;
 
-/** Finds needles in pieces of memory that are given one after the other, in one pass however many needles there are. */
+/**
+ * Finds needles in pieces of memory that are given one after the other, in one pass however many
+ * needles there are.
+ */
 class Search {
   readonly #byStart = new Map<number, { readonly name: string; readonly form: Buffer }[]>();
   readonly #starts = new Uint8Array(1 << 16);
@@ -119,7 +122,10 @@ function* touched(pagemap: number, { start, size }: Mapping): Generator<readonly
   if (from >= 0) yield [start + from * pageBytes, size - from * pageBytes];
 }
 
-/** Which of the needles, by name, are in the memory of a process: in what a core dump leaves out, or in the rest. */
+/**
+ * Which of the needles, by name, are in the memory of a process: in what a core dump leaves out, or
+ * in the rest.
+ */
 export const searchMemory = (
   pid: number,
   part: 'left out of core dumps' | 'rest',
@@ -139,13 +145,17 @@ export const searchMemory = (
   }
 };
 
-/** Why the kernel writes no core dump into a process's working directory here; null when it does. */
+/**
+ * Why the kernel writes no core dump into a process's working directory here; null when it does.
+ */
 export const noCoreDumps = (): string | null => {
   const pattern = readFileSync('/proc/sys/kernel/core_pattern', 'utf8').trim();
   return /^[^|/]+$/.test(pattern) ? null : `core dumps go to ${pattern} here (/proc/sys/kernel/core_pattern)`;
 };
 
-/** Ends a process with a core dump, as a crash would, and answers which of the needles are in it. */
+/**
+ * Ends a process with a core dump, as a crash would, and answers which of the needles are in it.
+ */
 export const searchCoreDump = async (pid: number, needles: Needles): Promise<readonly string[]> => {
   const folder = readlinkSync(`/proc/${pid}/cwd`);
   const before = new Set(readdirSync(folder));

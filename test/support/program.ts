@@ -1,4 +1,5 @@
-// Where the programs of this run are: bundled (programs.ts) within a test run, the built or the source files elsewhere.
+// Where the programs of this run are: bundled (programs.ts) within a test run, the built or the
+// source files elsewhere.
 import { join, resolve } from 'node:path';
 
 /** Set by the run's setup for its workers. */

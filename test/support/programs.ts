@@ -1,6 +1,8 @@
-// The programs that tests start some hundred times a run: server, command and agent, each bundled into few files. Node finds and links
-// 1,400 modules one by one, which takes longer than everything else that a start does. The modules and their order are those of the
-// sources; what is shipped (dist, packages, installed agents) starts in test/scenario/{demo,packages,provider-install,server-start}.
+// The programs that tests start some hundred times a run: server, command and agent, each bundled
+// into few files. Node finds and links 1,400 modules one by one, which takes longer than everything
+// else that a start does. The modules and their order are those of the sources; what is shipped
+// (dist, packages, installed agents) starts in
+// test/scenario/{demo,packages,provider-install,server-start}.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,7 +28,10 @@ const entries = [
   'provider/client/load-http',
   'provider/install/command',
 ];
-/** Modules that start or load one of the entries by its place next to them: they find it in the bundle. All others find their files in dist. */
+/**
+ * Modules that start or load one of the entries by its place next to them: they find it in the
+ * bundle. All others find their files in dist.
+ */
 const starters = new Set(['server/store/sqlite/worker.ts', 'server/cli/load-provider.ts', 'provider/client/main.ts']);
 
 const placeModules: Plugin = {
@@ -42,7 +47,9 @@ const placeModules: Plugin = {
   },
 };
 
-/** Another run may have started the programs that exist: a file is replaced atomically, or stays. */
+/**
+ * Another run may have started the programs that exist: a file is replaced atomically, or stays.
+ */
 const put = (path: string, content: string): void => {
   if (existsSync(path) && readFileSync(path, 'utf8') === content) return;
   mkdirSync(dirname(path), { recursive: true });

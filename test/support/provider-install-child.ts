@@ -1,5 +1,6 @@
-// One run of the provider's installer in a process of its own, which kills itself after a given number of steps, as a power cut
-// would. The payload is the real library with a small program next to it, so that a test can afford every step.
+// One run of the provider's installer in a process of its own, which kills itself after a given
+// number of steps, as a power cut would. The payload is the real library with a small program next
+// to it, so that a test can afford every step.
 //
 //   node provider-install-child.ts <action> <base> <build a|b> <steps; 0 = to the end>
 //

@@ -1,5 +1,5 @@
-// A proxy between a cloud and the service: terminates TLS with its own certificate and forwards requests, or fails in
-// one of the ways in which such things go wrong.
+// A proxy between a cloud and the service: terminates TLS with its own certificate and forwards
+// requests, or fails in one of the ways in which such things go wrong.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request, type Server } from 'node:https';

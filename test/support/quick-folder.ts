@@ -1,6 +1,7 @@
-// Temporary files of a test run are in memory where there is room. Services sync every change that they confirm, so on a disk a run mostly
-// waits for the disk. Tests say nothing about power failures: those about syncs that fail or never end make them so (struck-server.ts,
-// hung-disk.ts). `TMPDIR=/tmp npm test` runs on the disk.
+// Temporary files of a test run are in memory where there is room. Services sync every change that
+// they confirm, so on a disk a run mostly waits for the disk. Tests say nothing about power
+// failures: those about syncs that fail or never end make them so (struck-server.ts, hung-disk.ts).
+// `TMPDIR=/tmp npm test` runs on the disk.
 import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync, statfsSync } from 'node:fs';
 import { freemem, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -21,7 +22,10 @@ const hasRoom = (): boolean => {
 /** Where files need not outlive the machine. */
 export const quickFolder = (): string => (process.env.TMPDIR === undefined && hasRoom() ? memory : tmpdir());
 
-/** Containers can share this memory and have numbers of processes of their own: a run knows only those of its namespace. */
+/**
+ * Containers can share this memory and have numbers of processes of their own: a run knows only
+ * those of its namespace.
+ */
 const namespace = /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0';
 const folderName = new RegExp(`^dke-run-${namespace}-(\\d+)-`);
 /** The folder that the setup below created; undefined: none. */

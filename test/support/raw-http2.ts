@@ -1,5 +1,6 @@
-// HTTP/2 frames (RFC 9113) as no client would send them, over TLS, and what a server does about them. Header blocks are written as
-// literals without indexing (RFC 7541, 6.2.2); of those that come back only the bodies are read.
+// HTTP/2 frames (RFC 9113) as no client would send them, over TLS, and what a server does about
+// them. Header blocks are written as literals without indexing (RFC 7541, 6.2.2); of those that
+// come back only the bodies are read.
 import { connectRaw, type TlsPlace } from './raw-tls.ts';
 
 export const frameTypes = {
@@ -91,13 +92,18 @@ const lastQuestion = (): Buffer =>
   ]);
 
 export interface Http2Conversation {
-  /** The outcome of streams, in turn: `1: BODY`, `1: RST CODE`. Without GOAWAY, which may be lost when the connection closes. */
+  /**
+   * The outcome of streams, in turn: `1: BODY`, `1: RST CODE`. Without GOAWAY, which may be lost
+   * when the connection closes.
+   */
   readonly events: readonly string[];
   readonly closed: boolean;
 }
 
 export interface ConverseHttp2Options {
-  /** Sends a final request after so many events, which shows whether the connection is still open. */
+  /**
+   * Sends a final request after so many events, which shows whether the connection is still open.
+   */
   readonly staysAfter?: number;
   /** Preface and SETTINGS do not go before the pieces. */
   readonly bare?: boolean;

@@ -1,5 +1,5 @@
-// Bytes over TLS, as no HTTP client would send them, and what a server answers to them: the answers in turn, and whether the
-// connection stays open. A final request checks that, never a wait.
+// Bytes over TLS, as no HTTP client would send them, and what a server answers to them: the answers
+// in turn, and whether the connection stays open. A final request checks that, never a wait.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
@@ -74,7 +74,10 @@ const parseAnswer = (bytes: Buffer, bodiless: boolean): Parsed | null => {
 };
 
 export interface ConverseOptions {
-  /** Asks a last question, so that a connection that stays open shows it; otherwise the server is expected to close. */
+  /**
+   * Asks a last question, so that a connection that stays open shows it; otherwise the server is
+   * expected to close.
+   */
   readonly stays: boolean;
   /** Ends our side after the last piece. */
   readonly end?: boolean;

@@ -1,5 +1,6 @@
-// The schema of each released version, as a database of it has it, with a few rows: test/contract/schemas/. A released file is never
-// changed. `node test/support/released-schemas.ts` records the schema of this version.
+// The schema of each released version, as a database of it has it, with a few rows:
+// test/contract/schemas/. A released file is never changed. `node test/support/released-schemas.ts`
+// records the schema of this version.
 import { execFileSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,10 @@ const surroundings = {
 
 export interface TestDatabase {
   open(): Promise<Store>;
-  /** Columns, indexes, constraints and statistics, without the order of columns, which an upgrade cannot keep. */
+  /**
+   * Columns, indexes, constraints and statistics, without the order of columns, which an upgrade
+   * cannot keep.
+   */
   schema(): Promise<readonly string[]>;
   run(statements: string): Promise<void>;
   query(statement: string): Promise<readonly Readonly<Record<string, unknown>>[]>;

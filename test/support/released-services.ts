@@ -1,5 +1,6 @@
-// Services as a released version left them: the database, the root key, a snapshot of each tenant, a recovery key, and what was encrypted with
-// their keys: test/contract/services/. A recorded file is never changed. `node test/support/released-services.ts` records this version.
+// Services as a released version left them: the database, the root key, a snapshot of each tenant,
+// a recovery key, and what was encrypted with their keys: test/contract/services/. A recorded file
+// is never changed. `node test/support/released-services.ts` records this version.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -51,7 +52,10 @@ export const releasedToml = (place: PostgresPlace | null): string =>
     ? settings
     : `${settings}[store]\ntype = "postgresql"\nhost = "${place.host}"\ndatabase = "${place.database}"\nreplica_lag_seconds = 0\n`;
 
-/** Lays the folder of a recorded service; on PostgreSQL, into an empty database. Opens its recovery key. */
+/**
+ * Lays the folder of a recorded service; on PostgreSQL, into an empty database. Opens its recovery
+ * key.
+ */
 export const layReleased = async (
   schema: string,
   to: string,

@@ -1,5 +1,6 @@
-// The worker thread of replays.test.ts: the agent's real functions behind a real frame server, with or without replays in the addon. The
-// service is unavailable: a key of the token is looked up and not found, after a wait.
+// The worker thread of replays.test.ts: the agent's real functions behind a real frame server, with
+// or without replays in the addon. The service is unavailable: a key of the token is looked up and
+// not found, after a wait.
 import { setImmediate as turnOfTheEventLoop } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { core, type FrameServer } from '../../addon/core.ts';

@@ -1,5 +1,5 @@
-// What docs/return-codes.md has to name: the return codes that the agent and the library can answer, by their sources, and what each
-// failure of the service is called, by function.
+// What docs/return-codes.md has to name: the return codes that the agent and the library can
+// answer, by their sources, and what each failure of the service is called, by function.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { returnValueFor } from '../../provider/client/errors.ts';
@@ -48,7 +48,10 @@ const examples: Readonly<Record<string, CallName>> = {
   deriving: 'C_DeriveKey',
 };
 
-/** The service's failures and their codes: the commonest first, the others with the functions that have them. */
+/**
+ * The service's failures and their codes: the commonest first, the others with the functions that
+ * have them.
+ */
 export const serviceTable = (): string => {
   const lines = serviceErrorCodes.map((code) => {
     const functions = new Map<string, string[]>();

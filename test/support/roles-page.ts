@@ -1,4 +1,5 @@
-// Writes the table of docs/roles.md from the roles: `node test/support/roles-page.ts` puts it into the page.
+// Writes the table of docs/roles.md from the roles: `node test/support/roles-page.ts` puts it into
+// the page.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { permissionNames, permissions, roleNames, rowOf } from '../../server/domain/access.ts';

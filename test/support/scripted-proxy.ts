@@ -1,5 +1,6 @@
-// Another vendor's external key store proxy, for tests of the cloud's side: it follows the protocol with its own key,
-// unless a test scripts something else. Each store has its own path, so that a script affects only one store.
+// Another vendor's external key store proxy, for tests of the cloud's side: it follows the protocol
+// with its own key, unless a test scripts something else. Each store has its own path, so that a
+// script affects only one store.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -19,7 +19,9 @@ interface ScriptedAnswer {
   /** JSON, unless it is text. */
   readonly body?: unknown;
 }
-/** 'lost': the connection ends before an answer; 'cut': in the middle of it; 'silent': no answer. */
+/**
+ * 'lost': the connection ends before an answer; 'cut': in the middle of it; 'silent': no answer.
+ */
 export type Script = ScriptedAnswer | 'lost' | 'cut' | 'silent' | ((request: ScriptedRequest) => ScriptedAnswer);
 
 export interface ScriptedService {

@@ -1,4 +1,5 @@
-// Sealers of the audit log over one store, as the nodes of a database have them, each with a checkpoint next to its own root key.
+// Sealers of the audit log over one store, as the nodes of a database have them, each with a
+// checkpoint next to its own root key.
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { systemClock } from '../../server/base/clock.ts';
 import { createEvents } from '../../server/base/events.ts';

@@ -1,4 +1,5 @@
-// The search for plaintext: every file below a folder, whatever its name, for texts in the encodings that databases write.
+// The search for plaintext: every file below a folder, whatever its name, for texts in the
+// encodings that databases write.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,10 +1,14 @@
-// The order of the test files: those that take longest first, then those of other processes, and the unit tests last, because they are short.
-// So no long file runs alone at the end while other workers are idle. Otherwise larger files come first.
+// The order of the test files: those that take longest first, then those of other processes, and
+// the unit tests last, because they are short. So no long file runs alone at the end while other
+// workers are idle. Otherwise larger files come first.
 import { statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import type { TestSequencer, TestSpecification } from 'vitest/node';
 
-/** More than half a minute each in `npm test` on two cores. Only the order depends on it: a file that is missing here is late, not left out. */
+/**
+ * More than half a minute each in `npm test` on two cores. Only the order depends on it: a file
+ * that is missing here is late, not left out.
+ */
 const longest = [
   'test/scenario/console-looks.test.ts',
   'test/scenario/provider-install.test.ts',

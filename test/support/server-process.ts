@@ -1,5 +1,6 @@
-// The real server as a child process, on a free port, with a data directory of its own: for every suite that needs a
-// service. Creates a fresh directory by default; `stop` ends the process, `remove` deletes the created files.
+// The real server as a child process, on a free port, with a data directory of its own: for every
+// suite that needs a service. Creates a fresh directory by default; `stop` ends the process,
+// `remove` deletes the created files.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -66,7 +67,10 @@ export class ServerEnded extends Error {
   }
 }
 
-/** The code that a server in quarantine has shown last: it may be known to be in quarantine before that line is read. */
+/**
+ * The code that a server in quarantine has shown last: it may be known to be in quarantine before
+ * that line is read.
+ */
 export const quarantineCodeOf = (server: Pick<ServerProcess, 'output'>): Promise<string> =>
   until(
     'the confirmation code',
@@ -123,7 +127,8 @@ export const startServerProcess = async (options: ServerProcessOptions = {}): Pr
     throw new ServerEnded(child.exitCode, log);
   }
   child.stdout.resume();
-  // What it wrote to its standard error before is in the pipe: one round of the event loop reads it.
+  // What it wrote to its standard error before is in the pipe: one round of the event loop reads
+  // it.
   await setImmediate();
   await setImmediate();
 

@@ -1,4 +1,5 @@
-// Calls of one PKCS#11 session that wrap, derive, sign and encrypt, with the templates and mechanisms that their tests share.
+// Calls of one PKCS#11 session that wrap, derive, sign and encrypt, with the templates and
+// mechanisms that their tests share.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Account } from '../../provider/client/account.ts';
 import { CKA } from '../../provider/schema/attributes.ts';
@@ -50,7 +51,10 @@ export const hkdfWith = (
   });
 export const salted = { saltType: HKDF_SALT.DATA, salt: Buffer.from('salt'), info: Buffer.from('info') };
 
-/** An agent in this process with a session of its own, and calls of that session with what each needs. */
+/**
+ * An agent in this process with a session of its own, and calls of that session with what each
+ * needs.
+ */
 export const startSession = async (account?: Account) => {
   const agent = await startInProcess(account === undefined ? {} : { account });
   const session = await agent.open();

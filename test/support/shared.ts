@@ -1,4 +1,5 @@
-// Services that the tests of a file, or of a `describe`, find open: one for all of them, or a new one for each; and their API over HTTP.
+// Services that the tests of a file, or of a `describe`, find open: one for all of them, or a new
+// one for each; and their API over HTTP.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';

@@ -1,11 +1,15 @@
-// A clock that a test sets ahead for a process that it starts: libfaketime, read again at each look. Monotonic time continues as it does.
+// A clock that a test sets ahead for a process that it starts: libfaketime, read again at each
+// look. Monotonic time continues as it does.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from './host.ts';
 
 export interface ShiftedClock {
-  /** From now on the process sees the time that will be in so many milliseconds; less than 0: that was. */
+  /**
+   * From now on the process sees the time that will be in so many milliseconds; less than 0: that
+   * was.
+   */
   ahead(ms: number): void;
   /** For the process that is to see it. */
   readonly environment: NodeJS.ProcessEnv;
@@ -20,7 +24,10 @@ const removeLeft = (): void => {
   }
 };
 
-/** `folder` contains the file with the offset, which is 0 at first; `name` distinguishes several clocks. */
+/**
+ * `folder` contains the file with the offset, which is 0 at first; `name` distinguishes several
+ * clocks.
+ */
 export const shiftedClock = (folder: string, name = 'offset'): ShiftedClock => {
   removeLeft();
   const offset = join(folder, name);

@@ -1,5 +1,5 @@
-// Signs requests to the XKS proxy with aws4fetch: the second signer, which shares no code with @smithy/signature-v4 (sign.ts) nor
-// with the verifier.
+// Signs requests to the XKS proxy with aws4fetch: the second signer, which shares no code with
+// @smithy/signature-v4 (sign.ts) nor with the verifier.
 
 import { AwsV4Signer } from 'aws4fetch';
 

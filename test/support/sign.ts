@@ -1,4 +1,5 @@
-// Signs requests to the XKS proxy with @smithy/signature-v4, a signer that shares no code with the verifier.
+// Signs requests to the XKS proxy with @smithy/signature-v4, a signer that shares no code with the
+// verifier.
 
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';

@@ -1,6 +1,6 @@
-// A whole site for scenarios: the real server, its console API, and database hosts whose library starts the agent on its own.
-// Everything lives in one folder; `end` stops every process that was started here, by its id, and removes
-// the folder unless it was given.
+// A whole site for scenarios: the real server, its console API, and database hosts whose library
+// starts the agent on its own. Everything lives in one folder; `end` stops every process that was
+// started here, by its id, and removes the folder unless it was given.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,9 @@ export interface Site {
   readonly token: string;
   readonly server: ServerProcess;
   readonly api: ConsoleApi;
-  /** Writes a configuration of a registered application, or of an access_guid that was issued later. */
+  /**
+   * Writes a configuration of a registered application, or of an access_guid that was issued later.
+   */
   config(name: string, issued: Pick<IssuedAccessGuid, 'config'>, extra?: string): string;
   /** A database process; not yet opened. */
   database(config: string, options?: Partial<DatabaseOptions>): Database;
@@ -25,14 +27,18 @@ export interface Site {
   agents(): readonly number[];
   /** Ends the server; `SIGTERM` by default. */
   stopServer(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Starts the server again, at the same address with the same data; with other lines of dke.toml when they are given. */
+  /**
+   * Starts the server again, at the same address with the same data; with other lines of dke.toml
+   * when they are given.
+   */
   startServer(toml?: string): Promise<void>;
   end(): Promise<void>;
 }
 
 export const startSite = async (options: Omit<ServerProcessOptions, 'port'> = {}): Promise<Site> => {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'dke-site-'));
-  // The path of the socket identifies the agents of this site, because other sites may use the same name.
+  // The path of the socket identifies the agents of this site, because other sites may use the same
+  // name.
   const socket = join(folder, 'agent.sock');
   const logDirectory = join(folder, 'log');
   const databases: Database[] = [];

@@ -1,5 +1,5 @@
-// A disk that can be filled: a small tmpfs of the test's own. Mounting needs a permission that not every host gives; then this
-// returns the reason, which tests print.
+// A disk that can be filled: a small tmpfs of the test's own. Mounting needs a permission that not
+// every host gives; then this returns the reason, which tests print.
 import { spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -69,7 +69,10 @@ export interface MountedFolder {
   end(): void;
 }
 
-/** A folder on a mount point of its own, as a disk that can be unmounted and mounted again; or why there is none. */
+/**
+ * A folder on a mount point of its own, as a disk that can be unmounted and mounted again; or why
+ * there is none.
+ */
 export const mountFolder = (): MountedFolder | string => {
   const base = mkdtempSync(join(tmpdir(), 'dke-mounted-'));
   const [disk, point] = [join(base, 'disk'), join(base, 'point')];

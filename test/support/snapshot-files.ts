@@ -1,4 +1,5 @@
-// Snapshot files for tests: a folder with an archive over the real addon, a recovery key and a signer.
+// Snapshot files for tests: a folder with an archive over the real addon, a recovery key and a
+// signer.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
-// Snapshots through the operations of an open service: a recovery key whose private half stays with the test, the answer to an opening,
-// and a tenant's rows and keys as they are stored, in one canonical text.
+// Snapshots through the operations of an open service: a recovery key whose private half stays with
+// the test, the answer to an opening, and a tenant's rows and keys as they are stored, in one
+// canonical text.
 import { join } from 'node:path';
 import type { KeyRef } from '../../addon/core.ts';
 import { formatRecoveryKey, openingContext, sealingContext } from '../../server/base/recovery-key.ts';
@@ -130,7 +131,10 @@ export const rowsOfTenant = (
     return found;
   });
 
-/** Of every key in a snapshot: what it is known by again. Read with the recovery key, past the service. */
+/**
+ * Of every key in a snapshot: what it is known by again. Read with the recovery key, past the
+ * service.
+ */
 export const checksOf = async (
   { config }: Pick<OpenedService, 'config'>,
   id: string,

@@ -1,4 +1,5 @@
-// A software token for tests of hardware root providers: SoftHSM2 in its own folder, with keys that pkcs11-tool creates.
+// A software token for tests of hardware root providers: SoftHSM2 in its own folder, with keys that
+// pkcs11-tool creates.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

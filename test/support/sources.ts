@@ -1,5 +1,6 @@
-// The source tree as the house tests read it: which files there are, what they import or include, and their text without
-// comments. A reader for this project's own style, not a parser of TypeScript or C.
+// The source tree as the house tests read it: which files there are, what they import or include,
+// and their text without comments. A reader for this project's own style, not a parser of
+// TypeScript or C.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 
@@ -21,7 +22,10 @@ const walk = (folder: string): string[] =>
 /** Names in the package's folder itself, files and folders. */
 export const topLevel = (): string[] => readdirSync(root).filter((name) => !isForeign(name) && !name.endsWith('.log'));
 
-/** Paths relative to the package, with forward slashes, of the files below these folders that end in one of the endings. */
+/**
+ * Paths relative to the package, with forward slashes, of the files below these folders that end in
+ * one of the endings.
+ */
 export const files = (folders: readonly string[], ...endings: readonly string[]): string[] =>
   folders
     .flatMap((folder) => (topLevel().includes(folder.split('/')[0] ?? '') ? walk(folder) : []))
@@ -60,7 +64,10 @@ export const importsOf = (path: string, text = read(path)): Import[] => {
   ];
 };
 
-/** The headers that a C or C++ file includes: its own as paths relative to the package, the system's as they are written. */
+/**
+ * The headers that a C or C++ file includes: its own as paths relative to the package, the system's
+ * as they are written.
+ */
 export const includesOf = (path: string, text = read(path)): Import[] =>
   [...text.matchAll(/^\s*#\s*include\s+(?:"(?<own>[^"]+)"|<(?<system>[^>]+)>)/gm)].map(({ groups }) =>
     groups?.own === undefined
@@ -68,7 +75,10 @@ export const includesOf = (path: string, text = read(path)): Import[] =>
       : { target: placeOfHeader(path, groups.own), ours: true, typeOnly: false },
   );
 
-/** Headers of the core are named by their shelf below `addon/core`, others by their place next to the file. */
+/**
+ * Headers of the core are named by their shelf below `addon/core`, others by their place next to
+ * the file.
+ */
 const placeOfHeader = (path: string, name: string): string =>
   [join('addon/core', name), join(dirname(path), name)].map(normalize).find((place) => existsSync(join(root, place))) ??
   normalize(join(dirname(path), name));
@@ -80,7 +90,9 @@ export const withoutComments = (text: string): string =>
     (whole, string) => (string === undefined ? whole.replace(/[^\n]/g, ' ') : whole),
   );
 
-/** The first circle that following the edges finds, as the names on it; empty when there is none. */
+/**
+ * The first circle that following the edges finds, as the names on it; empty when there is none.
+ */
 export const findCircle = (edges: ReadonlyMap<string, readonly string[]>): readonly string[] => {
   const done = new Set<string>();
   const visit = (node: string, trail: readonly string[]): readonly string[] => {

@@ -1,4 +1,5 @@
-// Parameters for the KDFs of SP 800-108, written as the standard's structures are (PKCS#11 3.1, section 6.42), and NIST's answers.
+// Parameters for the KDFs of SP 800-108, written as the standard's structures are (PKCS#11 3.1,
+// section 6.42), and NIST's answers.
 import { CKK, PRF_DATA } from '../../provider/schema/constants.ts';
 import { CKM } from '../../provider/schema/mechanisms.ts';
 import type { Mechanism, MechanismParameter, PrfData } from '../../provider/schema/types.ts';

@@ -1,5 +1,5 @@
-// Starts a server on a damaged copy of another server's data, and returns how it refused and whether it changed
-// anything that was there.
+// Starts a server on a damaged copy of another server's data, and returns how it refused and
+// whether it changed anything that was there.
 import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,10 @@ export interface SpoiltStart {
 
 const watched = ['dke.db', 'root.key', 'tls.key', 'tls.crt'];
 
-/** `folder` is that of a server that has stopped; `spoil` is given the copy of its data directory, and the copy's folder. */
+/**
+ * `folder` is that of a server that has stopped; `spoil` is given the copy of its data directory,
+ * and the copy's folder.
+ */
 export const startSpoilt = async (
   folder: string,
   spoil: (data: string, copy: string) => void,

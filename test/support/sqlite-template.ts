@@ -1,6 +1,7 @@
-// Made once for a test run: an embedded database with the tables and nothing in it. Services of tests begin with a copy, because all
-// migrations on an empty database take longer than the rest of a start. Servers that tests start as processes of their own
-// (server-process.ts) make theirs themselves, as they are shipped.
+// Made once for a test run: an embedded database with the tables and nothing in it. Services of
+// tests begin with a copy, because all migrations on an empty database take longer than the rest of
+// a start. Servers that tests start as processes of their own (server-process.ts) make theirs
+// themselves, as they are shipped.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// The differential stress test: processes of the real library (test/native/stress) against a real agent and service, which is stopped,
-// continued and killed in the meantime. Every result is compared with OpenSSL's in the calling process.
+// The differential stress test: processes of the real library (test/native/stress) against a real
+// agent and service, which is stopped, continued and killed in the meantime. Every result is
+// compared with OpenSSL's in the calling process.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +28,10 @@ export interface StressOptions {
   readonly sanitizer: Sanitizer;
   /** Every second process uses an application with all compatibility switches on. */
   readonly switches: boolean;
-  /** Asked after each round of disturbances. `mechanisms`: of how many one process at least has compared results. */
+  /**
+   * Asked after each round of disturbances. `mechanisms`: of how many one process at least has
+   * compared results.
+   */
   readonly goesOn: (rounds: number, mechanisms: number) => boolean;
   readonly tell?: (line: string) => void;
 }
@@ -41,7 +45,10 @@ export interface StressReport {
   readonly bytes: number;
   /** Answers that came through the lane; all others came through the socket. */
   readonly laneAnswers: number;
-  /** Wrong bytes, wrong return values, session keys lost while the agent lived, sanitizers' reports: each is a defect. */
+  /**
+   * Wrong bytes, wrong return values, session keys lost while the agent lived, sanitizers' reports:
+   * each is a defect.
+   */
   readonly findings: readonly string[];
   /** How often each call returned what, while the agent was well and while it was being killed. */
   readonly calls: { readonly calm: CallCounts; readonly storm: CallCounts };
@@ -72,7 +79,10 @@ interface ProcessReport {
 }
 
 const root = resolve(import.meta.dirname, '../..');
-/** A thread without a finished job for so long hangs. Sanitizers slow everything down by a factor of ten. */
+/**
+ * A thread without a finished job for so long hangs. Sanitizers slow everything down by a factor of
+ * ten.
+ */
 const hangSeconds = { none: 120, address: 300, thread: 300 } as const;
 
 /** Where sanitizers write what they find. */
@@ -87,8 +97,9 @@ const environmentOf = (sanitizer: Sanitizer, folder: string): Readonly<Record<st
 };
 
 /**
- * Stands in for the agent's program. The library gives the agent only the variables that it needs, so those of the sanitizer are added here, for
- * Node alone: the thread sanitizer cannot be loaded into a shell.
+ * Stands in for the agent's program. The library gives the agent only the variables that it needs,
+ * so those of the sanitizer are added here, for Node alone: the thread sanitizer cannot be loaded
+ * into a shell.
  */
 const writeAgent = (program: string, environment: Readonly<Record<string, string>>): void => {
   const variables = Object.entries(environment).map(([name, value]) => `'${name}=${value}'`);
@@ -105,9 +116,10 @@ const writeAgent = (program: string, environment: Readonly<Record<string, string
 };
 
 /**
- * Node itself is built without the thread sanitizer, which therefore does not see how V8's threads agree, nor that libuv closes a descriptor (by a
- * bare system call) before another thread gets its number. It reports races there. A report is ours if the code of this project made one of
- * the two accesses; of a descriptor, both.
+ * Node itself is built without the thread sanitizer, which therefore does not see how V8's threads
+ * agree, nor that libuv closes a descriptor (by a bare system call) before another thread gets its
+ * number. It reports races there. A report is ours if the code of this project made one of the two
+ * accesses; of a descriptor, both.
  */
 const isOurs = (report: string): boolean => {
   const accesses = report.split('\n\n').filter((block) => /(read|write) of size|Mutex|lock/i.test(block));
@@ -135,7 +147,8 @@ const build = (sanitizer: Sanitizer): string => {
         stdio: 'pipe',
       },
     );
-  // The library starts the agent next to it: this one runs the code above it, with the addon of the same build.
+  // The library starts the agent next to it: this one runs the code above it, with the addon of the
+  // same build.
   const program = join(folder, 'provider');
   rmSync(join(program, 'dist'), { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(program, 'dist'), { recursive: true });

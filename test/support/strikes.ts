@@ -1,5 +1,6 @@
-// Injects faults into the persistent system calls of a server: test/native/strikes intercepts the calls, and this file controls it through a
-// few numbers in shared memory. Calls are counted over all threads, in their order.
+// Injects faults into the persistent system calls of a server: test/native/strikes intercepts the
+// calls, and this file controls it through a few numbers in shared memory. Calls are counted over
+// all threads, in their order.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
@@ -10,7 +11,10 @@ export const callKinds = { write: 1, sync: 2, rename: 4, truncate: 8, remove: 16
 export type CallKind = keyof typeof callKinds;
 export const everyKind = Object.keys(callKinds) as readonly CallKind[];
 
-/** Tear: half of a write, or all of another call, is done; then the process is killed. Fail-from: all later calls fail, as on a full disk. */
+/**
+ * Tear: half of a write, or all of another call, is done; then the process is killed. Fail-from:
+ * all later calls fail, as on a full disk.
+ */
 const modes = { count: 0, kill: 1, tear: 2, fail: 3, 'fail-from': 4 } as const;
 export type StrikeMode = keyof typeof modes;
 export const errorNumbers = { ENOSPC: 28, EIO: 5 } as const;
@@ -28,7 +32,10 @@ export interface Strikes {
   readonly environment: NodeJS.ProcessEnv;
   /** Starts counting calls. */
   arm(blow: Blow): void;
-  /** Ends the strikes. Returns the number of calls and of failures, and the kind of the first failure. */
+  /**
+   * Ends the strikes. Returns the number of calls and of failures, and the kind of the first
+   * failure.
+   */
   disarm(): { readonly counted: number; readonly struck: number; readonly kind: CallKind | undefined };
 }
 

@@ -1,6 +1,8 @@
-// Injects faults into every persistent call of an operation of a real server (strikes.ts): killed before the Nth, killed in the middle of the Nth write,
-// gets a full disk from the Nth call on, or a failure of the Nth sync. After each, the stored data are checked on a copy (`dke
-// verify`), the server restarts if it has ended, and its data are compared with what it had acknowledged (fault-workload.ts).
+// Injects faults into every persistent call of an operation of a real server (strikes.ts): killed
+// before the Nth, killed in the middle of the Nth write, gets a full disk from the Nth call on, or
+// a failure of the Nth sync. After each, the stored data are checked on a copy (`dke verify`), the
+// server restarts if it has ended, and its data are compared with what it had acknowledged
+// (fault-workload.ts).
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -109,8 +111,9 @@ const strikeOperation = async (
         return false;
       }
       strikes += 1;
-      // A server that ends on its own may have answered before. Its store accepts nothing after the failure, so a change shows whether
-      // it will end: the change succeeds, or it fails and the server ends.
+      // A server that ends on its own may have answered before. Its store accepts nothing after the
+      // failure, so a change shows whether it will end: the change succeeds, or it fails and the
+      // server ends.
       const afterwards = outcome === 'gone' ? outcome : await outcomeOf(workload.change);
       const itEnds = afterwards !== 'done';
       if (itEnds && (await theEnd()) !== 'gone')

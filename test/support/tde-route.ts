@@ -1,4 +1,5 @@
-// One call of the TDE API of a real server, as an agent sends it: over TLS, with an access_guid, in an envelope in both directions.
+// One call of the TDE API of a real server, as an agent sends it: over TLS, with an access_guid, in
+// an envelope in both directions.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import {

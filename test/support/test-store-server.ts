@@ -1,6 +1,7 @@
-// Started once for a test run with DKE_TEST_STORE=postgresql: the PostgreSQL on which every service of the run has its database. Its
-// files are in memory where there is room (a service refuses a server with fsync off, and on tmpfs fsync costs nothing): what such a
-// run says about power failures is nothing.
+// Started once for a test run with DKE_TEST_STORE=postgresql: the PostgreSQL on which every service
+// of the run has its database. Its files are in memory where there is room (a service refuses a
+// server with fsync off, and on tmpfs fsync costs nothing): what such a run says about power
+// failures is nothing.
 import { systemClock } from '../../server/base/clock.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
 import { startPostgres } from './postgresql.ts';

@@ -1,6 +1,7 @@
-// The stores of the services in a test run: the embedded database or, with DKE_TEST_STORE=postgresql, for each service a
-// database of its own on the one PostgreSQL that the run has started (test-store-server.ts). A database belongs to a service's
-// folder as the embedded one does: it is found again by the folder's path, and dropped when the folder is gone.
+// The stores of the services in a test run: the embedded database or, with
+// DKE_TEST_STORE=postgresql, for each service a database of its own on the one PostgreSQL that the
+// run has started (test-store-server.ts). A database belongs to a service's folder as the embedded
+// one does: it is found again by the folder's path, and dropped when the folder is gone.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
@@ -9,22 +10,33 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import pg from 'pg';
 import { type PostgresPlace, postgresqlPrograms } from './postgresql.ts';
 
-/** The folder of that PostgreSQL's socket, which the run passes to its workers; and the template of the other databases. */
+/**
+ * The folder of that PostgreSQL's socket, which the run passes to its workers; and the template of
+ * the other databases.
+ */
 export const socketVariable = 'DKE_TEST_POSTGRESQL_SOCKET';
 export const templateDatabase = 'dke_template';
 
-/** The path of an embedded database with empty tables, which the run passes to its workers (sqlite-template.ts). */
+/**
+ * The path of an embedded database with empty tables, which the run passes to its workers
+ * (sqlite-template.ts).
+ */
 export const sqliteTemplate = 'DKE_TEST_SQLITE_TEMPLATE';
 
 export const onPostgresql = process.env.DKE_TEST_STORE === 'postgresql';
 
-/** For `runIf` of tests about the embedded database's files. Prints `why` when the test is skipped. */
+/**
+ * For `runIf` of tests about the embedded database's files. Prints `why` when the test is skipped.
+ */
 export const onSqlite = (why: string): boolean => {
   if (onPostgresql) console.log(`not on PostgreSQL: ${why}`);
   return !onPostgresql;
 };
 
-/** An embedded database for a service whose data directory does not exist yet; none where `toml` names a store or a data directory. */
+/**
+ * An embedded database for a service whose data directory does not exist yet; none where `toml`
+ * names a store or a data directory.
+ */
 export const layDatabase = (folder: string, toml: string): void => {
   const data = join(folder, 'dke-data');
   const template = process.env[sqliteTemplate];
@@ -72,7 +84,10 @@ const sweep = async (client: pg.Client): Promise<void> => {
     if (folder !== null && !existsSync(folder)) await drop(client, datname).catch(() => undefined);
 };
 
-/** Like the embedded database, which is part of the data directory: a fresh directory gets a fresh database. */
+/**
+ * Like the embedded database, which is part of the data directory: a fresh directory gets a fresh
+ * database.
+ */
 const ensureDatabase = async (folder: string): Promise<void> => {
   const database = databaseOf(folder);
   await asked('postgres', async (client) => {
@@ -87,7 +102,10 @@ const ensureDatabase = async (folder: string): Promise<void> => {
   });
 };
 
-/** Drops the database of a data directory that was removed and will be created again, like the embedded database in it. */
+/**
+ * Drops the database of a data directory that was removed and will be created again, like the
+ * embedded database in it.
+ */
 export const loseStored = async (folder: string): Promise<void> => {
   if (onPostgresql) await ensureDatabase(folder);
 };
@@ -98,7 +116,10 @@ export const freshDatabase = async (folder: string): Promise<PostgresPlace> => {
   return placeOf(folder);
 };
 
-/** The lines of dke.toml for a service in this folder; none for the embedded database, or where `toml` names a store itself. */
+/**
+ * The lines of dke.toml for a service in this folder; none for the embedded database, or where
+ * `toml` names a store itself.
+ */
 export const storeToml = async (folder: string, toml: string): Promise<string> => {
   if (!onPostgresql || /^\[store\]/m.test(toml)) return '';
   await ensureDatabase(folder);
@@ -106,7 +127,10 @@ export const storeToml = async (folder: string, toml: string): Promise<string> =
   return `[store]\ntype = "postgresql"\nhost = "${host}"\ndatabase = "${database}"\nreaders = 3\nreplica_lag_seconds = 0\n`;
 };
 
-/** What a service that is stopped has stored, for a copy of its folder: the embedded database is in it. */
+/**
+ * What a service that is stopped has stored, for a copy of its folder: the embedded database is in
+ * it.
+ */
 export const copyStored = async (from: string, to: string): Promise<void> => {
   if (!onPostgresql) return;
   await asked('postgres', async (client) => {
@@ -144,7 +168,10 @@ export const putStored = async (folder: string, dump: string): Promise<void> => 
 };
 
 export interface StoredRows {
-  /** In SQLite's words: `?` represents a value, and zeroblob is known. Answers the rows, if the statement has any. */
+  /**
+   * In SQLite's words: `?` represents a value, and zeroblob is known. Answers the rows, if the
+   * statement has any.
+   */
   query(
     statement: string,
     ...values: readonly SQLInputValue[]
@@ -152,8 +179,8 @@ export interface StoredRows {
 }
 
 /**
- * A service of this process may be within a transaction. It can end that only while the event loop runs, so the connection must not wait in SQLite: no
- * `timeout`. Gives up after five minutes.
+ * A service of this process may be within a transaction. It can end that only while the event loop
+ * runs, so the connection must not wait in SQLite: no `timeout`. Gives up after five minutes.
  */
 export const askUnlocked = async <T>(ask: () => T): Promise<T> => {
   const end = performance.now() + 300_000;

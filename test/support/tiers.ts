@@ -1,12 +1,16 @@
-// Which tests run where. `npm test` is the short tier: everything that a change must pass. `npm run test:long` (SLOW=1) runs everything in
-// full size, and `npm run test:postgresql` every operation on PostgreSQL. What the short tier leaves out or makes smaller is listed here
-// and nowhere else, with its reason: no rule loses its only test in the short tier.
+// Which tests run where. `npm test` is the short tier: everything that a change must pass.
+// `npm run test:long` (SLOW=1) runs everything in full size, and `npm run test:postgresql` every
+// operation on PostgreSQL. What the short tier leaves out or makes smaller is listed here and
+// nowhere else, with its reason: no rule loses its only test in the short tier.
 
 export const isLong = process.env.SLOW === '1';
 
 const noService = 'no service runs';
 
-/** Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts marks single tests. */
+/**
+ * Test files that no run on PostgreSQL includes. Within other files, `onSqlite` of test-store.ts
+ * marks single tests.
+ */
 export const sqliteOnly: Readonly<Record<string, string>> = {
   'test/conformance/**': 'the library and the front, over the same service: the store does not matter',
   'test/contract/{columns,database-writer,released-schemas,released-services,search,store}.test.ts':
@@ -53,8 +57,9 @@ export const sqliteOnly: Readonly<Record<string, string>> = {
 };
 
 /**
- * Tests that a run on `both` repeats on PostgreSQL: operations whose result depends on how the database itself decides (constraints, locks,
- * order, search, plans). All others reach it through the same repositories, which test/contract/store.test.ts runs on both stores, and
+ * Tests that a run on `both` repeats on PostgreSQL: operations whose result depends on how the
+ * database itself decides (constraints, locks, order, search, plans). All others reach it through
+ * the same repositories, which test/contract/store.test.ts runs on both stores, and
  * test/scenario/nodes*.test.ts runs whole services on PostgreSQL.
  */
 export const alsoOnPostgresql: readonly string[] = [
@@ -101,7 +106,10 @@ export const longFiles: Readonly<Record<string, string>> = {
     'a part of npm run stress; wrong answers and lost keys: scenario/threads, agent-under-load, agent-restart, conformance/reference',
 };
 
-/** Single tests of the long tier only, with the tests that keep their rules in the short tier. Tests call `inLongTier`. */
+/**
+ * Single tests of the long tier only, with the tests that keep their rules in the short tier. Tests
+ * call `inLongTier`.
+ */
 const longTests = {
   'conformance/large-data: each length':
     'three of seven lengths and one of three overlaps are in the short tier: below, at and above what one message carries',

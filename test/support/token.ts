@@ -1,6 +1,7 @@
-// A token under test, as a program finds it: the path of a library and the environment that the library reads. Ours is the built
-// library with the agent that it starts on its own and the real service; the reference is Debian's SoftHSM2 with a token of its
-// own. Everything of a token lives in one folder, which `end` removes.
+// A token under test, as a program finds it: the path of a library and the environment that the
+// library reads. Ours is the built library with the agent that it starts on its own and the real
+// service; the reference is Debian's SoftHSM2 with a token of its own. Everything of a token lives
+// in one folder, which `end` removes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,10 @@ export const softhsm = [
   '/usr/lib64/pkcs11/libsofthsm2.so',
 ].find(existsSync);
 
-/** Writes the configuration of a fresh SoftHSM2 token and creates the token; returns the environment that selects it. */
+/**
+ * Writes the configuration of a fresh SoftHSM2 token and creates the token; returns the environment
+ * that selects it.
+ */
 export const makeReferenceToken = (folder: string, label: string, pin: string): NodeJS.ProcessEnv => {
   const config = join(folder, 'softhsm2.conf');
   mkdirSync(join(folder, 'tokens'));

@@ -23,8 +23,9 @@ const isThere = (name: string): boolean =>
   isAbsolute(name) ? allows(name, constants.R_OK) : findProgram(name) !== undefined;
 
 /**
- * True when everything named is there, files by their path. Otherwise one line says which package brings it; where a missing
- * program means a test that silently does not run, in continuous integration, that is an error.
+ * True when everything named is there, files by their path. Otherwise one line says which package
+ * brings it; where a missing program means a test that silently does not run, in continuous
+ * integration, that is an error.
  */
 export const installed = (debianPackage: string, ...needed: readonly string[]): boolean => {
   const missing = needed.filter((name) => !isThere(name));

@@ -1,5 +1,6 @@
-// Copies the pictures of docs/tour.md into docs/tour, from those that the browser tests took: `npm run docs:tour`, after
-// `npx vitest run test/scenario/console`. Only the upper part of a long page is kept.
+// Copies the pictures of docs/tour.md into docs/tour, from those that the browser tests took:
+// `npm run docs:tour`, after `npx vitest run test/scenario/console`. Only the upper part of a long
+// page is kept.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
@@ -21,7 +22,10 @@ const chunk = (type: string, data: Buffer): Buffer => {
   return Buffer.concat([ends[0], head, ends[1]]);
 };
 
-/** The first rows of a PNG of 8 bits a channel, not interlaced: each row's filter checks the one above it alone. */
+/**
+ * The first rows of a PNG of 8 bits a channel, not interlaced: each row's filter checks the one
+ * above it alone.
+ */
 export const keepUpperRows = (png: Buffer, most: number): Buffer => {
   let header = Buffer.alloc(0);
   const parts: Buffer[] = [];

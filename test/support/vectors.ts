@@ -1,5 +1,6 @@
-// Finds the optional folder of published test vectors, `DKE_VECTORS` or `shared/vectors` next to the project, and runs files of
-// Wycheproof's form (testvectors_v1) case by case. What a case means is the caller's; that none is lost is kept here.
+// Finds the optional folder of published test vectors, `DKE_VECTORS` or `shared/vectors` next to
+// the project, and runs files of Wycheproof's form (testvectors_v1) case by case. What a case means
+// is the caller's; that none is lost is kept here.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -46,8 +47,8 @@ export interface VectorRun {
 }
 
 /**
- * Runs every case of a file. An acceptable case without a rule is wrong. The file's own count must hold, so that a file that
- * was cut short does not pass.
+ * Runs every case of a file. An acceptable case without a rule is wrong. The file's own count must
+ * hold, so that a file that was cut short does not pass.
  */
 export const runVectors = <G, T extends VectorCase>(
   file: VectorFile<G, T>,
@@ -95,7 +96,10 @@ const refusals: readonly CoreErrorCode[] = [
   'unsupported',
 ];
 
-/** The value, or null when the core refused the input. Faults of the core itself (`internal`, a TypeError) continue. */
+/**
+ * The value, or null when the core refused the input. Faults of the core itself (`internal`, a
+ * TypeError) continue.
+ */
 export const unlessRefused = <T>(call: () => T): T | null => {
   try {
     return call();

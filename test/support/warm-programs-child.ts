@@ -1,6 +1,7 @@
-// Fills the compile cache of Node for the bundled programs. Node stores the compiled functions of a module once, when the first process that
-// used it ends: a process that did little leaves little, and all later ones compile the rest again. So these are the first: a service, an agent
-// and commands that do what most tests ask of them. Started by programs.ts in a process of its own.
+// Fills the compile cache of Node for the bundled programs. Node stores the compiled functions of a
+// module once, when the first process that used it ends: a process that did little leaves little,
+// and all later ones compile the rest again. So these are the first: a service, an agent and
+// commands that do what most tests ask of them. Started by programs.ts in a process of its own.
 
 import { runCommand } from './command.ts';
 import { createGroup, registerApplication } from './console-api.ts';

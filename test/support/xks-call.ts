@@ -1,5 +1,5 @@
-// A key store endpoint of a server process, and signed calls through it: what the cloud key service would do. Signed by curl,
-// which shares no code with ours.
+// A key store endpoint of a server process, and signed calls through it: what the cloud key service
+// would do. Signed by curl, which shares no code with ours.
 import { randomUUID } from 'node:crypto';
 import type { Endpoint, ProxyConfiguration } from '../../server/fronts/contract/api/endpoints.ts';
 import { type CurlAnswer, type CurlRequest, curlXks } from '../demo/curl.ts';
@@ -29,7 +29,10 @@ const metadata = (kmsOperation: string) => ({
   kmsRequestId: randomUUID(),
 });
 
-/** A vault, a key, an endpoint and a credential, all new. `place.server` may change: it is checked with each call. */
+/**
+ * A vault, a key, an endpoint and a credential, all new. `place.server` may change: it is checked
+ * with each call.
+ */
 export const createXksEndpoint = async (place: Place, name: string): Promise<XksEndpoint> => {
   const { api } = place;
   const vault = await api.call<{ id: string }>('POST', '/api/vaults', { name });

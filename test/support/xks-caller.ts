@@ -1,6 +1,7 @@
-// Signed calls to the XKS proxy of a running server, for suites that send bodies as bytes, right ones and wrong ones, over kept
-// connections. Each answer is checked against the rules of the protocol for every answer: an errorName with its
-// status, a message of printable ASCII below 512 characters, JSON, a request id.
+// Signed calls to the XKS proxy of a running server, for suites that send bodies as bytes, right
+// ones and wrong ones, over kept connections. Each answer is checked against the rules of the
+// protocol for every answer: an errorName with its status, a message of printable ASCII below 512
+// characters, JSON, a request id.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -37,7 +38,10 @@ export interface XksCaller {
   close(): void;
 }
 
-/** errorName and the statuses it may come with (External Key Store Proxy API 1.0, and the refusals of HTTP itself). */
+/**
+ * errorName and the statuses it may come with (External Key Store Proxy API 1.0, and the refusals
+ * of HTTP itself).
+ */
 const statusesOf: Readonly<Record<string, readonly number[]>> = {
   ValidationException: [400, 413],
   InvalidStateException: [400],

@@ -1,5 +1,6 @@
-// Signed calls to the XKS proxy over connections of the test's own making: client certificates, names, HTTP/2, a socket on which
-// something was sent before. Signed by @smithy/signature-v4, which shares no code with the verifier.
+// Signed calls to the XKS proxy over connections of the test's own making: client certificates,
+// names, HTTP/2, a socket on which something was sent before. Signed by @smithy/signature-v4, which
+// shares no code with the verifier.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { connect as connectHttp2 } from 'node:http2';

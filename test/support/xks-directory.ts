@@ -1,5 +1,5 @@
-// An XksDirectory whose contents a test sets, with real keys in the addon. The service's own directory is tested with the
-// server; this one serves the tests of the front alone.
+// An XksDirectory whose contents a test sets, with real keys in the addon. The service's own
+// directory is tested with the server; this one serves the tests of the front alone.
 
 import { core, type KeyRef } from '../../addon/core.ts';
 import { refusalOfExternalKey } from '../../server/domain/key-policy.ts';

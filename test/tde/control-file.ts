@@ -1,5 +1,6 @@
-// The control file of a simulated database: its parts, and the current master key of each container. It contains ids and names,
-// no key. After every step of a statement that changes it, it is written completely, synced and renamed.
+// The control file of a simulated database: its parts, and the current master key of each
+// container. It contains ids and names, no key. After every step of a statement that changes it, it
+// is written completely, synced and renamed.
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 
 export type KeystoreKind = 'H' | 'F';

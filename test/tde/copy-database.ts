@@ -1,4 +1,5 @@
-// Copies the files of a database to another directory, which stands for a backup, a restore and a duplicate here.
+// Copies the files of a database to another directory, which stands for a backup, a restore and a
+// duplicate here.
 import { cpSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,5 +1,6 @@
-// What the parts of one instance share: its directory and control file, its processes, and what it has in memory while it runs.
-// keystores.ts, master-keys.ts, data-files.ts, pluggable.ts, parameters.ts and recovery.ts act on it; instance.ts dispatches.
+// What the parts of one instance share: its directory and control file, its processes, and what it
+// has in memory while it runs. keystores.ts, master-keys.ts, data-files.ts, pluggable.ts,
+// parameters.ts and recovery.ts act on it; instance.ts dispatches.
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import {
@@ -102,7 +103,10 @@ export class Core {
   path(name: string): string {
     return join(this.directory, name);
   }
-  /** A place that a statement or a file names: what is /opt/oracle/admin/<database> on a host is the database's directory here. */
+  /**
+   * A place that a statement or a file names: what is /opt/oracle/admin/<database> on a host is the
+   * database's directory here.
+   */
   at(place: string): string {
     const here = place.replace(/^\/opt\/oracle\/admin(\/\w+)?\/wallet/, 'wallet');
     return isAbsolute(here) ? here : this.path(here);
@@ -110,7 +114,10 @@ export class Core {
   sqlnet(): string {
     return existsSync(this.path('sqlnet.ora')) ? readFileSync(this.path('sqlnet.ora'), 'utf8') : '';
   }
-  /** Where the software keystore belongs: WALLET_ROOT/tde, else the directory of sqlnet.ora, else the one of the installation. */
+  /**
+   * Where the software keystore belongs: WALLET_ROOT/tde, else the directory of sqlnet.ora, else
+   * the one of the installation.
+   */
   get walletDirectory(): string {
     const root = this.static.WALLET_ROOT;
     if (root !== undefined) return join(this.at(root), 'tde');

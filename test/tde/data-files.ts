@@ -50,7 +50,8 @@ export const createTable = async (
   if (place === undefined) throw new OraError('ORA-00959', tablespace);
   let file = place.number;
   if (encrypted) {
-    // A table whose column is encrypted has a key of its own; its segment is a file of its own here.
+    // A table whose column is encrypted has a key of its own; its segment is a file of its own
+    // here.
     const path = join(dirname(place.file), `${basename(place.file, '.dbf')}_${name.toLowerCase()}.dbf`);
     await createFile(core, session, name, path, 'column', true);
     file = core.control.nextNumber - 1;
@@ -98,7 +99,10 @@ const fileOf = (core: Core, table: string, session: Session): DataFile => {
   return file;
 };
 
-/** A row; a lazy one has its redo on the disk and its block in memory only, so that a crash takes the block. */
+/**
+ * A row; a lazy one has its redo on the disk and its block in memory only, so that a crash takes
+ * the block.
+ */
 export const insert = async (
   core: Core,
   table: string,

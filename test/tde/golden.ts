@@ -1,5 +1,6 @@
-// Golden traces: the library calls of each process of a scenario, one file for each profile and scenario, valid for SoftHSM2 and for
-// ours. A row below states each difference of ours with its reason. Written again by `DKE_WRITE_GOLDEN=1 npx vitest run test/tde`, from SoftHSM2.
+// Golden traces: the library calls of each process of a scenario, one file for each profile and
+// scenario, valid for SoftHSM2 and for ours. A row below states each difference of ours with its
+// reason. Written again by `DKE_WRITE_GOLDEN=1 npx vitest run test/tde`, from SoftHSM2.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ProfileName } from './profile.ts';
@@ -43,7 +44,10 @@ export const writeGolden = (path: string, text: string): void => {
 };
 export const readGolden = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 
-/** The golden text as ours has it: each line of a difference of this scenario replaced. Answers the differences that were met, too. */
+/**
+ * The golden text as ours has it: each line of a difference of this scenario replaced. Answers the
+ * differences that were met, too.
+ */
 export const expectedOfOurs = (scenario: string, golden: string, ours: string) => {
   const met = new Set<TraceDifference>();
   const actual = ours.split('\n');

@@ -1,6 +1,7 @@
-// Hosts as they are in production: a cluster of two hosts with one application, whose networks are apart; and a host with Grid
-// Infrastructure, where the database's program has the setuid and setgid bits, so that the kernel marks its processes as secure
-// (AT_SECURE), and where local clients are other OS users.
+// Hosts as they are in production: a cluster of two hosts with one application, whose networks are
+// apart; and a host with Grid Infrastructure, where the database's program has the setuid and
+// setgid bits, so that the kernel marks its processes as secure (AT_SECURE), and where local
+// clients are other OS users.
 import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

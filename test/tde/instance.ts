@@ -1,9 +1,10 @@
-// One instance of a simulated database: its processes, its directory, and the effect of each statement. The order of the calls is
-// decided here and in the parts (core.ts names them), by the profile; the processes (driver/) make them. What an instance keeps in memory,
-// such as the PIN of the open keystore, dies with it.
+// One instance of a simulated database: its processes, its directory, and the effect of each
+// statement. The order of the calls is decided here and in the parts (core.ts names them), by the
+// profile; the processes (driver/) make them. What an instance keeps in memory, such as the PIN of
+// the open keystore, dies with it.
 //
-// Not modelled: SQL beyond statements.ts, buffer cache and undo, isolated keystores of pluggable databases, cache fusion of a cluster, whose
-// instances share files here, Data Pump.
+// Not modelled: SQL beyond statements.ts, buffer cache and undo, isolated keystores of pluggable
+// databases, cache fusion of a cluster, whose instances share files here, Data Pump.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ControlFile } from './control-file.ts';
 import { copyDatabase } from './copy-database.ts';
@@ -82,7 +83,10 @@ export class Instance {
     this.#core.table.beforeStep = work;
   }
 
-  /** Another foreground, as a client's connection brings it; `through`: a local client's, which runs as its own OS user. */
+  /**
+   * Another foreground, as a client's connection brings it; `through`: a local client's, which runs
+   * as its own OS user.
+   */
   connect(through?: readonly string[]): Connection {
     const core = this.#core;
     if (core.state !== 'open') throw new OraError('ORA-01034');
@@ -107,7 +111,7 @@ export class Instance {
     writeFileSync(this.#core.path('sqlnet.ora'), `ENCRYPTION_WALLET_LOCATION = ${value}\n`);
   }
 
-  // ---- statements ----------------------------------------------------------------------------------------------------------
+  // ---- statements -------------------------------------------------------------------------------
 
   /** In the session of fg0. STARTUP needs none. */
   async execute(sql: string): Promise<readonly Row[]> {
@@ -200,13 +204,19 @@ export class Instance {
     if (statement.kind === 'switchover' && !core.of.libraryLocation.value) throw new OraError('ORA-00900');
   }
 
-  // ---- what scenarios do next to SQL -----------------------------------------------------------------------------------------
+  // ---- what scenarios do next to SQL ------------------------------------------------------------
 
-  /** A row; a lazy one has its redo on the disk and its block in memory only, so that a crash takes the block. */
+  /**
+   * A row; a lazy one has its redo on the disk and its block in memory only, so that a crash takes
+   * the block.
+   */
   async insert(table: string, text: string, options: { readonly lazy?: boolean } = {}): Promise<void> {
     await insert(this.#core, table, text, options);
   }
-  /** Unwraps the key of a table's file as a process does that has nothing cached: the load of a scenario. */
+  /**
+   * Unwraps the key of a table's file as a process does that has nothing cached: the load of a
+   * scenario.
+   */
   unwrap(connection: Connection, table: string): Promise<Answer> {
     return unwrapKey(this.#core, connection.process, table);
   }
@@ -218,7 +228,10 @@ export class Instance {
   advance(seconds: number): Promise<void> {
     return advance(this.#core, seconds);
   }
-  /** RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it is on the disk. */
+  /**
+   * RMAN BACKUP and RESTORE in one: everything that a restored database needs, as it is on the
+   * disk.
+   */
   copyTo(directory: string, parts: readonly ('wallet' | 'data')[] = ['wallet', 'data']): void {
     copyDatabase(this.directory, directory, parts);
   }
@@ -232,7 +245,10 @@ export class Instance {
     standby.#core.save();
     return standby;
   }
-  /** Another instance of this database, not started, on another host of its cluster: the files are shared. */
+  /**
+   * Another instance of this database, not started, on another host of its cluster: the files are
+   * shared.
+   */
   joinCluster(host: DatabaseHost, name: string): Instance {
     const { directory, profile, release, control } = this;
     return new Instance({ name, directory, profile, release, host, shares: control });
@@ -259,7 +275,10 @@ export class Instance {
     else await core.do(by, 'wallet-password', { path, password: change.password, new: change.next });
   }
 
-  /** C_DestroyObject of a master key: what no statement of the database does, and an administrator with a tool can. */
+  /**
+   * C_DestroyObject of a master key: what no statement of the database does, and an administrator
+   * with a tool can.
+   */
   async destroy(id: string): Promise<void> {
     const by = this.#core.process('fg0');
     await this.#core.attach(by);

@@ -1,5 +1,5 @@
-// The keystores of an instance: which are configured, how they open, by a person or on their own, and how they close; the statements
-// about the software keystore; and the heartbeat of gen0.
+// The keystores of an instance: which are configured, how they open, by a person or on their own,
+// and how they close; the statements about the software keystore; and the heartbeat of gen0.
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { KeystoreKind } from './control-file.ts';
@@ -21,7 +21,10 @@ export const readConfiguration = (core: Core): readonly KeystoreKind[] => {
   return /DIRECTORY/.test(text) ? ['H', 'F'] : ['H'];
 };
 
-/** How a process opens the token under a password, which a store of EXTERNAL_KEYSTORE_CREDENTIAL_LOCATION may have. */
+/**
+ * How a process opens the token under a password, which a store of
+ * EXTERNAL_KEYSTORE_CREDENTIAL_LOCATION may have.
+ */
 export const tokenBy = (core: Core, password: Password): NonNullable<OpenKeystores['H']> => {
   if (password !== 'external') return { pin: password.literal };
   const place = core.static.EXTERNAL_KEYSTORE_CREDENTIAL_LOCATION;
@@ -64,7 +67,8 @@ export const openKeystore = async (
   const { password } = statement;
   if (core.order.includes('H') && core.open.H === undefined) core.open.H = tokenBy(core, password);
   if (core.order.includes('F') && core.open.F === undefined && password !== 'external') {
-    // The wallet opens as well if the password is its own; another password is an error only if the wallet is first.
+    // The wallet opens as well if the password is its own; another password is an error only if the
+    // wallet is first.
     const opened = await core.table.step(session.process, 'wallet-open', {
       path: core.wallet,
       password: password.literal,
@@ -125,7 +129,7 @@ const closeAll = async (core: Core): Promise<void> => {
   await core.table.detachAll();
 };
 
-// ---- the software keystore ---------------------------------------------------------------------------------------------------
+// ---- the software keystore ----------------------------------------------------------------------
 
 export const createKeystore = async (
   core: Core,
@@ -160,7 +164,9 @@ export const alterPassword = async (
   return [];
 };
 
-/** A store of its own, which only a secret opens: what EXTERNAL_KEYSTORE_CREDENTIAL_LOCATION names. */
+/**
+ * A store of its own, which only a secret opens: what EXTERNAL_KEYSTORE_CREDENTIAL_LOCATION names.
+ */
 const addToStore = async (core: Core, name: string, value: string, store: string, local: boolean, session: Session) => {
   const folder = core.at(store);
   mkdirSync(folder, { recursive: true });
@@ -173,8 +179,8 @@ const addToStore = async (core: Core, name: string, value: string, store: string
 };
 
 /**
- * A secret goes into the first keystore of the configuration. The token takes it too, under any PIN: then no error is shown, and no
- * automatic login finds it.
+ * A secret goes into the first keystore of the configuration. The token takes it too, under any
+ * PIN: then no error is shown, and no automatic login finds it.
  */
 export const addSecret = async (
   core: Core,
@@ -206,9 +212,12 @@ export const backUpWallet = (core: Core, backup: Backup): void => {
   copyFileSync(core.wallet, join(core.walletDirectory, name));
 };
 
-// ---- heartbeat ---------------------------------------------------------------------------------------------------------------
+// ---- heartbeat ----------------------------------------------------------------------------------
 
-/** gen0 takes up the key of each open container that it has none of; after a rotation it keeps the earlier one until a restart. */
+/**
+ * gen0 takes up the key of each open container that it has none of; after a rotation it keeps the
+ * earlier one until a restart.
+ */
 export const takeUpHeartbeat = async (core: Core): Promise<void> => {
   if (core.open.H === undefined) return;
   for (const { id, keys } of core.control.containers) {
@@ -221,7 +230,10 @@ export const takeUpHeartbeat = async (core: Core): Promise<void> => {
   }
 };
 
-/** Lets time pass: gen0 calls every three seconds of it, for all keys or for as many as HEARTBEAT_BATCH_SIZE says. */
+/**
+ * Lets time pass: gen0 calls every three seconds of it, for all keys or for as many as
+ * HEARTBEAT_BATCH_SIZE says.
+ */
 export const advance = async (core: Core, seconds: number): Promise<void> => {
   const before = Math.floor(core.clock / core.profile.heartbeatSeconds.value);
   core.clock += seconds;

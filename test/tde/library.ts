@@ -1,5 +1,6 @@
-// Where a database finds its PKCS#11 library: the one library under hsm/ of the shared base directory, or, in newer releases, the
-// path in PKCS11_LIBRARY_LOCATION with its rules. The base directory is given, because tests cannot write to /opt/oracle.
+// Where a database finds its PKCS#11 library: the one library under hsm/ of the shared base
+// directory, or, in newer releases, the path in PKCS11_LIBRARY_LOCATION with its rules. The base
+// directory is given, because tests cannot write to /opt/oracle.
 import {
   chmodSync,
   copyFileSync,
@@ -24,7 +25,10 @@ export const librariesUnder = (base: string): readonly string[] => {
     .map((name) => join(folder, name));
 };
 
-/** What is wrong with a value of PKCS11_LIBRARY_LOCATION; empty when nothing is. `owner` is root where the database runs. */
+/**
+ * What is wrong with a value of PKCS11_LIBRARY_LOCATION; empty when nothing is. `owner` is root
+ * where the database runs.
+ */
 export const checkLibraryLocation = (path: string, base: string, owner: number): readonly string[] => {
   const wrong: string[] = [];
   const start = join(base, 'pkcs11/');
@@ -60,7 +64,10 @@ export const placeFile = (from: string, to: string): void => {
   renameSync(`${to}.new`, to);
 };
 
-/** Lays a program next to a library that runs the agent of this checkout. A copy of dke-agent would look for the agent next to itself. */
+/**
+ * Lays a program next to a library that runs the agent of this checkout. A copy of dke-agent would
+ * look for the agent next to itself.
+ */
 export const placeAgent = (built: string, library: string): void => {
   const path = join(dirname(library), 'dke-agent');
   writeFileSync(path, `#!/bin/sh\nexec '${join(dirname(built), 'dke-agent')}' "$@"\n`);

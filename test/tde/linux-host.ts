@@ -1,6 +1,7 @@
-// A host of its own on this machine, as namespaces of the kernel: its own /etc, /run and network, kept by a process that sleeps. Needs
-// root. What runs there starts through `nsenter`; the service is reached by two relays over a socket of the file system, which no network
-// divides, so that a host can lose its network and get it back.
+// A host of its own on this machine, as namespaces of the kernel: its own /etc, /run and network,
+// kept by a process that sleeps. Needs root. What runs there starts through `nsenter`; the service
+// is reached by two relays over a socket of the file system, which no network divides, so that a
+// host can lose its network and get it back.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readdirSync, readlinkSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// A container database with hundreds of pluggable databases: each has a master key of its own, and gen0 checks all of them in each period. One that is
-// disabled closes its own container and no other, and all of them are there after a restart and a rotation.
+// A container database with hundreds of pluggable databases: each has a master key of its own, and
+// gen0 checks all of them in each period. One that is disabled closes its own container and no
+// other, and all of them are there after a restart and a rotation.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inLongTier } from '../support/tiers.ts';
 import type { Instance } from './instance.ts';

@@ -1,4 +1,5 @@
-// SET KEY with its variants: a new master key for a container, and the keys of the database wrapped under it.
+// SET KEY with its variants: a new master key for a container, and the keys of the database wrapped
+// under it.
 import { existsSync } from 'node:fs';
 import type { Container, DataFile, KeystoreKind } from './control-file.ts';
 import { type Core, containerReach, now, type Session } from './core.ts';
@@ -41,7 +42,10 @@ export const setKey = async (core: Core, statement: SetKey, session: Session): P
   return [];
 };
 
-/** With TDE_CONFIGURATION, a key is not set in a keystore that is not the one of the current key, unless it is migrated. */
+/**
+ * With TDE_CONFIGURATION, a key is not set in a keystore that is not the one of the current key,
+ * unless it is migrated.
+ */
 const refuseOtherKeystore = (core: Core, statement: SetKey, target: KeystoreKind, one: Container): void => {
   if (core.of.wallet.value !== 'TDE_CONFIGURATION') return;
   const [current] = Object.values(one.keys);
@@ -53,7 +57,10 @@ const refuseOtherKeystore = (core: Core, statement: SetKey, target: KeystoreKind
   else if (target === 'H' && root?.keystore === 'F') throw new OraError('ORA-28415');
 };
 
-/** The keystores that must be open for a SET KEY: the one for the new key, and the one of the current keys. */
+/**
+ * The keystores that must be open for a SET KEY: the one for the new key, and the one of the
+ * current keys.
+ */
 const openForKey = async (core: Core, statement: SetKey, target: KeystoreKind, by: DatabaseProcess): Promise<void> => {
   const { password, migrate, reverse, force, old, backup } = statement;
   if (reverse !== null) {
@@ -79,7 +86,10 @@ const openForKey = async (core: Core, statement: SetKey, target: KeystoreKind, b
   }
 };
 
-/** Creates a new master key for one container, rewraps its keys under it, and makes it the container's key. */
+/**
+ * Creates a new master key for one container, rewraps its keys under it, and makes it the
+ * container's key.
+ */
 const setKeyOf = async (
   core: Core,
   container: Container,

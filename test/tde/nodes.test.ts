@@ -1,5 +1,6 @@
-// The heartbeat of a database with two nodes of the service: it asks one of them, and a key is disabled at the other. What was remembered for an Init
-// does not outlive the change, and the use is refused at once.
+// The heartbeat of a database with two nodes of the service: it asks one of them, and a key is
+// disabled at the other. What was remembered for an Init does not outlive the change, and the use
+// is refused at once.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

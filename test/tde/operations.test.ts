@@ -1,6 +1,7 @@
-// What an administrator lives through with our service under a database: an upgrade and its rollback, an agent that dies under load, a
-// service that is away, keys that are soft-deleted or destroyed from the console, and what the logs say of it all. The scenarios that
-// any token can play are in scenarios.ts.
+// What an administrator lives through with our service under a database: an upgrade and its
+// rollback, an agent that dies under load, a service that is away, keys that are soft-deleted or
+// destroyed from the console, and what the logs say of it all. The scenarios that any token can
+// play are in scenarios.ts.
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { request } from 'node:https';
 import { hostname } from 'node:os';
@@ -61,7 +62,10 @@ const providerLog = (): string =>
     .join('');
 const applicationId = (): string => stage.group.applicationOf(stage.host);
 
-/** Requests of agents that the service has answered so far. This host reads the metrics without a token. */
+/**
+ * Requests of agents that the service has answered so far. This host reads the metrics without a
+ * token.
+ */
 const served = async (): Promise<number> => {
   const text = await new Promise<string>((resolve, reject) => {
     const options = { ca: readFileSync(site.server.caFile), agent: false };
@@ -306,7 +310,8 @@ describe('what a statement costs the service', () => {
     };
     console.log(`requests: ${JSON.stringify(costs)}`);
     expect(later).toBeLessThanOrEqual(first);
-    // Creates one key and one data object, and wraps one tablespace key and one redo key, each after a search for its key.
+    // Creates one key and one data object, and wraps one tablespace key and one redo key, each
+    // after a search for its key.
     expect(costs.setKey).toBeLessThanOrEqual(14);
     expect(costs.newProcess).toBeLessThanOrEqual(6);
     expect(costs.cached).toBe(0);

@@ -64,7 +64,10 @@ const byReason: Readonly<Record<string, OraCode>> = {
   'wallet-exists': 'ORA-46630',
 };
 
-/** The session's error for a failed step. A reason that the database does not have is a fault of the simulator. */
+/**
+ * The session's error for a failed step. A reason that the database does not have is a fault of the
+ * simulator.
+ */
 export const errorOf = (answer: Answer): Error => {
   const { why = '', what = '', call = '', rv = 0 } = answer;
   if (why === 'call') return new OraError('ORA-28407', `${call}: ${returnValueName(rv)}`);

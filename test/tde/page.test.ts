@@ -1,5 +1,5 @@
-// docs/databases/oracle.md: its shell commands are run with a service behind them, and its SQL is played by the simulator, in the order
-// of the page and for the release that it is written for.
+// docs/databases/oracle.md: its shell commands are run with a service behind them, and its SQL is
+// played by the simulator, in the order of the page and for the release that it is written for.
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -129,7 +129,8 @@ describe('docs/databases/oracle.md', () => {
     if (release === '18c') {
       sqlnet(on, heading);
       await restart(on);
-      // As the page says: sqlnet.ora in place of the first statement, and nothing is open after the restart.
+      // As the page says: sqlnet.ora in place of the first statement, and nothing is open after the
+      // restart.
       await play(on, migration.split('\n').slice(2).join('\n'));
     } else await play(on, migration);
     expect(await statusOf(on)).toEqual(['OPEN', 'OPEN']);

@@ -1,5 +1,5 @@
-// The .pdb file into which a pluggable database is unplugged, in a format of our own: its data files as they lie on the disk, whose headers
-// name the master key of the source, and no key.
+// The .pdb file into which a pluggable database is unplugged, in a format of our own: its data
+// files as they lie on the disk, whose headers name the master key of the source, and no key.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Container, DataFile } from './control-file.ts';
 

@@ -1,11 +1,14 @@
-// The processes of one instance: started under the names that the database gives them, and let at the keystores that are open as soon as
-// they need them.
+// The processes of one instance: started under the names that the database gives them, and let at
+// the keystores that are open as soon as they need them.
 import { join } from 'node:path';
 import { findLibrary } from './library.ts';
 import { good, OraError } from './ora-error.ts';
 import { type Answer, type DatabaseProcess, type Given, type StepName, startDatabaseProcess } from './process.ts';
 
-/** A machine that databases run on: its base directory for libraries, and the environment that an instance starts with. */
+/**
+ * A machine that databases run on: its base directory for libraries, and the environment that an
+ * instance starts with.
+ */
 export interface DatabaseHost {
   readonly base: string;
   readonly environment: NodeJS.ProcessEnv;

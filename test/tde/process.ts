@@ -1,4 +1,5 @@
-// One process of a simulated database (driver/main.c) as a child: one step at a time, each with its answer.
+// One process of a simulated database (driver/main.c) as a child: one step at a time, each with its
+// answer.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';

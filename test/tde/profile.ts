@@ -1,5 +1,6 @@
-// The assumed behaviour of a release of the database, from profiles/*.json. Every item has its grade: known, from a source of
-// profiles/sources.json; inferred; or contradicted, when a second source says otherwise. So a real trace changes data and not code.
+// The assumed behaviour of a release of the database, from profiles/*.json. Every item has its
+// grade: known, from a source of profiles/sources.json; inferred; or contradicted, when a second
+// source says otherwise. So a real trace changes data and not code.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AttributeName, attributes, CKA } from '../../provider/schema/attributes.ts';
@@ -81,7 +82,10 @@ export const readProfile = (name: ProfileName): Profile => {
 export const readSources = (): Readonly<Record<string, { readonly title: string; readonly section: string }>> =>
   JSON.parse(readFileSync(join(import.meta.dirname, 'profiles/sources.json'), 'utf8'));
 
-/** What is wrong with the grades of a profile: each assumption has one, with its source and its reason. */
+/**
+ * What is wrong with the grades of a profile: each assumption has one, with its source and its
+ * reason.
+ */
 export const gradeFaults = (profile: unknown, sources: ReadonlySet<string>): readonly string[] => {
   const faults: string[] = [];
   const visit = (value: unknown, path: string): void => {

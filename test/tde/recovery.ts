@@ -85,7 +85,10 @@ export const rman = async (core: Core, command: 'restore' | 'recover' | 'list'):
   return [];
 };
 
-/** Redo transport and apply: fetches the primary's new redo and lets mrp0 apply it. Returns the number of changes. */
+/**
+ * Redo transport and apply: fetches the primary's new redo and lets mrp0 apply it. Returns the
+ * number of changes.
+ */
 export const applyFrom = async (core: Core, primary: Core): Promise<number> => {
   const { control } = core;
   for (let sequence = control.redo.checkpoint; sequence <= primary.control.redo.current; sequence += 1)

@@ -1,4 +1,5 @@
-// The tests of one profile: every scenario on every token, its trace against the golden one, and what no file may hold afterwards.
+// The tests of one profile: every scenario on every token, its trace against the golden one, and
+// what no file may hold afterwards.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { presentTokens } from '../support/token.ts';
 import {

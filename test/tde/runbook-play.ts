@@ -1,5 +1,6 @@
-// A runbook, played as a person follows it: each statement on the simulated database, each line of a configuration file into that file,
-// each shell command in a shell in addition to the database's files. The promise of a step is compared with the database's answer.
+// A runbook, played as a person follows it: each statement on the simulated database, each line of
+// a configuration file into that file, each shell command in a shell in addition to the database's
+// files. The promise of a step is compared with the database's answer.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'vitest';
@@ -60,8 +61,8 @@ export const statementsOf = (sql: string): readonly string[] => {
 };
 
 /**
- * `WRL_TYPE HSM, STATUS OPEN; WRL_TYPE FILE, STATUS OPEN.`: there are such rows, and every row whose first column is promised is so. With
- * `Only` before it there are no others.
+ * `WRL_TYPE HSM, STATUS OPEN; WRL_TYPE FILE, STATUS OPEN.`: there are such rows, and every row
+ * whose first column is promised is so. With `Only` before it there are no others.
  */
 const promisedRows = (text: string): readonly Row[] | undefined => {
   if (!/^(Only )?[A-Z_]+ [A-Z_]+((, |; )[A-Z_]+ [A-Z_]+)*\.$/.test(text)) return undefined;
@@ -95,7 +96,10 @@ interface Shell {
   run(commands: string, on: Instance): Promise<string>;
 }
 
-/** `dke` is the built command; `scp` copies from the database's directory, as no second machine is here. */
+/**
+ * `dke` is the built command; `scp` copies from the database's directory, as no second machine is
+ * here.
+ */
 const openShell = (play: Play): Shell => {
   const { stage, database } = play;
   const { site } = stage.world;
@@ -167,7 +171,10 @@ const typeIn = (text: string, typed: Typed): string =>
 const isCommand = ({ shell, command, sql }: RunbookStep): boolean =>
   sql === undefined && (shell ?? command)?.startsWith('dke ') === true;
 
-/** Plays every step in its order; a step for an error follows the statement that was answered with it, and is skipped otherwise. */
+/**
+ * Plays every step in its order; a step for an error follows the statement that was answered with
+ * it, and is skipped otherwise.
+ */
 export const playRunbook = async (runbook: FilledRunbook, play: Play): Promise<void> => {
   const shell = openShell(play);
   /** What the last statement was answered with. */

@@ -1,5 +1,5 @@
-// Every statement of every runbook, as `dke runbook` and the console print it, on a simulated database of each release that the
-// runbook is offered for, with our service behind it.
+// Every statement of every runbook, as `dke runbook` and the console print it, on a simulated
+// database of each release that the runbook is offered for, with our service behind it.
 import { copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -70,7 +70,10 @@ const expectReadable = async (on: Instance, pdb = 'sales'): Promise<void> => {
   await on.execute('ALTER SESSION SET CONTAINER = CDB$ROOT');
 };
 
-/** The host of a target: with a configuration of its own, and without a library where the runbook installs it. */
+/**
+ * The host of a target: with a configuration of its own, and without a library where the runbook
+ * installs it.
+ */
 const targetHost = async (stage: Stage, kind: string, installs: boolean): Promise<DatabaseHost> => {
   const like = await stage.group.host(`${stage.groupName}-${kind}`, stage.host);
   const environment = { ...like.environment, DKE_PKCS11_CONF: stage.folder(`${kind}.toml`) };
@@ -198,7 +201,8 @@ const scenes: Readonly<Record<RunbookName, SetScene>> = {
     );
     const met = new Set<string>();
     const after = async () => {
-      // The form of the specification is tried first; the releases that require the other one answer with its error.
+      // The form of the specification is tried first; the releases that require the other one
+      // answer with its error.
       const other = database.profile.releases[database.release]?.reverse.value === 'FILE|HSM';
       expect([...met]).toEqual(other ? ['reverse ORA-28414'] : []);
       for (const { keys } of database.control.containers)

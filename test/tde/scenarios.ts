@@ -1,5 +1,6 @@
-// What databases do with their keystore, as scenarios that run on any token and for every release: each asserts what a person at the
-// database sees, and leaves a trace of every process behind. What only our service can show is in operations.test.ts.
+// What databases do with their keystore, as scenarios that run on any token and for every release:
+// each asserts what a person at the database sees, and leaves a trace of every process behind. What
+// only our service can show is in operations.test.ts.
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -99,7 +100,7 @@ export const setStage = async (world: World, profile: Profile, release = newestR
   };
 };
 
-// ---- what every scenario does --------------------------------------------------------------------------------------------------
+// ---- what every scenario does -------------------------------------------------------------------
 
 /** Sets the keystores of an instance in the way of its release; restarts it if necessary. */
 export const configure = async (
@@ -172,7 +173,7 @@ const restart = async (database: Instance): Promise<void> => {
   await database.execute(words(database.profile).open());
 };
 
-// ---- the scenarios -------------------------------------------------------------------------------------------------------------
+// ---- the scenarios ------------------------------------------------------------------------------
 
 /** From nothing to encrypted data, closed and opened again. */
 const firstKey = async (stage: Stage): Promise<void> => {
@@ -211,7 +212,10 @@ const firstKey = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** SET KEY again: old data, read-only data and the heartbeat of a process that has not been restarted. */
+/**
+ * SET KEY again: old data, read-only data and the heartbeat of a process that has not been
+ * restarted.
+ */
 const rotation = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const database = await encrypted(stage);
@@ -247,7 +251,10 @@ const rotation = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** Rows whose blocks were only in memory are restored from the redo, over a log switch and a rotation. */
+/**
+ * Rows whose blocks were only in memory are restored from the redo, over a log switch and a
+ * rotation.
+ */
 const crashRecovery = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const database = await encrypted(stage);
@@ -265,7 +272,8 @@ const crashRecovery = async (stage: Stage): Promise<void> => {
   expect(await rowsOf(database, 'payments')).toEqual([1, 'lazy 1', 'lazy 2', 'lazy 3'].map(row));
   expect(database.alertLog()).toContain('Completed crash recovery: 3 changes');
 
-  // Dies when a new master key exists and wraps nothing yet: the previous one stays in use, and the next attempt creates another.
+  // Dies when a new master key exists and wraps nothing yet: the previous one stays in use, and the
+  // next attempt creates another.
   const before = database.keyOf();
   database.beforeStep = async (step) => {
     if (step === 'rewrap') await database.die();
@@ -306,7 +314,9 @@ const onlineEncryption = async (stage: Stage): Promise<void> => {
   await database.execute('SHUTDOWN IMMEDIATE');
 };
 
-/** Containers with a key each, rotated together and alone; the instance dies between two of them. */
+/**
+ * Containers with a key each, rotated together and alone; the instance dies between two of them.
+ */
 const containers = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const database = stage.database('CDB', { cdb: true });
@@ -420,8 +430,9 @@ const migration = async (stage: Stage): Promise<void> => {
 };
 
 /**
- * The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. The secret is added while FILE is
- * configured and open: with HSM first, the token takes it and nothing fails.
+ * The PIN in a wallet that opens on its own; 11g has orapki for it, and stores no secret there. The
+ * secret is added while FILE is configured and open: with HSM first, the token takes it and nothing
+ * fails.
  */
 export const automaticLogin = async (database: Instance, password = walletPassword): Promise<void> => {
   const administer = 'ADMINISTER KEY MANAGEMENT';
@@ -480,7 +491,10 @@ const standby = async (stage: Stage): Promise<void> => {
   }
 };
 
-/** A backup restored on another host of the group, recovered and opened; outside the group it does not open. */
+/**
+ * A backup restored on another host of the group, recovered and opened; outside the group it does
+ * not open.
+ */
 const restore = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const source = await encrypted(stage, 'SRC');
@@ -511,7 +525,10 @@ const restore = async (stage: Stage): Promise<void> => {
   await outside.die();
 };
 
-/** A pluggable database cloned, unplugged and plugged in elsewhere: inside the group it opens, outside it does not. */
+/**
+ * A pluggable database cloned, unplugged and plugged in elsewhere: inside the group it opens,
+ * outside it does not.
+ */
 const clone = async (stage: Stage): Promise<void> => {
   const sql = words(stage.profile);
   const cdb = async (name: string, host: DatabaseHost): Promise<Instance> => {

@@ -1,12 +1,15 @@
-// Converts the output of OpenSC's pkcs11-spy.so (PKCS11SPY_OUTPUT) into the form of trace.ts, so that a trace of a real database
-// can be compared with the simulator's. Values, of which such a file has many (also PINs and plaintext keys), are omitted: types and
-// lengths remain.
+// Converts the output of OpenSC's pkcs11-spy.so (PKCS11SPY_OUTPUT) into the form of trace.ts, so
+// that a trace of a real database can be compared with the simulator's. Values, of which such a
+// file has many (also PINs and plaintext keys), are omitted: types and lengths remain.
 //
-// All processes of a database append to one file, and the spy writes no process number. It numbers the calls of each process from 0, so
-// that they can be distinguished: a number that two of them could have belongs to the one with the last call, which is right or makes no
-// difference when both did the same up to there, as processes do that begin alike. The threads of one process stay together.
+// All processes of a database append to one file, and the spy writes no process number. It numbers
+// the calls of each process from 0, so that they can be distinguished: a number that two of them
+// could have belongs to the one with the last call, which is right or makes no difference when both
+// did the same up to there, as processes do that begin alike. The threads of one process stay
+// together.
 //
-// Command line: node test/tde/spy.ts <file of pkcs11-spy> writes the golden form to standard output, process by process.
+// Command line: node test/tde/spy.ts <file of pkcs11-spy> writes the golden form to standard
+// output, process by process.
 import { readFileSync } from 'node:fs';
 import { lineOf, type TracedCall } from './trace.ts';
 

@@ -1,5 +1,6 @@
-// The statements that the simulator knows, in the database's own words: those of key management as the releases have them, and as
-// much of the rest of SQL as the scenarios need (a table has one column of text).
+// The statements that the simulator knows, in the database's own words: those of key management as
+// the releases have them, and as much of the rest of SQL as the scenarios need (a table has one
+// column of text).
 import { OraError } from './ora-error.ts';
 
 export type Backup = { readonly name: string | null } | null;

@@ -1,5 +1,6 @@
-// What `dke support provider` collects on the host of a database: the debug trace of the first SET KEY and of a heartbeat, which a person who helps
-// reads to learn the calls of a release; and none of the secrets that passed through the library or lie on the host.
+// What `dke support provider` collects on the host of a database: the debug trace of the first SET
+// KEY and of a heartbeat, which a person who helps reads to learn the calls of a release; and none
+// of the secrets that passed through the library or lie on the host.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,6 +1,8 @@
-// Families of templates: whatever a release names of its master key and of its metadata, in whatever order, either the creation is
-// refused, or the key decrypts what it has encrypted: after a restart, after a tag, after a rotation, and for a clone in another
-// application of the group. The rule belongs to our library; other tokens have session objects for a template without CKA_TOKEN.
+// Families of templates: whatever a release names of its master key and of its metadata, in
+// whatever order, either the creation is refused, or the key decrypts what it has encrypted: after
+// a restart, after a tag, after a rotation, and for a clone in another application of the group.
+// The rule belongs to our library; other tokens have session objects for a template without
+// CKA_TOKEN.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKR } from '../../provider/schema/return-values.ts';
@@ -41,7 +43,10 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-/** A process that has logged in, and asks no attribute back: that is a rule of the profile, not of the token. */
+/**
+ * A process that has logged in, and asks no attribute back: that is a rule of the profile, not of
+ * the token.
+ */
 const open = async (host: DatabaseHost): Promise<DatabaseProcess> => {
   started += 1;
   const process_ = startDatabaseProcess({
@@ -211,7 +216,10 @@ function* keyCases(combinations: Iterable<Combination>): Generator<Case> {
 function* metadataCases(combinations: Iterable<Combination>): Generator<Case> {
   for (const metadata of combinations) yield { key: { ...usualKey, DECRYPT: 'true' }, metadata };
 }
-/** Shares of a whole family, by the values of these dimensions: each is a test, so that the limit of a test is that of a share. */
+/**
+ * Shares of a whole family, by the values of these dimensions: each is a test, so that the limit of
+ * a test is that of a share.
+ */
 const shares = (dimensions: Dimensions, ...names: readonly string[]): readonly [string, Dimensions][] =>
   [...everyCombination(Object.fromEntries(names.map((name) => [name, dimensions[name] ?? []])))].map((fixed) => [
     Object.entries(fixed)
@@ -219,7 +227,10 @@ const shares = (dimensions: Dimensions, ...names: readonly string[]): readonly [
       .join(', '),
     { ...dimensions, ...Object.fromEntries(Object.entries(fixed).map(([name, value]) => [name, [value]])) },
   ]);
-/** A share of the whole family; what has no part in whether a key decrypts changes from one to the next, so that all its values come along. */
+/**
+ * A share of the whole family; what has no part in whether a key decrypts changes from one to the
+ * next, so that all its values come along.
+ */
 function* everyKey({ others = [], SENSITIVE = [], type = [], order = [], ...dimensions }: Dimensions) {
   const along = pairwise({ others, SENSITIVE, type, order });
   let index = 0;

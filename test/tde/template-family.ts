@@ -1,5 +1,6 @@
-// The templates that a release may give for its master key and for the object of its metadata: no public trace shows one, so every
-// combination is played. A combination is a value for each dimension; `unnamed` leaves the attribute out.
+// The templates that a release may give for its master key and for the object of its metadata: no
+// public trace shows one, so every combination is played. A combination is a value for each
+// dimension; `unnamed` leaves the attribute out.
 import { type AttributeName, CKA } from '../../provider/schema/attributes.ts';
 import { CKK, CKO } from '../../provider/schema/constants.ts';
 
@@ -52,7 +53,10 @@ export const metadataDimensions = {
 
 interface Slot {
   readonly attribute: AttributeName;
-  /** As the driver reads it: `b` a flag, `u` a number, `l` the label, `v` the value, `x` so many bytes. */
+  /**
+   * As the driver reads it: `b` a flag, `u` a number, `l` the label, `v` the value, `x` so many
+   * bytes.
+   */
   readonly as: `${'b' | 'u' | 'l' | 'v' | 'x'}:${number}`;
 }
 const named = (attribute: AttributeName, value: string | undefined): readonly Slot[] =>
@@ -147,7 +151,10 @@ export function* everyCombination(dimensions: Dimensions): Generator<Combination
   for (let index = 0; index < count; index += 1) yield at(dimensions, index);
 }
 
-/** Combinations in which any two values of two dimensions meet at least once: each covers as many open pairs as a search finds. */
+/**
+ * Combinations in which any two values of two dimensions meet at least once: each covers as many
+ * open pairs as a search finds.
+ */
 export const pairwise = (dimensions: Dimensions): readonly Combination[] => {
   const names = Object.keys(dimensions);
   const pairs = (of: Combination): readonly string[] =>
@@ -161,7 +168,8 @@ export const pairwise = (dimensions: Dimensions): readonly Combination[] => {
   );
   const chosen: Combination[] = [];
   while (open.size > 0) {
-    // Begins with an open pair; each further dimension takes the value that closes most pairs with what is there.
+    // Begins with an open pair; each further dimension takes the value that closes most pairs with
+    // what is there.
     const [first = ''] = open;
     const made: Record<string, string> = Object.fromEntries(first.split(' ').map((each) => each.split('=', 2)));
     for (const name of names) {
@@ -183,8 +191,8 @@ export const pairwise = (dimensions: Dimensions): readonly Combination[] => {
 
 const flagOf = (of: Combination, name: string): Flag => of[name] as Flag;
 /**
- * What a template must come to. `works`: a database would be surprised by a refusal. `refused`: there is no key that works with it.
- * `either`: nothing is lost, whichever it is.
+ * What a template must come to. `works`: a database would be surprised by a refusal. `refused`:
+ * there is no key that works with it. `either`: nothing is lost, whichever it is.
  */
 export const mustBe = (of: Combination): 'works' | 'refused' | 'either' => {
   if (flagOf(of, 'DECRYPT') === 'false' || flagOf(of, 'TOKEN') === 'false') return 'refused';

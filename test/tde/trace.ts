@@ -1,6 +1,7 @@
-// The library calls of a process: function, mechanism and length of its parameter, types and lengths of attributes,
-// lengths of data, return code. No value is in it. Read from a driver's trace or from what pkcs11-spy writes (spy.ts), and written as
-// text that two of them can be compared by, line by line.
+// The library calls of a process: function, mechanism and length of its parameter, types and
+// lengths of attributes, lengths of data, return code. No value is in it. Read from a driver's
+// trace or from what pkcs11-spy writes (spy.ts), and written as text that two of them can be
+// compared by, line by line.
 import { readFileSync } from 'node:fs';
 import { attributeName } from '../../provider/schema/attributes.ts';
 import { mechanismName } from '../../provider/schema/mechanisms.ts';

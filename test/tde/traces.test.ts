@@ -1,5 +1,5 @@
-// Traces: the driver's own and that of OpenSC's pkcs11-spy between driver and token say the same, and hold no value. What the golden
-// traces promise of statements is read here.
+// Traces: the driver's own and that of OpenSC's pkcs11-spy between driver and token say the same,
+// and hold no value. What the golden traces promise of statements is read here.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// The views by which an administrator checks keystores and keys, V$ENCRYPTION_WALLET and V$ENCRYPTION_KEYS, with the columns that
-// docs/databases/oracle.md names.
+// The views by which an administrator checks keystores and keys, V$ENCRYPTION_WALLET and
+// V$ENCRYPTION_KEYS, with the columns that docs/databases/oracle.md names.
 import type { ControlFile, KeystoreKind, MasterKey } from './control-file.ts';
 import type { OpenKeystores } from './process-table.ts';
 

@@ -1,5 +1,6 @@
-// Where the databases of a scenario live: hosts with a base directory that holds one library, and groups of applications that share
-// master keys. Ours is the real service with the agent that the library starts; the reference is SoftHSM2, where a group is a token.
+// Where the databases of a scenario live: hosts with a base directory that holds one library, and
+// groups of applications that share master keys. Ours is the real service with the agent that the
+// library starts; the reference is SoftHSM2, where a group is a token.
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -16,7 +17,10 @@ export const pin = 'keystore-pin-canary-2f71c0';
 export const canary = 'plaintext-canary-9d41e3';
 
 export interface HostGroup {
-  /** A host of its own, with a library and an application of this group; `like` shares another host's application. */
+  /**
+   * A host of its own, with a library and an application of this group; `like` shares another
+   * host's application.
+   */
   host(name: string, like?: DatabaseHost): Promise<DatabaseHost>;
   /** Ours only: the id of the application of a host. */
   applicationOf(host: DatabaseHost): string;
@@ -31,7 +35,9 @@ export interface World {
   end(): Promise<void>;
 }
 
-/** Our library in the layout of an installation, with the program next to it that starts the agent. */
+/**
+ * Our library in the layout of an installation, with the program next to it that starts the agent.
+ */
 export const libraryOf = (base: string): string => join(base, 'hsm/dke/1.0/libdke_pkcs11.so');
 export const nextLibrary = resolve(import.meta.dirname, '../../build/tde/next/libdke_pkcs11.so');
 

@@ -1,4 +1,5 @@
-// What is sent to an OpenTelemetry receiver, by the library itself to a receiver on this host; and that nothing waits for the receiver.
+// What is sent to an OpenTelemetry receiver, by the library itself to a receiver on this host; and
+// that nothing waits for the receiver.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

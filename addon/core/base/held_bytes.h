@@ -15,7 +15,8 @@ struct CryptoFree {
   void operator()(uint8_t* memory) const { OPENSSL_free(memory); }
 };
 
-// Plaintext that is held back, in memory of the crypto heap. It never moves, so no copy of it is left behind.
+// Plaintext that is held back, in memory of the crypto heap. It never moves, so no copy of it is
+// left behind.
 class HeldBytes {
  public:
   // Most bytes that one operation holds back.

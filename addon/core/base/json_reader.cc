@@ -63,7 +63,8 @@ class Reader {
     }
   }
 
-  // A name is in the input as it is, but for the rare one with escapes, which is kept until the document is read.
+  // A name is in the input as it is, but for the rare one with escapes, which is kept until the
+  // document is read.
   std::string_view Name(std::string_view raw) {
     if (raw.find('\\') == std::string_view::npos) return raw;
     std::string& name = names_with_escapes_.emplace_back(raw.size(), '\0');

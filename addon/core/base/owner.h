@@ -1,5 +1,6 @@
-// Who made a key, a running operation or a request body: the thread that asked for it. What a thread has made and not given
-// back goes when its Node environment ends (binding/addon.cc), so that a worker that is terminated leaves nothing behind.
+// Who made a key, a running operation or a request body: the thread that asked for it. What a
+// thread has made and not released ends when its Node environment ends (binding/addon.cc), so
+// that a worker that is terminated leaves nothing behind.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// Files that contain secrets: opened without following links, owner and mode checked, written whole.
+// Files that contain secrets: opened without following links, owner and mode checked, written
+// whole.
 #pragma once
 
 #include <string>
@@ -25,8 +26,9 @@ class File {
 // "cannot <what> <path>: <reason>"
 Status FileFailure(const char* what, const std::string& path);
 
-// Opens a secret file for reading: a regular file of ours (or root's) that no one else can read or write, in a directory that
-// no one else can write. `wanted_mode` is the mode that the error message says to set.
+// Opens a secret file for reading: a regular file of ours (or root's) that no one else can read or
+// write, in a directory that no one else can write. `wanted_mode` is the mode that the error
+// message says to set.
 Result<File> OpenSecretFile(const std::string& path, const char* wanted_mode);
 // Makes a file that must not exist yet, and makes its name durable after `SyncDirectory`.
 Result<File> CreateFile(const std::string& path, unsigned mode);

@@ -15,8 +15,9 @@
 namespace dke {
 namespace {
 
-// Blocks are powers of two from 32 bytes to 128 KiB, each behind a header and aligned to its own size, so that the two halves
-// of a block differ in one bit of their addresses. Larger ones are mapped on their own.
+// Blocks are powers of two from 32 bytes to 128 KiB, each behind a header and aligned to its own
+// size, so that the two halves of a block differ in one bit of their addresses. Larger ones are
+// mapped on their own.
 constexpr size_t kHeader = 16;
 constexpr size_t kSmallestShift = 5;
 constexpr size_t kLargestShift = 17;
@@ -46,7 +47,8 @@ size_t ClassOf(size_t total) {
   return size_class;
 }
 
-// Memory that is left out of core dumps, at an address that is a multiple of `alignment` (a power of two).
+// Memory that is left out of core dumps, at an address that is a multiple of `alignment` (a power
+// of two).
 void* MapSecret(size_t size, size_t alignment, bool empty_in_child) {
   void* mapped = mmap(nullptr, size + alignment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -59,7 +61,8 @@ void* MapSecret(size_t size, size_t alignment, bool empty_in_child) {
   return start + before;
 }
 
-// Each page is locked when it is first used, so that a large arena takes memory only as it fills; the process's limit counts all of it.
+// Each page is locked when it is first used, so that a large arena takes memory only as it fills;
+// the process's limit counts all of it.
 bool LockSecret(void* memory, size_t size) { return mlock2(memory, size, MLOCK_ONFAULT) == 0 || mlock(memory, size) == 0; }
 
 class Heap {
@@ -72,7 +75,8 @@ class Heap {
     Divide(memory, size);
   }
 
-  // From here on chunks, and mappings of their own, are locked, as far as the process's limit allows; those that are there are locked now.
+  // From here on chunks, and mappings of their own, are locked, as far as the process's limit
+  // allows; those that are there are locked now.
   void LockChunks() {
     std::lock_guard<std::mutex> lock(mutex_);
     lock_chunks_ = true;
@@ -170,7 +174,8 @@ class Heap {
     return nullptr;
   }
 
-  // Puts free halves together again. Only when nothing large enough is left: a block is mostly wanted again in its own size.
+  // Puts free halves together again. Only when nothing large enough is left: a block is mostly
+  // wanted again in its own size.
   void Join() {
     for (size_t size_class = 0; size_class + 1 < kClasses; size_class++) {
       std::vector<uint8_t*> blocks;
@@ -217,7 +222,8 @@ class Heap {
   size_t capacity_ = 0;
   size_t used_ = 0;
   const size_t growth_;
-  // Off until the key arena has been locked, so that libcrypto's own memory never takes the arena's share of the limit.
+  // Off until the key arena has been locked, so that libcrypto's own memory never takes the arena's
+  // share of the limit.
   std::atomic<bool> lock_chunks_{false};
 };
 

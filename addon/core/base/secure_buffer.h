@@ -1,8 +1,10 @@
-// Memory for secrets: locked, left out of core dumps, empty in a forked child, wiped when it is released.
+// Memory for secrets: locked, left out of core dumps, empty in a forked child, wiped when it is
+// released.
 //
-// Two heaps. The key arena has a fixed size, is locked as a whole or not made at all, and holds key values. The crypto heap
-// is where libcrypto allocates (key schedules, private key numbers, contexts): it grows, stays out of core dumps and is
-// wiped on free; it is locked as far as the process's limit allows.
+// Two heaps. The key arena has a fixed size, is locked as a whole or not made at all, and holds key
+// values. The crypto heap is where libcrypto allocates (key schedules, private key numbers,
+// contexts): it grows, stays out of core dumps and is wiped on free; it is locked as far as the
+// process's limit allows.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,9 @@ struct MemoryStatus {
   bool locked = false;
 };
 
-// Reserves the key arena (whole steps of 128 KiB), once per process; later calls answer the status. Must run before any key is made. When
-// `arena_bytes` cannot be locked, half of it is tried, and so on, down to `least_bytes`.
+// Reserves the key arena (whole steps of 128 KiB), once per process; later calls answer the status.
+// Must run before any key is made. When `arena_bytes` cannot be locked, half of it is tried, and so
+// on, down to `least_bytes`.
 Result<MemoryStatus> InitializeMemory(size_t arena_bytes, size_t least_bytes, bool allow_unlocked);
 inline Result<MemoryStatus> InitializeMemory(size_t arena_bytes, bool allow_unlocked) {
   return InitializeMemory(arena_bytes, arena_bytes, allow_unlocked);

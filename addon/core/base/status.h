@@ -1,5 +1,5 @@
-// How the core says that something went wrong: a code from one list (addon/core.ts names them for JavaScript) and a short
-// message without data. No exceptions cross the core.
+// How the core says that something went wrong: a code from one list (addon/core.ts names them for
+// JavaScript) and a short message without data. No exceptions cross the core.
 #pragma once
 
 #include <optional>
@@ -66,7 +66,8 @@ inline Status DataLength(const char* what) { return {Code::kDataLength, what}; }
 inline Status BufferTooSmall() { return {Code::kBufferTooSmall, "the output is shorter than the result"}; }
 inline Status AuthenticationFailed() { return {Code::kAuthenticationFailed, "the data does not authenticate"}; }
 inline Status Unsupported(const char* what) { return {Code::kUnsupported, what}; }
-// libcrypto refused something that it should not have. Its error queue may name data, so it is dropped.
+// libcrypto refused something that it should not have. Its error queue may name data, so it is
+// dropped.
 Status CryptoFailure(const char* what);
 
 }  // namespace dke

@@ -49,8 +49,9 @@ struct UserFile {
   std::vector<uint8_t> bytes;
 };
 
-// From here on no core dump of this process, and no other process of its user reads its memory, also
-// where the kernel would allow it again because a thread acts as another user (fs.suid_dumpable).
+// From here on no core dump of this process, and no other process of its user reads its memory,
+// also where the kernel would allow it again because a thread acts as another user
+// (fs.suid_dumpable).
 void ForbidDumps();
 
 // Changes the identity of the calling thread, which must end after it. The receiver wipes the bytes

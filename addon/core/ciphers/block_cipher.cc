@@ -43,14 +43,16 @@ Status Arm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const C
 
 bool Authenticates(CipherMode mode) { return mode == CipherMode::kGcm || mode == CipherMode::kCcm; }
 
-// Bytes that a message of CCM may have: its length has 15 - n bytes for a nonce of n bytes (SP 800-38C, A.1).
+// Bytes that a message of CCM may have: its length has 15 - n bytes for a nonce of n bytes (SP
+// 800-38C, A.1).
 size_t LongestCcm(size_t nonce_length) {
   const size_t bytes = 15 - nonce_length;
   return bytes >= 4 ? kMaxCcm : (size_t{1} << 8 * bytes) - 1;
 }
 
-// CCM wants everything before the first byte: the lengths of tag and nonce before the key (libcrypto works them into what it
-// prepares with the key), the tag to be checked before that, the length of the message before the additional data.
+// CCM wants everything before the first byte: the lengths of tag and nonce before the key
+// (libcrypto works them into what it prepares with the key), the tag to be checked before that, the
+// length of the message before the additional data.
 Result<size_t> RunCcm(EVP_CIPHER_CTX* context, const Key& key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                       uint8_t* output, bool fresh) {
   const int encrypting = Encrypting(direction);
@@ -72,7 +74,8 @@ Result<size_t> RunCcm(EVP_CIPHER_CTX* context, const Key& key, Direction directi
       EVP_CipherUpdate(context, nullptr, &written, parameters.aad, static_cast<int>(parameters.aad_length)) != 1) {
     return CryptoFailure("CCM additional data");
   }
-  // The one call that does the work, for an empty message too: it checks the tag, or makes it. Neither pointer may be null.
+  // The one call that does the work, for an empty message too: it checks the tag, or makes it.
+  // Neither pointer may be null.
   uint8_t none;
   if (EVP_CipherUpdate(context, body == 0 ? &none : output, &written, body == 0 ? &nothing : input, static_cast<int>(body)) != 1) {
     if (direction == Direction::kEncrypt) return CryptoFailure("CCM");
@@ -94,7 +97,8 @@ bool FitsBlocks(Direction direction, const CipherRow& row, size_t length) {
   return length % kBlock == 0;
 }
 
-// The counter of SP 800-38A may be fewer than 128 bits wide (CK_AES_CTR_PARAMS): it must not run over.
+// The counter of SP 800-38A may be fewer than 128 bits wide (CK_AES_CTR_PARAMS): it must not run
+// over.
 bool CounterRunsOver(const CipherParameters& parameters, size_t length) {
   if (parameters.counter_bits >= 128) return false;
   using Number = unsigned __int128;
@@ -151,8 +155,8 @@ Status CheckMessage(Direction direction, const CipherParameters& parameters, siz
   return {};
 }
 
-// The padded plaintext may be up to a block shorter than the ciphertext: when the caller's buffer has the right size for the
-// plaintext but not for the block, decrypt aside.
+// The padded plaintext may be up to a block shorter than the ciphertext: when the caller's buffer
+// has the right size for the plaintext but not for the block, decrypt aside.
 Result<size_t> DecryptPaddedAside(EVP_CIPHER_CTX* context, const CipherParameters& parameters, const uint8_t* input, size_t input_length,
                                   uint8_t* output, size_t output_length) {
   std::unique_ptr<uint8_t, CryptoFree> aside(static_cast<uint8_t*>(OPENSSL_malloc(input_length)));
@@ -201,7 +205,8 @@ Status CheckCipherParameters(const CipherParameters& parameters) {
     return BadArgument("a GCM tag has 12 to 16 bytes");
   }
   if (parameters.mode == CipherMode::kCcm) {
-    // 4 and 6 bytes are for callers that limit how many forgeries can be tried (SP 800-38C, appendix B.2).
+    // 4 and 6 bytes are for callers that limit how many forgeries can be tried (SP 800-38C,
+    // appendix B.2).
     if (parameters.tag_length < 4 || parameters.tag_length > 16 || parameters.tag_length % 2 != 0) {
       return BadArgument("a CCM tag has 4, 6, 8, 10, 12, 14 or 16 bytes");
     }
@@ -467,8 +472,8 @@ Result<size_t> CipherOperation::Take(uint8_t* output, size_t output_length) {
   return held_.Take(output, output_length);
 }
 
-// The length of a padded message's last piece is known only when the context has given it away: it is kept until the caller
-// brings room for it.
+// The length of a padded message's last piece is known only when the context has given it away: it
+// is kept until the caller brings room for it.
 Result<size_t> CipherOperation::FinalPadded(uint8_t* output, size_t output_length) {
   if (last_ == nullptr) {
     std::unique_ptr<uint8_t, CryptoFree> block(static_cast<uint8_t*>(OPENSSL_malloc(kBlock)));

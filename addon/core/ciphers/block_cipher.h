@@ -1,6 +1,6 @@
-// AES in the modes of SP 800-38A (ECB, CBC, CTR), CBC with PKCS#7 padding, CCM of SP 800-38C and GCM of SP 800-38D: whole
-// messages and in parts. In parts, decryption in GCM and CCM holds the plaintext back until the tag has been checked, unless the
-// caller takes that over.
+// AES in the modes of SP 800-38A (ECB, CBC, CTR), CBC with PKCS#7 padding, CCM of SP 800-38C and
+// GCM of SP 800-38D: whole messages and in parts. In parts, decryption in GCM and CCM holds the
+// plaintext back until the tag has been checked, unless the caller takes that over.
 #pragma once
 
 #include <memory>
@@ -34,13 +34,15 @@ Status CheckCipherParameters(const CipherParameters& parameters);
 // Upper bound, exact but for padded decryption, of a whole message's output.
 size_t CipherLength(Direction direction, const CipherParameters& parameters, size_t input_length);
 
-// Returns the bytes written. kBufferTooSmall before anything is written; input and output may be the same memory.
+// Returns the bytes written. kBufferTooSmall before anything is written; input and output may be
+// the same memory.
 Result<size_t> CipherMessage(KeyRef key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                              size_t input_length, uint8_t* output, size_t output_length);
 Result<size_t> CipherMessage(const KeyPtr& key, Direction direction, const CipherParameters& parameters, const uint8_t* input,
                              size_t input_length, uint8_t* output, size_t output_length);
 
-// A secret key of `bytes` bytes from the front of what `data` encrypts to, in ECB or CBC. `data` is whole blocks, and not shorter.
+// A secret key of `bytes` bytes from the front of what `data` encrypts to, in ECB or CBC. `data` is
+// whole blocks, and not shorter.
 Result<KeyRef> DeriveByEncryption(KeyRef base, const CipherParameters& parameters, const uint8_t* data, size_t length, KeyKind kind,
                                   size_t bytes);
 
@@ -51,7 +53,8 @@ class CipherOperation : public Operation {
   // What decryption in GCM and CCM does with plaintext whose tag was not checked yet.
   enum class Unchecked : uint8_t { kHeldBack, kGivenOut };
 
-  // With `kGivenOut` the caller answers for what is done with the plaintext before `Final` has checked the tag.
+  // With `kGivenOut` the caller answers for what is done with the plaintext before `Final` has
+  // checked the tag.
   static Result<std::unique_ptr<CipherOperation>> Begin(KeyRef key, Direction direction, const CipherParameters& parameters,
                                                         Unchecked unchecked = Unchecked::kHeldBack);
   ~CipherOperation() override;
@@ -60,8 +63,9 @@ class CipherOperation : public Operation {
   size_t FinalLength() const;
   Result<size_t> Update(const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);
   Result<size_t> Final(uint8_t* output, size_t output_length);
-  // The end of a message whose plaintext is held back, apart from giving it out: checks the tag. Then `Take` gives the plaintext out in
-  // pieces, each at most `output_length` bytes long, and `Final` the rest.
+  // The end of a message whose plaintext is held back, apart from giving it out: checks the tag.
+  // Then `Take` gives the plaintext out in pieces, each at most `output_length` bytes long, and
+  // `Final` the rest.
   Status Check();
   Result<size_t> Take(uint8_t* output, size_t output_length);
   // The whole message at once, from the key's cached context. Only before the first Update.
@@ -75,7 +79,8 @@ class CipherOperation : public Operation {
   Status CheckKey();
   bool HoldsBack() const;
   bool OpensAuthenticated() const;
-  // Bytes of an authenticated message that are known not to be its tag, once so many more have come.
+  // Bytes of an authenticated message that are known not to be its tag, once so many more have
+  // come.
   size_t Released(size_t input_length) const;
   Status Transform(const uint8_t* input, size_t length, uint8_t* output);
   Result<size_t> Open(const uint8_t* input, size_t input_length, uint8_t* output);

@@ -1,5 +1,6 @@
-// AES-CCM (SP 800-38C) part by part and in constant memory, where the length of the message is known beforehand. libcrypto's own
-// CCM takes a message in one piece only, so this composes its CBC (the MAC) and its CTR (the encryption).
+// AES-CCM (SP 800-38C) part by part and in constant memory, where the length of the message is
+// known beforehand. libcrypto's own CCM takes a message in one piece only, so this composes its CBC
+// (the MAC) and its CTR (the encryption).
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ class CcmStream {
   static Result<std::unique_ptr<CcmStream>> Begin(const Key& key, Direction direction, const CipherParameters& parameters);
   ~CcmStream();
 
-  // As many bytes come out as go in. What decryption gives out is not authenticated before `Tag` was compared.
+  // As many bytes come out as go in. What decryption gives out is not authenticated before `Tag`
+  // was compared.
   Status Update(const uint8_t* input, size_t length, uint8_t* output);
   // The whole tag of 16 bytes, whose front is the message's.
   Status Tag(uint8_t tag[16]);

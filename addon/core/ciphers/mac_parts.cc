@@ -73,7 +73,8 @@ class CmacParts final : public MacParts {
 
   void Keep() override {}
 
-  // 6.2: Mn = K1 xor Mn* where Mn* is a whole block, else K2 xor (Mn* || 10^j); Cn = CIPH(Cn-1 xor Mn).
+  // 6.2: Mn = K1 xor Mn* where Mn* is a whole block, else K2 xor (Mn* || 10^j); Cn = CIPH(Cn-1 xor
+  // Mn).
   Status End(uint8_t* mac) override {
     const size_t length = state_.rest_length(row_);
     DKE_ASSERT(length <= kBlock);

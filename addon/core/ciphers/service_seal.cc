@@ -39,7 +39,8 @@ Status ServiceKey::Mac(size_t half, const uint8_t* input, size_t size, uint8_t o
 
 Status ServiceKey::Fingerprint(const SecureBuffer& secret, uint8_t out[32]) const { return Mac(kMacs, secret.data(), secret.size(), out); }
 
-// AES-256-GCM under a key of one use: it follows from the salt, and the salt from all that is sealed.
+// AES-256-GCM under a key of one use: it follows from the salt, and the salt from all that is
+// sealed.
 Result<EvpCipherCtxPtr> ServiceKey::Context(const uint8_t* salt, const std::vector<uint8_t>& binding, int encrypting) const {
   const uint8_t nonce[12] = {};
   Wiped<32> key;

@@ -1,9 +1,11 @@
 // Values that leave the service and return through a caller, sealed under a key of the service.
 //
-// Who chooses the sealed bytes: any caller, who also knows, uses and derives from the keys of the token; so none of those keys is in the derivation.
-// What proves them: `Open` says only that the service sealed them for this owner; `Parse` of the type that is opened (ciphers/message_state.h) proves
-// the content. Whose they are: tenant by the KEK, application and object by the owner, which is the salt. How large: the caller of `Open` says.
-// Lost or repeated: sealing depends on nothing but its input, so the same value gives the same bytes. What others see: the length.
+// Who chooses the sealed bytes: any caller, who also knows, uses and derives from the keys of the
+// token; so none of those keys is in the derivation. What proves them: `Open` says only that the
+// service sealed them for this owner; `Parse` of the type that is opened (ciphers/message_state.h)
+// proves the content. Whose they are: tenant by the KEK, application and object by the owner, which
+// is the salt. How large: the caller of `Open` says. Lost or repeated: sealing depends on nothing
+// but its input, so the same value gives the same bytes. What others see: the length.
 #pragma once
 
 #include <vector>
@@ -13,8 +15,9 @@
 
 namespace dke {
 
-// A key of the service for one label and one owner. It follows from a key encryption key only, which no caller can use, know or derive from. It
-// is no `Key` and has no number, so no function of token keys takes it, and its own functions take no token key.
+// A key of the service for one label and one owner. It follows from a key encryption key only,
+// which no caller can use, know or derive from. It is no `Key` and has no number, so no function of
+// token keys takes it, and its own functions take no token key.
 class ServiceKey {
  public:
   static Result<ServiceKey> Of(KeyRef kek, Label label, const uint8_t* owner, size_t owner_length);

@@ -1,4 +1,5 @@
-// SHA-1 and SHA-2 (FIPS 180-4), SHA-3 (FIPS 202): whole messages and in pieces. SHA-1 serves old digests and HMAC only.
+// SHA-1 and SHA-2 (FIPS 180-4), SHA-3 (FIPS 202): whole messages and in pieces. SHA-1 serves old
+// digests and HMAC only.
 #pragma once
 
 #include "keys/key_table.h"
@@ -6,8 +7,8 @@
 
 namespace dke {
 
-// One context a thread for digests that begin and end within a call. Making one costs more than a short digest. Null when
-// there is no memory.
+// One context a thread for digests that begin and end within a call. Making one costs more than a
+// short digest. Null when there is no memory.
 EVP_MD_CTX* ScratchDigestContext();
 
 Result<size_t> DigestMessage(Digest digest, const uint8_t* input, size_t input_length, uint8_t* output, size_t output_length);

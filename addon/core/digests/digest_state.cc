@@ -1,4 +1,5 @@
-// libcrypto's digests by block are deprecated because they leave its providers out. There is no other way to a state that can be kept.
+// libcrypto's digests by block are deprecated because they leave its providers out. There is no
+// other way to a state that can be kept.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "digests/digest_state.h"

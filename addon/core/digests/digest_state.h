@@ -1,5 +1,6 @@
-// The inside of a running digest, which libcrypto does not let out: what a digest comes to after whole blocks, so that another process can
-// continue from there. SHA-1 and SHA-2 (FIPS 180-4) by libcrypto's block functions, SHA-3 (FIPS 202) by the permutation here.
+// The inside of a running digest, which libcrypto does not let out: what a digest comes to after
+// whole blocks, so that another process can continue from there. SHA-1 and SHA-2 (FIPS 180-4) by
+// libcrypto's block functions, SHA-3 (FIPS 202) by the permutation here.
 #pragma once
 
 #include <openssl/sha.h>

@@ -118,7 +118,8 @@ Result<KeyRef> Sp800108Key(KeyRef ref, const MacParameters& prf, const Sp800108&
 
 Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost, uint32_t r,
                   uint32_t p, uint8_t* output, size_t output_length) {
-  // libcrypto's own limit is 32 MiB, below what a passphrase needs today; and what a file asks for must not take the machine down.
+  // libcrypto's own limit is 32 MiB, below what a passphrase needs today; and what a file asks for
+  // must not take the machine down.
   constexpr uint64_t kMostMemory = uint64_t{1} << 30;
   if (cost < 1 || cost > 24 || r < 1 || r > 64 || p < 1 || p > 16) return BadArgument("scrypt's N, r or p is out of range");
   const uint64_t n = uint64_t{1} << cost;

@@ -1,4 +1,5 @@
-// HKDF (RFC 5869): into a key, or into a secure buffer for the core's own use. The KDFs of SP 800-108: from a key to a key. scrypt (RFC 7914): from a passphrase to a key.
+// HKDF (RFC 5869): into a key, or into a secure buffer for the core's own use. The KDFs of SP
+// 800-108: from a key to a key. scrypt (RFC 7914): from a passphrase to a key.
 #pragma once
 
 #include <optional>
@@ -8,11 +9,12 @@
 
 namespace dke {
 
-// HKDF, and the KDF of ANSI X9.63, hash the info once for each digest of output. Bytes of info in all: a few milliseconds of work. A key of 512
-// bytes may have an info of 32 KiB.
+// HKDF, and the KDF of ANSI X9.63, hash the info once for each digest of output. Bytes of info in
+// all: a few milliseconds of work. A key of 512 bytes may have an info of 32 KiB.
 constexpr size_t kMostHashedInfo = 1 << 20;
 
-// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction without expansion gives as many bytes as the digest has.
+// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction without expansion gives as many
+// bytes as the digest has.
 enum class HkdfSteps : uint8_t { kBoth, kExtract, kExpand };
 
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
@@ -21,9 +23,9 @@ Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, cons
 Result<KeyRef> HkdfKey(KeyRef key, Digest digest, const uint8_t* salt, size_t salt_length, const uint8_t* info, size_t info_length,
                        KeyKind kind, size_t bytes, HkdfSteps steps = HkdfSteps::kBoth);
 
-// SP 800-108 in counter and feedback mode: what the pseudorandom function takes for each block. `data` is the fixed part; the counter, and
-// in feedback mode the block before (at first the IV), are in it at these places, the counter first where `counter_first` says so and
-// both are at one.
+// SP 800-108 in counter and feedback mode: what the pseudorandom function takes for each block.
+// `data` is the fixed part; the counter, and in feedback mode the block before (at first the IV),
+// are in it at these places, the counter first where `counter_first` says so and both are at one.
 struct Sp800108 {
   const uint8_t* data = nullptr;
   size_t length = 0;
@@ -39,7 +41,8 @@ struct Sp800108 {
 constexpr size_t kMostSp800108 = 4096;
 Result<KeyRef> Sp800108Key(KeyRef key, const MacParameters& prf, const Sp800108& parameters, KeyKind kind, size_t bytes);
 
-// A key encryption key from a passphrase. `cost` is N as a power of two, 1 to 24; the work takes 128 * r * N bytes, at most 1 GiB.
+// A key encryption key from a passphrase. `cost` is N as a power of two, 1 to 24; the work takes
+// 128 * r * N bytes, at most 1 GiB.
 Result<LooseKey> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
                            uint32_t r, uint32_t p);
 // The same for the published vectors.

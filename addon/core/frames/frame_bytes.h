@@ -1,4 +1,5 @@
-// Bytes between the network and a frame, or between an answer and the network. Whatever is taken out, moved or freed is wiped.
+// Bytes between the network and a frame, or between an answer and the network. Whatever is taken
+// out, moved or freed is wiped.
 #pragma once
 
 #include <stdlib.h>

@@ -20,8 +20,8 @@
 
 namespace dke {
 
-// After so many rounds with the same single caller, it counts as the only one; it is then read this often without asking epoll for
-// others.
+// After so many rounds with the same single caller, it counts as the only one; it is then read this
+// often without asking epoll for others.
 constexpr uint64_t kLoneRounds = 16;
 constexpr size_t kSmall = FrameHandler::kSmall;
 // With so many frames that wait for the handler a connection's further frames wait, too.
@@ -68,7 +68,8 @@ struct FrameLoop::Connection {
   FrameBytes out;
   // Of a message from the lane: frames whose turn comes later. They go before those in `in`.
   FrameBytes lane_rest;
-  // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent when they have.
+  // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent
+  // when they have.
   size_t skipped = 0;
   std::string refusal;
 

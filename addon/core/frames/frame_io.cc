@@ -1,6 +1,7 @@
-// The way into the frame server: from bytes to whole frames, to the replays or the handler; and what happens to a frame whose user holds
-// too much. And the way out: the only writer of a connection, and the choice between lane and socket. Rules: provider/PROTOCOL.md, "Rules of
-// the connection: the agent's side".
+// The way into the frame server: from bytes to whole frames, to the replays or the handler; and
+// what happens to a frame whose user holds too much. And the way out: the only writer of a
+// connection, and the choice between lane and socket. Rules: provider/PROTOCOL.md, "Rules of the
+// connection: the agent's side".
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -12,7 +13,8 @@
 namespace dke {
 namespace {
 
-// One connection's share of a round: a peer that sends a thousand frames at once does not keep the others waiting.
+// One connection's share of a round: a peer that sends a thousand frames at once does not keep the
+// others waiting.
 constexpr int kFramesPerRound = 16;
 
 }  // namespace
@@ -61,14 +63,16 @@ bool FrameLoop::HasRoom(const Connection* connection, size_t more) const {
   return options_.user_bytes == 0 || connection->user->held + more <= options_.user_bytes;
 }
 
-// Keeps what is not a whole frame yet, and whole frames whose turn comes later. False when the connection cannot continue.
+// Keeps what is not a whole frame yet, and whole frames whose turn comes later. False when the
+// connection cannot continue.
 bool FrameLoop::Keep(Connection* connection, const uint8_t* rest, size_t length) {
   if (length <= kSmall || connection->ready || connection->paused || HasRoom(connection, length)) return connection->in.Append(rest, length);
   return RefuseFrame(connection, rest, length);
 }
 
-// Makes room for more of the frame that is in `in`. It grows with what has really come, not with what a header promises. False when there
-// is nothing to be read into: the frame is discarded, or the connection is closed.
+// Makes room for more of the frame that is in `in`. It grows with what has really come, not with
+// what a header promises. False when there is nothing to be read into: the frame is discarded, or
+// the connection is closed.
 bool FrameLoop::MakeRoom(Connection* connection) {
   FrameBytes& in = connection->in;
   const size_t wanted = std::min(std::max<size_t>(2 * in.size(), kSmall), options_.max_frame + kHeader);
@@ -83,7 +87,8 @@ bool FrameLoop::MakeRoom(Connection* connection) {
   return false;
 }
 
-// Throws away the frame of which `front` has come. Its peer is answered when the rest has come, too.
+// Throws away the frame of which `front` has come. Its peer is answered when the rest has come,
+// too.
 bool FrameLoop::RefuseFrame(Connection* connection, const uint8_t* front, size_t length) {
   const uint32_t call_code = GetU32(front);
   const size_t options = GetU32(front + 4);
@@ -104,7 +109,8 @@ bool FrameLoop::RefuseFrame(Connection* connection, const uint8_t* front, size_t
   return true;
 }
 
-// Counts off what belongs to a frame that is thrown away. How many of the `length` bytes that have come do.
+// Counts off what belongs to a frame that is thrown away. How many of the `length` bytes that have
+// come do.
 size_t FrameLoop::Skip(Connection* connection, size_t length) {
   if (connection->skipped == 0) return 0;
   const size_t skipped = std::min(connection->skipped, length);
@@ -201,7 +207,8 @@ void FrameLoop::Respond(Connection* connection, uint32_t call_code, const uint8_
   }
 }
 
-// Hands the handler what was front without it; the answers, which were given already, are dropped. False when the connection is closed.
+// Hands the handler what was front without it; the answers, which were given already, are dropped.
+// False when the connection is closed.
 bool FrameLoop::ShowUnseen(Connection* connection) {
   constexpr uint32_t kNobodys = 1;
   while (!connection->closed && connection->replays->unseen()) {
@@ -238,7 +245,8 @@ void FrameLoop::Greet(Connection* connection, uint8_t version) {
 
 namespace {
 
-// Answers the version byte and hands over the lane's descriptor with it. Nothing was sent on the socket before, so there is room.
+// Answers the version byte and hands over the lane's descriptor with it. Nothing was sent on the
+// socket before, so there is room.
 bool OfferLane(int socket, int lane, uint8_t version) {
   iovec part{&version, 1};
   alignas(cmsghdr) uint8_t control[CMSG_SPACE(sizeof(int))] = {};
@@ -257,8 +265,8 @@ bool OfferLane(int socket, int lane, uint8_t version) {
 
 }  // namespace
 
-// The version byte, with the lane's descriptor for a peer that can use one. Without the descriptor when the system refuses to carry
-// it: there is the socket.
+// The version byte, with the lane's descriptor for a peer that can use one. Without the descriptor
+// when the system refuses to carry it: there is the socket.
 void FrameLoop::GreetBack(Connection* connection, uint8_t version) {
   if (version == options_.lane_version && version != 0) connection->lane = FrameLane::Create();
   if (connection->lane != nullptr) {
@@ -270,8 +278,9 @@ void FrameLoop::GreetBack(Connection* connection, uint8_t version) {
   Write(connection, &version, 1, nullptr, 0);
 }
 
-// With `more` to come the reply waits for the next one: a call less for us, and a peer that is not woken in between. Not when the user holds
-// too much: then each reply shows whether the peer takes it.
+// With `more` to come the reply waits for the next one: a call less for us, and a peer that is not
+// woken in between. Not when the user holds too much: then each reply shows whether the peer takes
+// it.
 void FrameLoop::Reply(Connection* connection, uint32_t call_code, size_t length, bool more) {
   uint8_t* const frame = reply() - kHeader;
   if (length > kSmall && !HasRoom(connection, length)) {
@@ -328,8 +337,9 @@ FrameLoop::Sent FrameLoop::Send(uint64_t connection, uint32_t call_code, const u
   return Sent::kYes;
 }
 
-// Sends an answer through the lane or the socket. Only the socket is used while bytes wait for it: so no answer overtakes one that is
-// partly sent. A ring is written like an answer, so that it cannot fall into the middle of one.
+// Sends an answer through the lane or the socket. Only the socket is used while bytes wait for it:
+// so no answer overtakes one that is partly sent. A ring is written like an answer, so that it
+// cannot fall into the middle of one.
 void FrameLoop::Transmit(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body,
                          size_t body_length) {
   static constexpr uint8_t kRing[kHeader] = {};
@@ -340,8 +350,9 @@ void FrameLoop::Transmit(Connection* connection, const uint8_t* head, size_t hea
   }
 }
 
-// The only writer of the stream after the greeting: every other function that sends calls it. While `out` holds bytes, it appends to
-// them, and Flush sends them first. Otherwise it gives the bytes to the socket and keeps in `out` what the socket does not take.
+// The only writer of the stream after the greeting: every other function that sends calls it. While
+// `out` holds bytes, it appends to them, and Flush sends them first. Otherwise it gives the bytes
+// to the socket and keeps in `out` what the socket does not take.
 void FrameLoop::Write(Connection* connection, const uint8_t* head, size_t head_length, const uint8_t* body, size_t body_length) {
   size_t sent = 0;
   if (connection->out.empty()) {
@@ -369,7 +380,8 @@ void FrameLoop::Write(Connection* connection, const uint8_t* head, size_t head_l
     return;
   }
   UpdateInterest(connection);
-  // Also when nothing was sent: what fills the socket may be rings, which a peer that is asleep at the lane has no other reason to read.
+  // Also when nothing was sent: what fills the socket may be rings, which a peer that is asleep at
+  // the lane has no other reason to read.
   connection->Notify();
 }
 

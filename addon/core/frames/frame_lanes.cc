@@ -1,4 +1,5 @@
-// The lanes of a frame server: which are polled, how long the loop waits for them, and where it runs. One lane: lane.h.
+// The lanes of a frame server: which are polled, how long the loop waits for them, and where it
+// runs. One lane: lane.h.
 #include <poll.h>
 #include <sched.h>
 
@@ -19,17 +20,21 @@ constexpr size_t kMostYieldedTo = 16;
 constexpr uint64_t kMessagesAPlace = 64;
 // Callers are counted over so long, in nanoseconds: longer than a round among many hundreds takes.
 constexpr int64_t kCensus = 8'000'000;
-// With more callers than this requests gather: one wake-up serves many, and who is answered does not take the CPU from who has not asked yet.
+// With more callers than this requests gather: one wake-up serves many, and who is answered does
+// not take the CPU from who has not asked yet.
 constexpr size_t kCrowd = 32;
-// A round among many waits for all but one in so many: who misses a round waits for all of the next.
+// A round among many waits for all but one in so many: who misses a round waits for all of the
+// next.
 constexpr int64_t kStragglers = 64;
-// A nap, in nanoseconds: for each caller that has not asked yet, and at most. Answers that come over HTTPS end it.
+// A nap, in nanoseconds: for each caller that has not asked yet, and at most. Answers that come
+// over HTTPS end it.
 constexpr int64_t kNapPerCaller = 4'000;
 constexpr int64_t kShortestNap = 50'000;
 constexpr int64_t kLongestNap = 2'000'000;
 // After so many naps without a request the loop sleeps.
 constexpr int kMostNaps = 4;
-// When the sockets had nothing this often in a row, they are polled only once in so many polls of the lanes.
+// When the sockets had nothing this often in a row, they are polled only once in so many polls of
+// the lanes.
 constexpr uint64_t kQuietRounds = 16;
 
 }  // namespace
@@ -52,8 +57,9 @@ void FrameLoop::Count(Connection* connection) {
   ++callers_;
 }
 
-// Among many callers the lanes stay open, and no caller has to wake the loop: it naps until nearly all of them have asked, then serves each
-// once, in turn. What comes through sockets, or from the host, ends a nap. Answers as Spin does.
+// Among many callers the lanes stay open, and no caller has to wake the loop: it naps until nearly
+// all of them have asked, then serves each once, in turn. What comes through sockets, or from the
+// host, ends a nap. Answers as Spin does.
 int FrameLoop::Gather(epoll_event* events, int capacity) {
   const auto callers = static_cast<int64_t>(std::max(callers_, callers_before_));
   for (int naps = 0; naps < kMostNaps && !signal_->raised(); ++naps) {
@@ -72,9 +78,9 @@ int FrameLoop::Gather(epoll_event* events, int capacity) {
   return kNothingCame;
 }
 
-// Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets to run. A peer that is alone is
-// let run before anything else, since nothing can have come yet. What epoll_wait told, 0 when frames came another way, or
-// kNothingCame.
+// Yielding, not pausing: when the peer shares this CPU, it can only send its next call if it gets
+// to run. A peer that is alone is let run before anything else, since nothing can have come yet.
+// What epoll_wait told, 0 when frames came another way, or kNothingCame.
 int FrameLoop::Spin(epoll_event* events, int capacity, int64_t from, int64_t window) {
   const int64_t until = from + spin_policy_.Window(window);
   int64_t before = from;
@@ -192,19 +198,22 @@ bool FrameLoop::ServeLanes() {
   return served;
 }
 
-// Said first, looked after that: what the peer puts there in the meantime is seen here, or the peer sees that it must ring.
+// Said first, looked after that: what the peer puts there in the meantime is seen here, or the peer
+// sees that it must ring.
 bool FrameLoop::LeaveLane(Connection* connection) {
   connection->watched = false;
   connection->lane->Watch(false);
   return ServeLane(connection);
 }
 
-// Before the loop sleeps: no peer may continue to write into a lane that is not polled. True when a message had come in the meantime.
+// Before the loop sleeps: no peer may continue to write into a lane that is not polled. True when a
+// message had come in the meantime.
 bool FrameLoop::LeaveLanes() {
   bool served = false;
   std::vector<Connection*> left;
   left.swap(lanes_);
-  // A connection that is dropped on the way stays in `deferred_` until the next round, but is no longer to be touched.
+  // A connection that is dropped on the way stays in `deferred_` until the next round, but is no
+  // longer to be touched.
   for (Connection* connection : left) {
     if (connection != nullptr && !connection->closed && LeaveLane(connection)) served = true;
   }

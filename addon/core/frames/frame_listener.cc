@@ -143,7 +143,8 @@ void FrameLoop::Accept() {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Out of descriptors or memory: the peer keeps its place in the queue, and the loop does not turn idle circles.
+      // Out of descriptors or memory: the peer keeps its place in the queue, and the loop does not
+      // turn idle circles.
       if (errno != EAGAIN) MuteListener();
       return;
     }
@@ -197,7 +198,8 @@ void FrameLoop::MuteListener() {
   next_deadline_ = std::min(next_deadline_, Now() + kMuteNanoseconds);
 }
 
-// Never more connections than descriptors, and never so many for one user that none are left for the others.
+// Never more connections than descriptors, and never so many for one user that none are left for
+// the others.
 void FrameLoop::LimitToDescriptors(FrameOptions* options) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {

@@ -1,5 +1,6 @@
-// The frame server's loop: what it waits for, which connection is served when, the end of a connection, and what other threads may do to a
-// loop. frames.h says what it is; the other frame_*.cc contain the listener, input and output, and the lanes.
+// The frame server's loop: what it waits for, which connection is served when, the end of a
+// connection, and what other threads may do to a loop. frames.h says what it is; the other
+// frame_*.cc contain the listener, input and output, and the lanes.
 #include "frames/frame_loop.h"
 
 #include <dlfcn.h>
@@ -67,7 +68,8 @@ void FrameSignal::Raise(uint32_t what) {
 }
 
 uint32_t FrameSignal::Take() {
-  // The descriptor first: a signal raised in between leaves it readable, which costs one empty round and loses nothing.
+  // The descriptor first: a signal raised in between leaves it readable, which costs one empty
+  // round and loses nothing.
   uint64_t count;
   [[maybe_unused]] const ssize_t ignored = read(fd_, &count, sizeof count);
   return raised_.fetch_and(kStop, std::memory_order_acq_rel);
@@ -89,13 +91,14 @@ constexpr size_t kHighWater = 256 * 1024;
 constexpr int kEventsPerRound = 4096;
 // How long a user may have the loop in one round when there are others, in nanoseconds.
 constexpr int64_t kTurn = 2'000'000;
-// Calls "flow" while the pause between two of them is at most this many spin windows. A wake-up across CPUs costs about two
-// windows of the usual 20 microseconds, so a peer that calls without a pause is recognised even while the loop still sleeps.
+// Calls "flow" while the pause between two of them is at most this many spin windows. A wake-up
+// across CPUs costs about two windows of the usual 20 microseconds, so a peer that calls without a
+// pause is recognised even while the loop still sleeps.
 constexpr int64_t kFlowWindows = 10;
 
-// glibc 2.35 and newer register restartable sequences (rseq(2)) for every thread, which costs each change of process an eighth of a
-// microsecond, and use them only for sched_getcpu, which works without them. A loop that changes places with its peers at every call does
-// without, too.
+// glibc 2.35 and newer register restartable sequences (rseq(2)) for every thread, which costs each
+// change of process an eighth of a microsecond, and use them only for sched_getcpu, which works
+// without them. A loop that changes places with its peers at every call does without, too.
 void LeaveRestartableSequences() {
 #ifdef SYS_rseq
   constexpr int kUnregister = 1;
@@ -108,7 +111,8 @@ void LeaveRestartableSequences() {
   const auto* const size = static_cast<const unsigned*>(dlsym(RTLD_DEFAULT, "__rseq_size"));
   if (offset == nullptr || size == nullptr || *size == 0) return;
   void* const area = static_cast<char*>(__builtin_thread_pointer()) + *offset;
-  // What was registered is at least 32 bytes long, though newer versions tell how much of it means something.
+  // What was registered is at least 32 bytes long, though newer versions tell how much of it means
+  // something.
   if (syscall(SYS_rseq, area, std::max(*size, 32u), kUnregister, kSignature) != 0) syscall(SYS_rseq, area, *size, kUnregister, kSignature);
 #endif
 }
@@ -337,7 +341,8 @@ void FrameLoop::SetSpin(uint64_t connection, uint32_t microseconds) {
   if (found != connections_.end()) found->second->spin_microseconds = microseconds;
 }
 
-// Deadlines that were met stay in next_deadline_ until it passes: one needless scan, and no bookkeeping on the hot path.
+// Deadlines that were met stay in next_deadline_ until it passes: one needless scan, and no
+// bookkeeping on the hot path.
 void FrameLoop::DropStalled() {
   if (next_deadline_ == INT64_MAX) return;
   const int64_t now = Now();
@@ -382,7 +387,8 @@ void FrameLoop::MarkReady(Connection* connection) {
   ready_.push_back(connection->id);
 }
 
-// The connection's memory stays until the batch is done: its frame may be in the handler's hands at this moment.
+// The connection's memory stays until the batch is done: its frame may be in the handler's hands at
+// this moment.
 void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->closed) return;
   connection->closed = true;
@@ -391,7 +397,8 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->watched) std::replace(lanes_.begin(), lanes_.end(), connection, static_cast<Connection*>(nullptr));
   if (connection->watched) connection->lane->Watch(false);
   connection->watched = false;
-  // By hand: while a forked process still has the descriptor, closing it here does not end its events.
+  // By hand: while a forked process still has the descriptor, closing it here does not end its
+  // events.
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection->fd, nullptr);
   close(connection->fd);
   connection->fd = -1;

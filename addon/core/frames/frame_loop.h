@@ -1,17 +1,20 @@
-// The frame server: one epoll loop that speaks the framing of p11-kit's RPC protocol on a unix stream socket.
+// The frame server: one epoll loop that speaks the framing of p11-kit's RPC protocol on a unix
+// stream socket.
 //
-// It knows connections, frames and limits, and nothing of what a frame says. What its handler has taught it (replay_cache.h) it answers
-// on its own. The wire: the client's first byte is its
-// protocol version and is answered by one byte; from then on both sides send frames, a header of three big-endian 32-bit
-// numbers (call code, length of the options, length of the body), the options, the body. Options name a module to p11-kit
-// and mean nothing here: they are skipped on the way in and left empty on the way out.
+// It knows connections, frames and limits, and nothing of what a frame says. What its handler has
+// taught it (replay_cache.h) it answers on its own. The wire: the client's first byte is its
+// protocol version and is answered by one byte; from then on both sides send frames, a header of
+// three big-endian 32-bit numbers (call code, length of the options, length of the body), the
+// options, the body. Options name a module to p11-kit and mean nothing here: they are skipped on
+// the way in and left empty on the way out.
 //
-// While calls flow, a peer of our own dialect and this loop pass messages through shared memory in addition to the socket (lane.h).
+// While calls flow, a peer of our own dialect and this loop pass messages through shared memory in
+// addition to the socket (lane.h).
 //
 // One thread owns a FrameLoop. Only FrameSignal (wake, stop) may be used from others.
 //
-// Frame bodies may carry key values and plaintext. Memory that held one is wiped as soon as the frame is done with, and the
-// buffers that the handler sees are kept out of core dumps.
+// Frame bodies may carry key values and plaintext. Memory that held one is wiped as soon as the
+// frame is done with, and the buffers that the handler sees are kept out of core dumps.
 #pragma once
 
 #include <atomic>
@@ -42,7 +45,8 @@ struct FramePeer {
 };
 
 struct FrameOptions {
-  // The socket to make at `path`; or, when `fd` is not negative, an already listening unix stream socket.
+  // The socket to make at `path`; or, when `fd` is not negative, an already listening unix stream
+  // socket.
   std::string path;
   int fd = -1;
   uint32_t mode = 0600;
@@ -52,15 +56,18 @@ struct FrameOptions {
   // Largest sum of options and body of one frame, in bytes; also the largest reply.
   uint32_t max_frame = 1 << 20;
   uint32_t max_connections = 1024;
-  // A peer that does not send its version byte, or does not take a byte of what waits for it, for this long is dropped.
+  // A peer that does not send its version byte, or does not take a byte of what waits for it, for
+  // this long is dropped.
   uint32_t stall_milliseconds = 30000;
-  // A peer must be admitted (FrameLoop::Admit) within this time after it connects, or it is dropped; until then its frames have at most
-  // `admission_frame` bytes. 0 = every greeted peer is admitted.
+  // A peer must be admitted (FrameLoop::Admit) within this time after it connects, or it is
+  // dropped; until then its frames have at most `admission_frame` bytes. 0 = every greeted peer is
+  // admitted.
   uint32_t admission_milliseconds = 0;
   uint32_t admission_frame = 1 << 20;
   // Limits for all connections of one user (uid) together. 0 = none.
   uint32_t user_connections = 0;
-  // Bytes that the loop stores: frames that are not complete, and answers that the peer has not read.
+  // Bytes that the loop stores: frames that are not complete, and answers that the peer has not
+  // read.
   uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
@@ -79,35 +86,40 @@ struct FrameStatistics {
   uint64_t held_bytes = 0;   // of all users
 };
 
-// What the owner of a loop does with its events. Every method runs inside FrameLoop::Run, on its thread.
+// What the owner of a loop does with its events. Every method runs inside FrameLoop::Run, on its
+// thread.
 class FrameHandler {
  public:
   // The handler itself failed: the connection is closed and Run returns kFailed.
   static constexpr int64_t kFailed = -2;
   static constexpr int64_t kClose = -1;
   static constexpr int64_t kLater = 0;
-  // Frames and answers of this length are taken even from a user who holds too much, and so is what Refuse answers.
+  // Frames and answers of this length are taken even from a user who holds too much, and so is what
+  // Refuse answers.
   static constexpr size_t kSmall = 4096;
 
   virtual ~FrameHandler() = default;
   // The version byte to answer with (0 to 255), kClose to refuse, or kFailed.
   virtual int64_t Connect(uint64_t connection, const FramePeer& peer, uint8_t version) = 0;
-  // The frame's body is the first `length` bytes of FrameLoop::request(). Returns how many bytes of FrameLoop::reply() to
-  // send (1 to max_frame), kLater when FrameLoop::Send will bring them, kClose or kFailed.
+  // The frame's body is the first `length` bytes of FrameLoop::request(). Returns how many bytes of
+  // FrameLoop::reply() to send (1 to max_frame), kLater when FrameLoop::Send will bring them,
+  // kClose or kFailed.
   virtual int64_t Frame(uint64_t connection, uint32_t call_code, uint32_t length) = 0;
-  // The user of this connection holds too much memory: a frame is thrown away, of whose body the first `length` bytes are in
-  // FrameLoop::request(); or the answer to a frame is, and then `length` is 0. Returns how many bytes of FrameLoop::reply() to answer instead,
-  // at most kSmall; kClose or kFailed.
+  // The user of this connection holds too much memory: a frame is thrown away, of whose body the
+  // first `length` bytes are in FrameLoop::request(); or the answer to a frame is, and then
+  // `length` is 0. Returns how many bytes of FrameLoop::reply() to answer instead, at most kSmall;
+  // kClose or kFailed.
   virtual int64_t Refuse(uint64_t /*connection*/, uint32_t /*length*/) { return kClose; }
-  // A connection of this user was closed at once because the user has too many. Told once in ten seconds for each user. Returns kFailed or
-  // anything else.
+  // A connection of this user was closed at once because the user has too many. Told once in ten
+  // seconds for each user. Returns kFailed or anything else.
   virtual int64_t TooMany(const FramePeer& /*peer*/) { return 0; }
-  // Once for each connection that Connect accepted, after it is closed. Returns kFailed or anything else.
+  // Once for each connection that Connect accepted, after it is closed. Returns kFailed or anything
+  // else.
   virtual int64_t Close(uint64_t connection) = 0;
 };
 
-// The two buffers that every frame goes through. They outlive the loop for as long as they are referenced, so a language
-// that keeps a view on them never sees freed memory.
+// The two buffers that every frame goes through. They outlive the loop for as long as they are
+// referenced, so a language that keeps a view on them never sees freed memory.
 class FrameBuffers {
  public:
   static std::shared_ptr<FrameBuffers> Create(size_t max_frame);
@@ -138,8 +150,8 @@ class FrameBuffers {
   uint8_t* lane_ = nullptr;
 };
 
-// The part of a loop that other threads may touch. Both calls are remembered: one made while the loop is not running ends
-// its next run at once.
+// The part of a loop that other threads may touch. Both calls are remembered: one made while the
+// loop is not running ends its next run at once.
 class FrameSignal {
  public:
   FrameSignal();
@@ -175,7 +187,8 @@ class FrameLoop {
   enum class RunResult { kWoken, kPending, kStopped, kFailed };
   enum class Fault { kNone, kArgument, kIo };
 
-  // Makes the socket and listens. On failure returns null and says in `fault` and `message` what is wrong.
+  // Makes the socket and listens. On failure returns null and says in `fault` and `message` what is
+  // wrong.
   static std::unique_ptr<FrameLoop> Open(const FrameOptions& options, Fault* fault, std::string* message);
   ~FrameLoop();
   FrameLoop(const FrameLoop&) = delete;
@@ -188,27 +201,31 @@ class FrameLoop {
   FrameStatistics statistics() const;
   bool running() const { return running_; }
 
-  // Serves until the loop is woken or stopped, or until the events at hand are done and a handler answered kLater. Not
-  // re-entrant. After kFailed and every answer but kStopped it may be called again; kStopped is then the answer to every call.
+  // Serves until the loop is woken or stopped, or until the events at hand are done and a handler
+  // answered kLater. Not re-entrant. After kFailed and every answer but kStopped it may be called
+  // again; kStopped is then the answer to every call.
   RunResult Run(FrameHandler* handler);
-  // Serves what is there now and does not sleep: for a host that has work of its own left. Then kWoken, or as above.
+  // Serves what is there now and does not sleep: for a host that has work of its own left. Then
+  // kWoken, or as above.
   RunResult Glance(FrameHandler* handler);
 
   // Changes how long the loop spins before it sleeps after a call of this connection. From the
   // loop's own thread, also from a handler.
   void SetSpin(uint64_t connection, uint32_t microseconds);
 
-  // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep while it is readable.
+  // Watches one more descriptor (the host's own event loop): Run returns kWoken rather than sleep
+  // while it is readable.
   bool Watch(int fd);
 
-  // Whether the peer may stay: see FrameOptions::admission_milliseconds, which begins again with false. From the loop's own thread, also
-  // from a handler.
+  // Whether the peer may stay: see FrameOptions::admission_milliseconds, which begins again with
+  // false. From the loop's own thread, also from a handler.
   void Admit(uint64_t connection, bool admitted);
-  // Sends a reply to a frame that was answered kLater. kNoRoom when its user holds too much: then a reply of at most kSmall bytes is due
-  // instead. A closed connection is not an error.
+  // Sends a reply to a frame that was answered kLater. kNoRoom when its user holds too much: then a
+  // reply of at most kSmall bytes is due instead. A closed connection is not an error.
   enum class Sent { kYes, kTooLong, kNoRoom };
   Sent Send(uint64_t connection, uint32_t call_code, const uint8_t* body, size_t length);
-  // What may be answered without the handler, for one connection: see Replays. From the loop's own thread, also from a handler.
+  // What may be answered without the handler, for one connection: see Replays. From the loop's own
+  // thread, also from a handler.
   int64_t Learn(uint64_t connection, Replay replay);
   void SuspendReplays(uint64_t connection, const OperationSlot& slot, bool suspended);
   void ForgetReplays(uint64_t connection);

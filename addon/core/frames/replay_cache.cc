@@ -27,7 +27,8 @@ size_t ResultLength(const Replay& replay, size_t length) {
 
 constexpr size_t kMostMac = 64;
 
-// The result into `output`, which has room for it. False when it fails: why, the handler will find out.
+// The result into `output`, which has room for it. False when it fails: why, the handler will find
+// out.
 bool Run(const Replay& replay, const uint8_t* data, size_t length, uint8_t* output, size_t result) {
   if (!replay.is_mac) {
     const Result<size_t> written = CipherMessage(replay.key, replay.direction, replay.cipher, data, length, output, result);
@@ -58,7 +59,8 @@ size_t PutArrayHead(uint8_t* to, size_t length) {
   return kArrayHead;
 }
 
-// What follows `start` in a message with data, run, into `reply` behind `answer_start`. The reply's length, or 0 when the handler has to.
+// What follows `start` in a message with data, run, into `reply` behind `answer_start`. The reply's
+// length, or 0 when the handler has to.
 size_t Carry(const Replay& replay, const std::vector<uint8_t>& start, const std::vector<uint8_t>& answer_start, const uint8_t* message,
              size_t length, uint8_t* reply, size_t capacity) {
   const uint8_t* at = message + start.size();
@@ -79,10 +81,12 @@ size_t Carry(const Replay& replay, const std::vector<uint8_t>& start, const std:
   return head + PutArrayHead(reply + head, result) + result;
 }
 
-// Of operations in parts under one replay so many more may have gone to the handler after all than ended here.
+// Of operations in parts under one replay so many more may have gone to the handler after all than
+// ended here.
 constexpr int64_t kPartsLoss = 16;
 constexpr int64_t kPartsMostGain = 1'000;
-// Then so many Updates are the handler's at once; twice as many after each trial that ends the same way.
+// Then so many Updates are the handler's at once; twice as many after each trial that ends the same
+// way.
 constexpr uint32_t kPartsFirstRest = 64;
 constexpr uint32_t kPartsLongestRest = 1 << 16;
 
@@ -137,7 +141,8 @@ size_t ReplayCache::Finish(Known* known, const uint8_t* message, size_t length, 
   if (!known->part.empty()) return 0;
   const size_t answered = Carry(replay, replay.operation, replay.operation_answer, message, length, reply, capacity);
   if (answered == 0) return 0;
-  // It cannot have been used since the Init: what the handler does comes after what was started here.
+  // It cannot have been used since the Init: what the handler does comes after what was started
+  // here.
   if (!replay.identities.empty() && !ClaimIv(replay.iv_owner, IdentitiesOf(replay), replay.cipher.iv, replay.cipher.iv_length)) {
     explicit_bzero(reply, answered);
     return 0;

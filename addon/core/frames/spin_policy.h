@@ -1,9 +1,10 @@
 // How long a loop that waits for calls spins before it sleeps.
 //
-// Waking it costs a caller on another CPU some 30 to 50 microseconds, more than most calls take. A database that calls at short intervals
-// but thinks a little longer than the usual window now and then pays for a wake-up each time. So the loop looks longer, while that
-// catches calls: the time from one call to the next tells. It is the machine's CPU that is spent, so where another process wants it
-// the loop soon looks no longer than usual.
+// Waking it costs a caller on another CPU some 30 to 50 microseconds, more than most calls take. A
+// database that calls at short intervals but thinks a little longer than the usual window now and
+// then pays for a wake-up each time. So the loop looks longer, while that catches calls: the time
+// from one call to the next tells. It is the machine's CPU that is spent, so where another process
+// wants it the loop soon looks no longer than usual.
 //
 // What this leaves out: the clock and the waiting itself (frames/frame_loop.cc).
 #pragma once
@@ -20,7 +21,8 @@ class SpinPolicy {
   static constexpr int kExtendAt = 8;
   static constexpr int kShortenAt = 0;
   static constexpr int kMost = 32;
-  // What a pause adds to the score that an extended window would have met, and what a longer one, or a disturbed window, takes from it.
+  // What a pause adds to the score that an extended window would have met, and what a longer one,
+  // or a disturbed window, takes from it.
   static constexpr int kGain = 1;
   static constexpr int kLoss = 2;
 

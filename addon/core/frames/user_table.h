@@ -1,4 +1,5 @@
-// The local users of a frame server, and what each of them has there: so that one user's processes never use up what others need.
+// The local users of a frame server, and what each of them has there: so that one user's processes
+// never use up what others need.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What exists in a fixed list, one row each: digests, curves, ciphers, key kinds. Code asks the rows.
+// What exists in a fixed list, one row each: digests, curves, ciphers, key kinds. Code asks the
+// rows.
 #pragma once
 
 #include <openssl/evp.h>
@@ -39,7 +40,8 @@ enum class Curve : uint8_t {
   kX25519,
   kX448,
 };
-// How a key on a curve is encoded and used: points of short Weierstrass form, or rows of bytes (RFC 8410) that sign or that agree.
+// How a key on a curve is encoded and used: points of short Weierstrass form, or rows of bytes (RFC
+// 8410) that sign or that agree.
 enum class CurveForm : uint8_t { kWeierstrass, kEdwards, kMontgomery };
 enum class CipherMode : uint8_t { kEcb, kCbc, kCbcPad, kCtr, kGcm, kCcm };
 constexpr size_t kCipherModeCount = 6;

@@ -15,7 +15,7 @@
 namespace dke {
 namespace {
 
-// --- the form ---------------------------------------------------------------------------------------------------------
+// --- the form ------------------------------------------------------------------------------------
 
 constexpr uint8_t kInteger = 0x02;
 constexpr uint8_t kBitString = 0x03;
@@ -27,7 +27,8 @@ constexpr uint8_t kContext0 = 0xa0;
 constexpr uint8_t kContext1 = 0xa1;
 constexpr uint8_t kImplicit1 = 0x81;
 
-// Reads DER values one after the other. Lengths are definite and end inside the value that contains them.
+// Reads DER values one after the other. Lengths are definite and end inside the value that contains
+// them.
 class Reader {
  public:
   Reader() = default;
@@ -167,8 +168,8 @@ Status CheckRsaPublic(Reader key) {
   return CheckRsaSizes(modulus, exponent);
 }
 
-// RFC 8017, A.1.2, with two primes. A prime of much more or less than half the modulus is nothing that a generator makes, and the larger
-// it is, the longer every use of the key takes.
+// RFC 8017, A.1.2, with two primes. A prime of much more or less than half the modulus is nothing
+// that a generator makes, and the larger it is, the longer every use of the key takes.
 Status CheckRsaPrivate(Reader key) {
   constexpr int kMostApart = 16;
   Reader fields;
@@ -203,7 +204,8 @@ bool TakeBits(Reader* reader, uint8_t tag, Reader* content) {
   return true;
 }
 
-// RFC 5915. Parameters inside the key would replace the ones outside: they must be the same curve by name.
+// RFC 5915. Parameters inside the key would replace the ones outside: they must be the same curve
+// by name.
 Status CheckEcPrivate(Reader key, const Algorithm& algorithm) {
   const Status refused = BadArgument("not an EC private key of this curve");
   const CurveRow& curve = *algorithm.curve;
@@ -238,7 +240,7 @@ Status CheckRawPrivate(Reader key, const RawRow& row) {
   return fits ? Status() : BadArgument("the private key is not as long as its algorithm asks for");
 }
 
-// --- the numbers ------------------------------------------------------------------------------------------------------
+// --- the numbers ---------------------------------------------------------------------------------
 
 BignumPtr Parameter(const EVP_PKEY* pkey, const char* name) {
   BIGNUM* number = nullptr;

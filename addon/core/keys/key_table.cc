@@ -247,7 +247,8 @@ Result<EvpPkeyPtr> ParsePrivateKey(const uint8_t* pkcs8, size_t size) {
 Result<EvpPkeyPtr> OpenPrivateKey(const uint8_t* pkcs8, size_t size) {
   Result<EvpPkeyPtr> pkey = ParsePrivateKey(pkcs8, size);
   if (!pkey.ok()) return pkey;
-  // A key whose parts do not fit together would sign or decrypt wrongly, or leak through its faults.
+  // A key whose parts do not fit together would sign or decrypt wrongly, or leak through its
+  // faults.
   DKE_RETURN_IF_ERROR(CheckPrivateKey(pkey.value().get()));
   return pkey;
 }

@@ -1,9 +1,10 @@
 // The keys of this process, behind numbers. Usable from every thread.
 //
-// A number is given once and never again. `Release` wipes the key at once: who still holds the Key object finds it dead. A key
-// that is not released goes with the thread that made it.
-// Secret keys are raw bytes in the key arena. Private keys are libcrypto objects: their numbers live in the crypto heap
-// (secure_buffer.h), which is wiped and not dumped, and locked as far as the process's limit allows.
+// A number is given once and never again. `Release` wipes the key at once: who still holds the Key
+// object finds it dead. A key that is not released goes with the thread that made it. Secret keys
+// are raw bytes in the key arena. Private keys are libcrypto objects: their numbers live in the
+// crypto heap (secure_buffer.h), which is wiped and not dumped, and locked as far as the process's
+// limit allows.
 #pragma once
 
 #include <openssl/evp.h>
@@ -61,7 +62,8 @@ struct Key {
   bool alive = true;
   std::mutex mutex;
 
-  // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by mode and direction.
+  // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by
+  // mode and direction.
   EvpCipherCtxPtr contexts[kCipherModeCount][2];
   // By the index of their rows.
   EvpMacCtxPtr macs[kMacCount];
@@ -73,7 +75,8 @@ Status CheckSecretSize(KeyKind kind, size_t bytes);
 Result<KeyRef> AddSecretKey(KeyKind kind, SecureBuffer value);
 Result<KeyRef> AddPkey(EvpPkeyPtr pkey, bool is_private);
 
-// A secret or private key that is not in the table: what a job (binding/jobs.h) hands to the thread that will own it.
+// A secret or private key that is not in the table: what a job (binding/jobs.h) hands to the thread
+// that will own it.
 struct LooseKey {
   KeyKind kind = KeyKind::kGeneric;  // of a secret
   SecureBuffer secret;
@@ -81,8 +84,9 @@ struct LooseKey {
 };
 Result<KeyRef> AddKey(LooseKey key);
 
-// A key of a pair for work that takes long. The work does not hold the key's mutex, so releasing the key never waits for it: from then on
-// the number is unknown, and libcrypto's numbers are wiped when the last holder is done. One EVP_PKEY may be used from several threads.
+// A key of a pair for work that takes long. The work does not hold the key's mutex, so releasing
+// the key never waits for it: from then on the number is unknown, and libcrypto's numbers are wiped
+// when the last holder is done. One EVP_PKEY may be used from several threads.
 struct HeldPkey {
   KeyDescription description;
   EvpPkeyPtr pkey;
@@ -97,7 +101,8 @@ size_t KeyCount();
 Result<KeyRef> GenerateAes(int bits);
 Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes);
 Result<KeyRef> GenerateRsa(int bits);
-// The same without a place in the table: for a thread that is not the key's owner. Ends soon after `ending` has become true.
+// The same without a place in the table: for a thread that is not the key's owner. Ends soon after
+// `ending` has become true.
 Result<EvpPkeyPtr> FindRsa(int bits, const std::atomic<bool>* ending = nullptr);
 // On a curve of any form.
 Result<KeyRef> GenerateEc(Curve curve);
@@ -106,7 +111,8 @@ Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size);
 Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size);
 // The same without a place in the table: for a thread that is not the key's owner.
 Result<EvpPkeyPtr> OpenPrivateKey(const uint8_t* pkcs8, size_t size);
-// For a key from a record that has authenticated: it was checked when it was imported or generated, so its numbers are taken as they are.
+// For a key from a record that has authenticated: it was checked when it was imported or generated,
+// so its numbers are taken as they are.
 Result<KeyRef> RestorePrivateKey(const uint8_t* pkcs8, size_t size);
 Result<KeyRef> ImportPublicKey(const uint8_t* spki, size_t size);
 Result<KeyDescription> DescribeKey(KeyRef ref);
@@ -130,7 +136,8 @@ class KeyUse {
   Key& operator*() const { return *key_; }
   bool is_secret() const { return key_ && Row(key_->description.kind).secret; }
   bool is_aes() const { return key_ && key_->description.kind == KeyKind::kAes; }
-  // A secret key for data: a KEK seals and opens records, and is the start of derived keys, nothing else.
+  // A secret key for data: a KEK seals and opens records, and is the start of derived keys, nothing
+  // else.
   bool is_data_key() const { return is_secret() && key_->description.kind != KeyKind::kKek; }
 
  private:

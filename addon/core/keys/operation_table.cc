@@ -9,7 +9,8 @@
 namespace dke {
 namespace {
 
-// Slots are used again, numbers are not: a number contains its slot and how often the slot has been used.
+// Slots are used again, numbers are not: a number contains its slot and how often the slot has been
+// used.
 constexpr unsigned kSlotBits = 22;
 // JavaScript carries numbers up to 2^53. A slot that has been used so often is not used again.
 constexpr uint64_t kMostGenerations = (uint64_t{1} << (53 - kSlotBits)) - 1;
@@ -77,7 +78,8 @@ Operation* FindOperation(OperationRef ref, OperationType type) {
   Table& table = OperationTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   Slot* slot = SlotOf(table, ref);
-  // Another thread's operation is as unknown as a dropped one: its owner may be ending it at this moment.
+  // Another thread's operation is as unknown as a dropped one: its owner may be ending it at this
+  // moment.
   if (slot == nullptr || slot->owner != ThisThread()) return nullptr;
   return slot->operation->type() == type ? slot->operation.get() : nullptr;
 }

@@ -1,5 +1,5 @@
-// Running multi-part operations, behind numbers. A number is given once; each belongs to the thread that made it and goes with
-// it.
+// Running multi-part operations, behind numbers. A number is given once; each belongs to the thread
+// that made it and goes with it.
 #pragma once
 
 #include <cstdint>

@@ -25,13 +25,15 @@ struct ParametersDeleter {
 // Those that keys have, most of them the first one.
 constexpr unsigned kUsualExponents[] = {65537, 3, 17, 257};
 constexpr unsigned kLargestFoundExponent = 65537;
-// Each trial finds the primes of a real key with a probability of at least one half, and costs a private operation without the primes.
-// Numbers that fit together for a modulus that is itself prime, which no key has, cost all of them.
+// Each trial finds the primes of a real key with a probability of at least one half, and costs a
+// private operation without the primes. Numbers that fit together for a modulus that is itself
+// prime, which no key has, cost all of them.
 constexpr int kTrials = 40;
 
 BignumPtr New() { return BignumPtr(BN_secure_new()); }
 
-// Leading zeros are the caller's to have. Null where the number has more than `most_bits`, or there is none.
+// Leading zeros are the caller's to have. Null where the number has more than `most_bits`, or there
+// is none.
 BignumPtr Read(const RsaNumber& number, int most_bits) {
   size_t from = 0;
   while (from < number.size && number.data[from] == 0) ++from;

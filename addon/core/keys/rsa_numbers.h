@@ -1,5 +1,6 @@
-// An RSA private key from fewer numbers than PKCS#8 has: the modulus and the private exponent suffice (SP 800-56B, appendix C). The other
-// numbers, which make every use of the key several times faster, are computed.
+// An RSA private key from fewer numbers than PKCS#8 has: the modulus and the private exponent
+// suffice (SP 800-56B, appendix C). The other numbers, which make every use of the key several
+// times faster, are computed.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,9 @@ struct RsaNumbers {
   RsaNumber prime2;
 };
 
-// kUnsupported: a size is not one of this core's, which is compared before any arithmetic. kBadArgument: the numbers are not those of a key. An
-// unknown public exponent is found if it is at most 65537. Takes up to 0.3 s.
+// kUnsupported: a size is not one of this core's, which is compared before any arithmetic.
+// kBadArgument: the numbers are not those of a key. An unknown public exponent is found if it is at
+// most 65537. Takes up to 0.3 s.
 Result<EvpPkeyPtr> CompleteRsaKey(const RsaNumbers& numbers);
 
 }  // namespace dke

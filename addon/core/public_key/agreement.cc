@@ -8,12 +8,14 @@
 namespace dke {
 namespace {
 
-// It is hashed once for each block of the key: 1 MiB for a key of 4,096 bytes would take 0.1 s. HKDF's info has the same limit.
+// It is hashed once for each block of the key: 1 MiB for a key of 4,096 bytes would take 0.1 s.
+// HKDF's info has the same limit.
 constexpr size_t kMostSharedInfo = 32768;
 
 // The peer's point as a key on the same curve, or null.
 EvpPkeyPtr PeerKey(const CurveRow& curve, const uint8_t* point, size_t length) {
-  // RFC 7748: every row of bytes is a point. One whose agreement is all zeros is refused when it is derived.
+  // RFC 7748: every row of bytes is a point. One whose agreement is all zeros is refused when it is
+  // derived.
   if (curve.form == CurveForm::kMontgomery) {
     return EvpPkeyPtr(EVP_PKEY_new_raw_public_key_ex(nullptr, curve.group, nullptr, point, length));
   }
@@ -74,7 +76,8 @@ Result<SecureBuffer> SharedSecret(KeyRef ref, const uint8_t* peer, size_t peer_l
   size_t length = curve.field_bytes;
   if (EVP_PKEY_derive(context.get(), shared.value().data(), &length) != 1) {
     (void)CryptoFailure("");
-    // A point of small order makes it all zeros (RFC 7748, section 6): the peer's fault. On the other curves nothing is left to be wrong.
+    // A point of small order makes it all zeros (RFC 7748, section 6): the peer's fault. On the
+    // other curves nothing is left to be wrong.
     return curve.form == CurveForm::kMontgomery ? BadArgument("the peer's point is not one to agree with") : CryptoFailure("ECDH");
   }
   shared.value().Truncate(length);

@@ -78,7 +78,8 @@ Result<std::string> CreateSelfSignedCertificate(const std::string& key_path, con
       !AddExtension(x509, NID_basic_constraints, "critical,CA:FALSE") ||
       !AddExtension(x509, NID_key_usage, "critical,digitalSignature") || !AddExtension(x509, NID_ext_key_usage, "serverAuth") ||
       !AddExtension(x509, NID_subject_key_identifier, "hash") ||
-      // A client that has the certificates before and after a renewal selects by key identifier: their names are the same.
+      // A client that has the certificates before and after a renewal selects by key identifier:
+      // their names are the same.
       !AddExtension(x509, NID_authority_key_identifier, "keyid:always") ||
       !AddExtension(x509, NID_subject_alt_name, alternatives) ||
       X509_sign(x509, key.get(), EVP_sha256()) == 0) {

@@ -41,9 +41,10 @@ Result<EvpPkeyCtxPtr> OaepContext(const HeldPkey& key, const RsaEncryptionParame
   return made;
 }
 
-// --- PKCS#1 v1.5 without an answer about its padding ------------------------------------------------------------------
+// --- PKCS#1 v1.5 without an answer about its padding ---------------------------------------------
 
-// Conditions are masks: all ones for true, 0 for false. The compiler must not turn them back into branches.
+// Conditions are masks: all ones for true, 0 for false. The compiler must not turn them back into
+// branches.
 uint32_t Hidden(uint32_t mask) {
   __asm__("" : "+r"(mask));
   return mask;
@@ -61,7 +62,8 @@ bool Hmac(const uint8_t* key, const uint8_t* data, size_t size, uint8_t out[kDer
          length == kDerivedBytes;
 }
 
-// The private exponent and the ciphertext give the key of what replaces a message with wrong padding.
+// The private exponent and the ciphertext give the key of what replaces a message with wrong
+// padding.
 bool DeriveRejectionKey(EVP_PKEY* pkey, const uint8_t* ciphertext, size_t size, uint8_t* key) {
   BIGNUM* exponent = nullptr;
   if (EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_D, &exponent) != 1) return false;
@@ -73,7 +75,8 @@ bool DeriveRejectionKey(EVP_PKEY* pkey, const uint8_t* ciphertext, size_t size, 
   return EVP_Digest(bytes.value().data(), size, digest, nullptr, EVP_sha256(), nullptr) == 1 && Hmac(digest, ciphertext, size, key);
 }
 
-// HMAC-SHA-256 of a counter, a label and the length in bits, block by block; the last block is cut off.
+// HMAC-SHA-256 of a counter, a label and the length in bits, block by block; the last block is cut
+// off.
 bool Expand(const uint8_t* key, std::string_view label, uint8_t* out, size_t size) {
   const size_t bits = size * 8;
   uint8_t data[16];
@@ -106,8 +109,9 @@ uint32_t ChooseLength(const uint8_t* candidates, size_t size, uint32_t most) {
   return chosen;
 }
 
-// Moves the message to the front of `encoded` (0, 2, at least eight bytes that are not 0, 0, the message) and answers its length; where the padding is wrong,
-// the end of `instead`, `length` bytes, takes its place.
+// Moves the message to the front of `encoded` (0, 2, at least eight bytes that are not 0, 0, the
+// message) and answers its length; where the padding is wrong, the end of `instead`, `length`
+// bytes, takes its place.
 size_t TakeMessage(uint8_t* encoded, const uint8_t* instead, uint32_t size, uint32_t length) {
   constexpr uint32_t kFewestPadding = 8;
   uint32_t good = IsZero(encoded[0]) & IsZero(encoded[1] ^ 2u);

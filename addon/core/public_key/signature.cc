@@ -88,7 +88,8 @@ bool IsEdwards(const SignatureParameters& parameters) {
   return parameters.algorithm == SignatureAlgorithm::kEd25519 || parameters.algorithm == SignatureAlgorithm::kEd448;
 }
 
-// Whether libcrypto hashes the message (EVP_DigestSign) or takes the input as it is (EVP_PKEY_sign).
+// Whether libcrypto hashes the message (EVP_DigestSign) or takes the input as it is
+// (EVP_PKEY_sign).
 bool HashesInside(const SignatureParameters& parameters) {
   return IsEdwards(parameters) || (parameters.digest.has_value() && !parameters.prehashed);
 }

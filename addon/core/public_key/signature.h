@@ -1,5 +1,5 @@
-// Signatures: RSA PKCS#1 v1.5 and PSS (RFC 8017), ECDSA (FIPS 186-5), Ed25519 and Ed448 (RFC 8032). Which digests may be used to sign is
-// the callers' decision.
+// Signatures: RSA PKCS#1 v1.5 and PSS (RFC 8017), ECDSA (FIPS 186-5), Ed25519 and Ed448 (RFC 8032).
+// Which digests may be used to sign is the callers' decision.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@ enum class SignatureAlgorithm : uint8_t { kRsaPkcs1, kRsaPss, kEcdsa, kEd25519, 
 
 struct SignatureParameters {
   SignatureAlgorithm algorithm;
-  // Absent: the input is what the algorithm signs itself (a DigestInfo, or an ECDSA digest of any length).
+  // Absent: the input is what the algorithm signs itself (a DigestInfo, or an ECDSA digest of any
+  // length).
   std::optional<Digest> digest;
   Digest mgf_digest = Digest::kSha256;
   int salt_length = 32;
@@ -25,7 +26,8 @@ struct SignatureParameters {
 Result<std::vector<uint8_t>> Sign(const HeldPkey& key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length);
 Result<bool> Verify(KeyRef key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length,
                     const uint8_t* signature, size_t signature_length);
-// What a PKCS#1 v1.5 signature was made of, by the public key (or the public half of a private one).
+// What a PKCS#1 v1.5 signature was made of, by the public key (or the public half of a private
+// one).
 Result<std::vector<uint8_t>> Recover(KeyRef key, const uint8_t* signature, size_t signature_length);
 
 // The same with a key by its number.

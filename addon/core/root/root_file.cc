@@ -107,7 +107,8 @@ Result<OpenSlots> Open(const std::string& path) {
   return slots;
 }
 
-// The file is 0400; its owner may still change it through a descriptor that was opened while it was 0600.
+// The file is 0400; its owner may still change it through a descriptor that was opened while it was
+// 0600.
 Result<File> OpenForWriting(const OpenSlots& slots, const std::string& path) {
   if (fchmod(slots.file.fd(), 0600) != 0) return FileFailure("set the mode of", path);
   const std::string same_file = "/proc/self/fd/" + std::to_string(slots.file.fd());
@@ -201,8 +202,8 @@ Status EraseRootEpoch(const std::string& path, uint32_t epoch) {
   OpenSlots& slots = opened.value();
   ReleaseSlots(slots);
   if (epoch == 0 || epoch >= std::max(slots.epochs[0], slots.epochs[1])) return BadArgument("the current epoch cannot be erased");
-  // The slot next to the current one, also when nothing whole is in it: after a write whose sync failed the cache says that
-  // it is erased, and the device may not.
+  // The slot next to the current one, also when nothing whole is in it: after a write whose sync
+  // failed the cache says that it is erased, and the device may not.
   const int index = slots.epochs[0] > slots.epochs[1] ? 1 : 0;
   if (slots.epochs[index] != 0 && slots.epochs[index] != epoch) return {};  // erased before
   Result<File> file = OpenForWriting(slots, path);
@@ -246,7 +247,8 @@ struct FileSystemRow {
   const char* name;
   bool overwrites_in_place;
 };
-// statfs(2). Measured: ext4 (data=ordered), xfs and tmpfs overwrite in place; btrfs and ext4 with data=journal leave copies.
+// statfs(2). Measured: ext4 (data=ordered), xfs and tmpfs overwrite in place; btrfs and ext4 with
+// data=journal leave copies.
 constexpr FileSystemRow kFileSystems[] = {
     {0xef53, "ext4", true},      {0x58465342, "xfs", true},        {0x01021994, "tmpfs", true},
     {0x9123683e, "btrfs", false}, {0x2fc12fc1, "zfs", false},      {0x794c7630, "overlayfs", false},

@@ -8,7 +8,8 @@ namespace {
 using Function = void (*)();
 using Login = unsigned long (*)(unsigned long session, unsigned long user, unsigned char* pin, unsigned long length);
 
-// The head of CK_FUNCTION_LIST, which no version changes: a version of two bytes, then the functions in the order of the standard.
+// The head of CK_FUNCTION_LIST, which no version changes: a version of two bytes, then the
+// functions in the order of the standard.
 struct FunctionList {
   unsigned char version[2];
   Function functions[68];

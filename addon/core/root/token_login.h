@@ -1,5 +1,6 @@
-// Logs in to a PKCS#11 token by a library that this process has loaded: the one call of Cryptoki that takes a PIN. Others make it
-// from a string; here it is bytes, which the caller wipes. Leaves out everything else of Cryptoki (PKCS#11 2.40, section 5.6).
+// Logs in to a PKCS#11 token by a library that this process has loaded: the one call of Cryptoki
+// that takes a PIN. Others make it from a string; here it is bytes, which the caller wipes. Leaves
+// out everything else of Cryptoki (PKCS#11 2.40, section 5.6).
 #pragma once
 
 #include <string>

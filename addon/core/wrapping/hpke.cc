@@ -79,8 +79,9 @@ Status PublicOf(EVP_PKEY* pair, uint8_t (&out)[kHpkePublic]) {
   return {};
 }
 
-// DHKEM's shared secret (4.1): `encapsulated` and `recipient` are the two public keys, one of them the peer's. A peer of low
-// order gives all zeros, which says nothing about who can open: refused (7.1.4).
+// DHKEM's shared secret (4.1): `encapsulated` and `recipient` are the two public keys, one of them
+// the peer's. A peer of low order gives all zeros, which says nothing about who can open: refused
+// (7.1.4).
 Result<SecureBuffer> SharedSecret(EVP_PKEY* own, const uint8_t* peer, const uint8_t* encapsulated, const uint8_t* recipient) {
   EvpPkeyPtr other(EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, nullptr, peer, kHpkePublic));
   EvpPkeyCtxPtr agreement(EVP_PKEY_CTX_new(own, nullptr));

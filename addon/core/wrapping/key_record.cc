@@ -119,7 +119,8 @@ Result<SecureBuffer> OpenPlain(KeyRef kek, const RecordContext& context, const u
   Result<SecureBuffer> derived = Derive(kek, record + kAtSalt);
   if (!derived.ok()) return derived.status();
 
-  // The head repeats what the seal binds: a difference is a moved or changed record, and fails like any other.
+  // The head repeats what the seal binds: a difference is a moved or changed record, and fails like
+  // any other.
   bool same = head.value().epoch == context.epoch && head.value().version == context.version;
   same &= CRYPTO_memcmp(record + kAtTenant, context.tenant, 16) == 0;
   same &= CRYPTO_memcmp(record + kAtObject, context.object, 16) == 0;

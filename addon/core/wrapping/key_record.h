@@ -1,5 +1,5 @@
-// Key records, format 1: a key at rest, sealed under a key encryption key. The bytes are described in ../FORMAT.md and never
-// change; a new layout gets a new number.
+// Key records, format 1: a key at rest, sealed under a key encryption key. The bytes are described
+// in ../FORMAT.md and never change; a new layout gets a new number.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ constexpr size_t kRecordSalt = 32;
 
 Result<std::vector<uint8_t>> SealRecord(KeyRef kek, const RecordContext& context, KeyRef key);
 Result<KeyRef> OpenRecord(KeyRef kek, const RecordContext& context, const uint8_t* record, size_t size);
-// Opens a record and seals its content under another KEK or another context, with a fresh salt. The key itself is never built: the cost
-// is the same for every kind of key.
+// Opens a record and seals its content under another KEK or another context, with a fresh salt. The
+// key itself is never built: the cost is the same for every kind of key.
 Result<std::vector<uint8_t>> ResealRecord(KeyRef from, const RecordContext& was, const uint8_t* record, size_t size, KeyRef to,
                                           const RecordContext& becomes);
 Result<RecordHead> PeekRecord(const uint8_t* record, size_t size);

@@ -10,7 +10,8 @@
 namespace dke {
 namespace {
 
-// A key of any kind is shorter. AES key wrap encrypts each 8 bytes six times: 1 MiB would take 0.1 s.
+// A key of any kind is shorter. AES key wrap encrypts each 8 bytes six times: 1 MiB would take 0.1
+// s.
 constexpr size_t kMaxKey = kMostEncodedKey;
 
 constexpr size_t kSemiblock = 8;
@@ -60,7 +61,8 @@ size_t DerLength(const uint8_t* bytes, size_t length) {
   return static_cast<size_t>(cursor - bytes) + static_cast<size_t>(content);
 }
 
-// What KW makes of a key's length: whole semiblocks, and two of them at least (RFC 3394, section 2.2.1).
+// What KW makes of a key's length: whole semiblocks, and two of them at least (RFC 3394, section
+// 2.2.1).
 size_t KwLength(size_t length) { return std::max(RoundUp(length, kSemiblock), 2 * kSemiblock); }
 size_t CbcLength(size_t length) { return RoundUp(length, kBlock); }
 
@@ -74,9 +76,10 @@ Result<SecureBuffer> WithZeros(SecureBuffer value, size_t (*padded_length)(size_
   return out;
 }
 
-// Takes off the zeros that WithZeros has added. `padded_length` says what it makes of a length; any other difference stays, for the
-// caller to refuse. Under KW the zeros are checked, so that no part of a key can be had instead of it: a short part could be guessed.
-// Under CBC they are not: whether they are there would tell about what was decrypted.
+// Takes off the zeros that WithZeros has added. `padded_length` says what it makes of a length; any
+// other difference stays, for the caller to refuse. Under KW the zeros are checked, so that no part
+// of a key can be had instead of it: a short part could be guessed. Under CBC they are not: whether
+// they are there would tell about what was decrypted.
 Status TakeZerosOff(SecureBuffer& value, UnwrappedKind kind, size_t bytes, size_t (*padded_length)(size_t), bool authentic) {
   const size_t size = value.size();
   const size_t length = kind.has_value() ? bytes : DerLength(value.data(), size);
@@ -93,7 +96,8 @@ size_t InitialValueLength(bool padded) { return padded ? 4 : 8; }
 Result<std::vector<uint8_t>> WrapData(KeyRef wrapping, const uint8_t* data, size_t length, const KeyWrapParameters& parameters) {
   KeyUse key(wrapping);
   DKE_RETURN_IF_ERROR(CheckWrappingKey(key));
-  // RFC 3394 needs two blocks of 64 bits at least; libcrypto lets empty keys through, the standards do not.
+  // RFC 3394 needs two blocks of 64 bits at least; libcrypto lets empty keys through, the standards
+  // do not.
   if (length == 0 || length > kMaxKey) return DataLength("there is nothing to wrap, or too much");
   if (!parameters.padded && (length % 8 != 0 || length < 16)) return DataLength("AES key wrap takes multiples of 8 bytes, 16 at least");
   Result<EvpCipherCtxPtr> context = Context(*key, parameters, true);

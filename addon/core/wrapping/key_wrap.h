@@ -1,8 +1,9 @@
-// AES key wrap, RFC 3394 (KW), and with padding, RFC 5649 (KWP): over keys, and over a caller's data. Keys also under the AES
-// modes and RSA-OAEP, as PKCS#11 wraps them. A private key travels as its PKCS#8. What a key is never leaves this library.
+// AES key wrap, RFC 3394 (KW), and with padding, RFC 5649 (KWP): over keys, and over a caller's
+// data. Keys also under the AES modes and RSA-OAEP, as PKCS#11 wraps them. A private key travels as
+// its PKCS#8. What a key is never leaves this library.
 //
-// KW and CBC take whole blocks only. PKCS#11 has a key of another length padded with zeros (3.1, sections 6.16 and 6.11.5), and
-// cut to CKA_VALUE_LEN when it is unwrapped.
+// KW and CBC take whole blocks only. PKCS#11 has a key of another length padded with zeros (3.1,
+// sections 6.16 and 6.11.5), and cut to CKA_VALUE_LEN when it is unwrapped.
 #pragma once
 
 #include <optional>
@@ -22,18 +23,21 @@ struct KeyWrapParameters {
 size_t InitialValueLength(bool padded);
 
 Result<std::vector<uint8_t>> WrapKey(KeyRef wrapping, KeyRef key, const KeyWrapParameters& parameters);
-// What an unwrapped key is to become: a secret key of a kind, or, absent, the private key that its PKCS#8 says.
+// What an unwrapped key is to become: a secret key of a kind, or, absent, the private key that its
+// PKCS#8 says.
 using UnwrappedKind = std::optional<KeyKind>;
-// `bytes` is the length of the secret key where that is known, and 0 otherwise: where it differs from what was wrapped by no more than
-// the padding, the padding is removed.
+// `bytes` is the length of the secret key where that is known, and 0 otherwise: where it differs
+// from what was wrapped by no more than the padding, the padding is removed.
 Result<LooseKey> UnwrapKey(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters, UnwrappedKind kind,
                            size_t bytes);
 Result<std::vector<uint8_t>> WrapKeyCipher(KeyRef wrapping, const CipherParameters& parameters, KeyRef key);
 Result<std::vector<uint8_t>> WrapKeyOaep(KeyRef wrapping, const RsaEncryptionParameters& parameters, KeyRef key);
-// The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become. Bytes that are no such key are
-// told apart from a wrong wrapping by no one: both are kAuthenticationFailed.
+// The two ends of every wrapping: the bytes that travel (never a KEK's), and the key they become.
+// Bytes that are no such key are told apart from a wrong wrapping by no one: both are
+// kAuthenticationFailed.
 Result<SecureBuffer> ValueToWrap(KeyRef key);
-// The value of a wrapped key, before OpenUnwrapped makes a key of it. RsaDecrypt gives that of the third way.
+// The value of a wrapped key, before OpenUnwrapped makes a key of it. RsaDecrypt gives that of the
+// third way.
 Result<SecureBuffer> UnwrapValue(KeyRef wrapping, const uint8_t* wrapped, size_t length, const KeyWrapParameters& parameters,
                                  UnwrappedKind kind, size_t bytes);
 Result<SecureBuffer> UnwrapCipherValue(KeyRef wrapping, const CipherParameters& parameters, const uint8_t* wrapped, size_t length,

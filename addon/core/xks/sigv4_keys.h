@@ -1,5 +1,5 @@
-// The two secret steps of AWS Signature Version 4: deriving a signing key, and checking a signature under it. What is signed
-// is read from the request in TypeScript (server/fronts/xks/sigv4.ts).
+// The two secret steps of AWS Signature Version 4: deriving a signing key, and checking a signature
+// under it. What is signed is read from the request in TypeScript (server/fronts/xks/sigv4.ts).
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace dke {
 
-// kSigning for one day, region and service, from a generic key that contains the characters of the secret access key.
+// kSigning for one day, region and service, from a generic key that contains the characters of the
+// secret access key.
 Result<KeyRef> SigV4SigningKey(KeyRef secret, const std::string& date, const std::string& region, const std::string& service);
-// What was signed, in the pieces that a verifier has: the canonical request but for its last line, and the string to sign but
-// for its last line.
+// What was signed, in the pieces that a verifier has: the canonical request but for its last line,
+// and the string to sign but for its last line.
 struct SigV4Request {
   std::string_view head;         // "<method>\n<path>\n<query>\n<headers>\n<signed headers>\n"
   const uint8_t* body;

@@ -225,8 +225,8 @@ class Writer {
   uint8_t* cursor_;
 };
 
-// One context a thread. Between requests it holds the schedule of the last message's key, which opens that one message only,
-// in libcrypto's locked memory.
+// One context a thread. Between requests it holds the schedule of the last message's key, which
+// opens that one message only, in libcrypto's locked memory.
 EVP_CIPHER_CTX* ScratchCipherContext() {
   static thread_local const EvpCipherCtxPtr context(EVP_CIPHER_CTX_new());
   return context.get();
@@ -243,7 +243,8 @@ bool Encipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const ui
          EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, kTag, tag) == 1;
 }
 
-// False for what does not authenticate and for what libcrypto refuses: they look alike from outside.
+// False for what does not authenticate and for what libcrypto refuses: they look alike from
+// outside.
 bool Decipher(EVP_CIPHER_CTX* context, const SecureBuffer& message_key, const uint8_t* iv, const std::vector<uint8_t>& aad,
               const uint8_t* ciphertext, size_t size, const uint8_t* tag, uint8_t* out) {
   int written = 0;
@@ -331,7 +332,8 @@ Result<std::vector<uint8_t>> XksEncrypt(const XksBody& body, KeyRef key, uint32_
   EVP_CIPHER_CTX* const context = ScratchCipherContext();
   if (context == nullptr || !Encipher(context, message_key.value(), iv, aad, body.text, ciphertext.data(), tag)) return CryptoFailure("GCM");
 
-  // The integrity value is of what was produced, and comes before the trial decryption: a fault between the two shows.
+  // The integrity value is of what was produced, and comes before the trial decryption: a fault
+  // between the two shows.
   uint8_t cdiv[32];
   if (body.wants_cdiv) {
     DKE_RETURN_IF_ERROR(CiphertextDataIntegrityValue(body.aad, metadata, sizeof metadata, iv, kIv, ciphertext.data(), size, tag,

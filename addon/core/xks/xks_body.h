@@ -1,9 +1,10 @@
-// The bodies of the external key store proxy protocol (specification v1.0.x): reads the members of a request, encrypts or
-// decrypts, and writes the whole JSON answer, so that no plaintext leaves this file but in the answer to Decrypt.
+// The bodies of the external key store proxy protocol (specification v1.0.x): reads the members of
+// a request, encrypts or decrypts, and writes the whole JSON answer, so that no plaintext leaves
+// this file but in the answer to Decrypt.
 //
-// Our ciphertextMetadata is 20 bytes: layout 1, key version (24 bits), salt (16 bytes). Each message has a key of its own,
-// HMAC-SHA-256(key, "dke xks 1" || len16(binding) || binding || version32 || salt), because random 96-bit IVs under one key
-// are spent after 2^32 messages.
+// Our ciphertextMetadata is 20 bytes: layout 1, key version (24 bits), salt (16 bytes). Each
+// message has a key of its own, HMAC-SHA-256(key, "dke xks 1" || len16(binding) || binding ||
+// version32 || salt), because random 96-bit IVs under one key are spent after 2^32 messages.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,9 @@
-// The agent's half of the wire (PROTOCOL.md): reads a request frame's body by its row in calls.ts, calls the handler, and writes the body of
-// the reply frame. Each call has a plan, prepared once: the signatures of its messages, and how its arguments are read and its results
-// written, so that a `hot` call allocates neither an input object nor a view while lengths repeat. Contains no sockets and no sessions;
-// what a value means is the handler's business. A malformed frame never reaches a handler.
+// The agent's half of the wire (PROTOCOL.md): reads a request frame's body by its row in calls.ts,
+// calls the handler, and writes the body of the reply frame. Each call has a plan, prepared once:
+// the signatures of its messages, and how its arguments are read and its results written, so that a
+// `hot` call allocates neither an input object nor a view while lengths repeat. Contains no sockets
+// and no sessions; what a value means is the handler's business. A malformed frame never reaches a
+// handler.
 //
 // Frames of a session may come before an earlier one is answered: our library sends an Init
 // together with the call that follows it. An Init is complete before that call is carried out,
@@ -53,8 +55,8 @@ const replyLetters: Readonly<Partial<Record<Arg['kind'], string>>> = {
 };
 
 /**
- * The order in which a reply tells its values: the bytes that are written in place first, then what goes back through a
- * message's parameter.
+ * The order in which a reply tells its values: the bytes that are written in place first, then what
+ * goes back through a message's parameter.
  */
 export const replyOrder = (args: readonly Arg[]): readonly Arg[] => [
   ...args.filter(({ kind }) => kind !== 'seal'),
@@ -83,7 +85,10 @@ export const prefix = (code: number, signature: string): Buffer => {
   return bytes;
 };
 
-/** One argument of a call. Its values between reading and writing are stored here, so that a call allocates nothing. */
+/**
+ * One argument of a call. Its values between reading and writing are stored here, so that a call
+ * allocates nothing.
+ */
 interface Slot {
   readonly arg: Arg;
   readonly view: View;
@@ -183,7 +188,9 @@ export const makePlan = <C>(name: CallName, row: Call, handlers: Handlers<C>): P
   };
 };
 
-/** Bytes between the start of an `ay` and its content: the byte that says "present", and the length. */
+/**
+ * Bytes between the start of an `ay` and its content: the byte that says "present", and the length.
+ */
 const arrayHead = 5;
 
 export const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Record<string, unknown> => {
@@ -234,7 +241,8 @@ export const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Reco
         const room = reader.u32();
         const capacity = room === 0 && kind === 'out' ? null : room === allOnes ? 0 : room;
         slot.capacity = capacity;
-        // A handler of a call that is not hot may read the capacity after waiting, when the slot serves another caller.
+        // A handler of a call that is not hot may read the capacity after waiting, when the slot
+        // serves another caller.
         const space = plan.input === null ? new Space() : slot.space;
         space.open(capacity, reply, plan.reply.length + arrayHead);
         input[name] = space;
@@ -260,7 +268,10 @@ export const readInput = <C>(reader: Reader, plan: Plan<C>, reply: Buffer): Reco
   return input;
 };
 
-/** What of a call its late reply still needs: the slots themselves serve other calls in the meantime. */
+/**
+ * What of a call its late reply still needs: the slots themselves serve other calls in the
+ * meantime.
+ */
 export interface Asked {
   readonly capacity: number | null;
   readonly queries: readonly AttributeQuery[];
@@ -303,7 +314,10 @@ export const writeOutput = <C>(
   }
 };
 
-/** What a call that failed is answered with. `line`: its cause, for the user of the database; only our own library reads it. */
+/**
+ * What a call that failed is answered with. `line`: its cause, for the user of the database; only
+ * our own library reads it.
+ */
 export interface Failure {
   readonly rv: number;
   readonly line: string | null;
@@ -336,7 +350,10 @@ const maxLateReply = 1 << 20;
 /** A late reply starts out this small and grows to what it needs. */
 const lateReply = 4096;
 
-/** Turns what a handler threw into the answer, and reports it. `call` is null when no call could be read. */
+/**
+ * Turns what a handler threw into the answer, and reports it. `call` is null when no call could be
+ * read.
+ */
 export type Fail<C> = (error: unknown, call: CallName | null, connection: C) => Failure;
 
 /** A call as its row describes it: what its messages begin with, up to the first argument. */
@@ -355,7 +372,10 @@ export interface Witness<C> {
   waits(connection: C, call: Envelope, over: Promise<unknown>): void;
 }
 
-/** The offset of the IV in an Init of our own dialect whose parameter begins with it: a flat one and that of GCM. Null for others. */
+/**
+ * The offset of the IV in an Init of our own dialect whose parameter begins with it: a flat one and
+ * that of GCM. Null for others.
+ */
 export const initialValue = (
   { request }: Envelope,
   message: Buffer,
@@ -372,11 +392,12 @@ export const returnValueOf = (error: unknown): number =>
   error instanceof CryptokiError ? error.rv : CKR.GENERAL_ERROR;
 
 /**
- * Takes one request body (`request[0..length)`) to its handler and writes the reply body into `reply`.
+ * Takes one request body (`request[0..length)`) to its handler and writes the reply body into
+ * `reply`.
  *
- * Returns the length of the reply, or a promise of a reply of its own when the handler is asynchronous, or -1 when the
- * frame contains no message: close the connection then. Never throws, and the promise never rejects.
- * `reply` must be at least 64 bytes long.
+ * Returns the length of the reply, or a promise of a reply of its own when the handler is
+ * asynchronous, or -1 when the frame contains no message: close the connection then. Never throws,
+ * and the promise never rejects. `reply` must be at least 64 bytes long.
  */
 export type DispatchFrame<C> = (
   connection: C,

@@ -1,5 +1,6 @@
-// Reads the values of a request (PROTOCOL.md). Offsets instead of slices, one pass. Every read checks the end of the message, and no
-// memory is allocated for a count before the message is known to contain that many rows.
+// Reads the values of a request (PROTOCOL.md). Offsets instead of slices, one pass. Every read
+// checks the end of the message, and no memory is allocated for a count before the message is known
+// to contain that many rows.
 import { attributeKind } from '../../schema/attributes.ts';
 import { CKM, parameterKind } from '../../schema/mechanisms.ts';
 import {
@@ -25,8 +26,9 @@ import { allOnes, type Dialect, malformed, noBytes, twoTo32 } from './wire.ts';
 /** Templates nest at most this deep, as in p11-kit. */
 const maxDepth = 8;
 /**
- * Rows of one message: of its templates, of those within them, and of lists of mechanisms. Objects have some dozens of attributes. Far more
- * rows fit into a message, and to work through them would take so long that others had to wait.
+ * Rows of one message: of its templates, of those within them, and of lists of mechanisms. Objects
+ * have some dozens of attributes. Far more rows fit into a message, and to work through them would
+ * take so long that others had to wait.
  */
 const maxRows = 4096;
 /** Walks over one request. Every read checks the end and throws CKR_DEVICE_ERROR. */
@@ -45,7 +47,10 @@ export class Reader {
     this.dialect = dialect;
   }
 
-  /** The number of rows that follow, each of at least `least` bytes. Refused before anything is allocated for them. */
+  /**
+   * The number of rows that follow, each of at least `least` bytes. Refused before anything is
+   * allocated for them.
+   */
   rows(least: number, what: string): number {
     const count = this.u32();
     if (count * least > this.end - this.at) throw malformed(what);
@@ -95,7 +100,10 @@ export class Reader {
     return high === allOnes && low === allOnes ? -1 : (BigInt(high) << 32n) | BigInt(low);
   }
 
-  /** Steps over a byte array and returns its length; `from` is then its offset. All ones is a null pointer: no bytes. */
+  /**
+   * Steps over a byte array and returns its length; `from` is then its offset. All ones is a null
+   * pointer: no bytes.
+   */
   from = 0;
   span(): number {
     const length = this.u32();
@@ -251,7 +259,8 @@ export const readMechanism = (reader: Reader): Mechanism | null => {
   if (reader.dialect === 'p11-kit-0.26') {
     return { type, parameter: kind === 'none' || reader.u8() === 0 ? null : readParameter(reader, kind) };
   }
-  // 0.24 knows two mechanisms with a structure and sends bytes for all else, a null array for no parameter.
+  // 0.24 knows two mechanisms with a structure and sends bytes for all else, a null array for no
+  // parameter.
   if (type === CKM.RSA_PKCS_PSS || type === CKM.RSA_PKCS_OAEP) return { type, parameter: readParameter(reader, kind) };
   const bytes = reader.copy();
   return { type, parameter: bytes.length === 0 ? null : { kind: 'bytes', bytes } };

@@ -1,4 +1,5 @@
-// What both directions of the codec share: version bytes, dialects, and the numbers that PROTOCOL.md fixes.
+// What both directions of the codec share: version bytes, dialects, and the numbers that
+// PROTOCOL.md fixes.
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
 
@@ -7,7 +8,9 @@ export const ownVersion = 0xd1;
 /** The version answered to p11-kit's peers: the one that all of them speak. */
 export const foreignVersion = 0;
 
-/** How the peer writes mechanisms and asks for attributes; decided by the version byte it offered. */
+/**
+ * How the peer writes mechanisms and asks for attributes; decided by the version byte it offered.
+ */
 export type Dialect = 'own' | 'p11-kit-0.24' | 'p11-kit-0.26';
 
 /** What to answer to a peer's version byte, and which dialect it speaks from then on. */

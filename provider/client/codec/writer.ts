@@ -1,4 +1,5 @@
-// Writes the values of a reply (PROTOCOL.md). Every write checks the room that is left in the frame.
+// Writes the values of a reply (PROTOCOL.md). Every write checks the room that is left in the
+// frame.
 import { attributeKind } from '../../schema/attributes.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type StructName, structs, type Version } from '../../schema/structs.ts';
@@ -133,7 +134,10 @@ export const writeAnswers = (writer: Writer, queries: readonly AttributeQuery[],
   writer.ulong(rv);
 };
 
-/** Bytes for an `out` argument. `from` is where its `space` began, -1 when a reply is written into another buffer. */
+/**
+ * Bytes for an `out` argument. `from` is where its `space` began, -1 when a reply is written into
+ * another buffer.
+ */
 export const writeBytes = (writer: Writer, value: BytesOutput, capacity: number | null, from: number): void => {
   if (typeof value === 'number') {
     if (from !== writer.at + 5) throw misanswered('the buffer is not available after a handler has awaited');

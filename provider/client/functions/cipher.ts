@@ -1,5 +1,5 @@
-// Encryption and decryption functions, PKCS#11 2.40 sections 5.8 and 5.9. The hot path of a database: with a session key,
-// nothing here waits.
+// Encryption and decryption functions, PKCS#11 2.40 sections 5.8 and 5.9. The hot path of a
+// database: with a session key, nothing here waits.
 import { core, type Direction } from '../../../addon/core.ts';
 import { isShortRsa } from '../../../server/base/compatibility.ts';
 import { CKA } from '../../schema/attributes.ts';

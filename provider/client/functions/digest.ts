@@ -29,7 +29,8 @@ export const digest = {
   C_DigestUpdate: (session, { part }) => step(session, 'digest', false, (operation) => operation.update(part)),
   C_DigestFinal: (session, { digest }) => step(session, 'digest', true, (operation) => operation.final(digest)),
 
-  // C_DigestKey, section 5.10. A digest of a key's value is a way to test guesses at it: no key of ours is digested.
+  // C_DigestKey, section 5.10. A digest of a key's value is a way to test guesses at it: no key of
+  // ours is digested.
   C_DigestKey: (session, { key }) =>
     step(session, 'digest', true, () => {
       const refuse = (view: ObjectView): never => {

@@ -1,5 +1,5 @@
-// Dual-function cryptographic functions, PKCS#11 2.40 section 5.13: two running operations fed with the same part. As the
-// standard has it, what a Final gives out is the caller's to digest or sign.
+// Dual-function cryptographic functions, PKCS#11 2.40 section 5.13: two running operations fed with
+// the same part. As the standard has it, what a Final gives out is the caller's to digest or sign.
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import { operationMissing } from '../errors.ts';
 import type { GuardedHandlers } from '../guards.ts';
@@ -10,7 +10,10 @@ import { step } from '../session-state.ts';
 
 type Summary = 'digest' | 'sign' | 'verify';
 
-/** Encrypts a part, and feeds the clear part to the other operation if there was room for the result. */
+/**
+ * Encrypts a part, and feeds the clear part to the other operation if there was room for the
+ * result.
+ */
 const encryptAnd = (
   session: Session,
   other: Summary,
@@ -56,8 +59,8 @@ const feed = (session: Session, other: Summary, part: Uint8Array): Later<void> =
   step(session, other, false, (operation) => operation.update(part));
 
 /**
- * The result of one operation, once the other one has taken its part. Where that takes a request to the service, the result is copied: its memory is
- * wiped, or another call's, by then.
+ * The result of one operation, once the other one has taken its part. Where that takes a request to
+ * the service, the result is copied: its memory is wiped, or another call's, by then.
  */
 const afterFeeding = (fed: Later<void>, result: Later<BytesOutput>, out: OutBuffer): Later<BytesOutput> => {
   if (!(fed instanceof Promise)) return result;

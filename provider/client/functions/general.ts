@@ -12,8 +12,9 @@ export const manufacturer = 'DKE';
 export const agentVersion = { major: 1, minor: 0 } as const;
 
 export const general = {
-  // C_Initialize, section 5.4. The reserved string is our own library's hello (PROTOCOL.md); other peers have none and get
-  // the configuration that the agent itself was started with. Sessions that the library lost with an agent come back here.
+  // C_Initialize, section 5.4. The reserved string is our own library's hello (PROTOCOL.md); other
+  // peers have none and get the configuration that the agent itself was started with. Sessions that
+  // the library lost with an agent come back here.
   C_Initialize: async (connection, { reservedPresent, reserved }) => {
     if (connection.application !== null || connection.initializing) {
       throw new CryptokiError(CKR.CRYPTOKI_ALREADY_INITIALIZED, 'C_Initialize was already called');
@@ -43,7 +44,8 @@ export const general = {
     return connection.finalize();
   },
 
-  // C_GetInfo, section 5.4. Asked of the agent by foreign peers only: our library answers on its own.
+  // C_GetInfo, section 5.4. Asked of the agent by foreign peers only: our library answers on its
+  // own.
   C_GetInfo: () => ({
     cryptokiVersion: { major: 2, minor: 40 },
     manufacturer,

@@ -1,5 +1,5 @@
-// Message-based encryption and decryption functions, PKCS#11 3.0 sections 5.9 and 5.11. Message-based signatures are not carried:
-// no mechanism of ours has any.
+// Message-based encryption and decryption functions, PKCS#11 3.0 sections 5.9 and 5.11.
+// Message-based signatures are not carried: no mechanism of ours has any.
 import { CKA } from '../../schema/attributes.ts';
 import { CKF } from '../../schema/constants.ts';
 import { type BytesOutput, LengthOnly, type Mechanism, type MessageResult } from '../../schema/types.ts';

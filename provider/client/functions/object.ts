@@ -18,8 +18,9 @@ type Values = ReadonlyMap<number, AttributeValue | LengthOnly>;
 const noValues: Values = new Map();
 
 /**
- * The rows of one C_GetAttributeValue. Every row is answered; the return value names one of the problems (5.7, numbers 1 to
- * 5). `values` are those that are not in the object's map, as far as they were asked for and may be read.
+ * The rows of one C_GetAttributeValue. Every row is answered; the return value names one of the
+ * problems (5.7, numbers 1 to 5). `values` are those that are not in the object's map, as far as
+ * they were asked for and may be read.
  */
 const answer = (view: ObjectView, queries: readonly AttributeQuery[], values: Values) => {
   let rv: number = CKR.OK;

@@ -5,8 +5,8 @@ import { CryptokiError } from '../../schema/types.ts';
 import type { GuardedHandlers } from '../guards.ts';
 
 export const random = {
-  // C_SeedRandom, section 5.15. The generator is seeded by the system; a caller's seed is accepted and changes nothing, so
-  // that programs which insist on giving one continue.
+  // C_SeedRandom, section 5.15. The generator is seeded by the system; a caller's seed is accepted
+  // and changes nothing, so that programs which insist on giving one continue.
   C_SeedRandom: () => undefined,
 
   C_GenerateRandom: (_session, { random }) => {

@@ -1,5 +1,6 @@
-// Signatures with message recovery, PKCS#11 2.40 sections 5.11 (C_SignRecoverInit, C_SignRecover) and 5.12 (C_VerifyRecoverInit,
-// C_VerifyRecover): CKM_RSA_PKCS, whose signature contains its data. Raw RSA, which has no padding at all, is not carried.
+// Signatures with message recovery, PKCS#11 2.40 sections 5.11 (C_SignRecoverInit, C_SignRecover)
+// and 5.12 (C_VerifyRecoverInit, C_VerifyRecover): CKM_RSA_PKCS, whose signature contains its data.
+// Raw RSA, which has no padding at all, is not carried.
 import { CKF } from '../../schema/constants.ts';
 import type { Mechanism } from '../../schema/types.ts';
 import { mechanismInvalid } from '../errors.ts';
@@ -51,7 +52,10 @@ const beginWith = (
   begin(session, kind, operation, cycle);
 };
 
-/** The service signs if the key may sign: to it there is one permission. CKA_SIGN_RECOVER is asked for here. */
+/**
+ * The service signs if the key may sign: to it there is one permission. CKA_SIGN_RECOVER is asked
+ * for here.
+ */
 const signOnToken = async (
   session: Session,
   row: MechanismRow,

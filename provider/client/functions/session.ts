@@ -1,4 +1,5 @@
-// Session management and login, PKCS#11 2.40 section 5.6; C_LoginUser and C_SessionCancel, 3.0 section 5.6.
+// Session management and login, PKCS#11 2.40 section 5.6; C_LoginUser and C_SessionCancel, 3.0
+// section 5.6.
 import { CKF, CKU } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
@@ -17,7 +18,10 @@ const login = ({ application }: Session, userType: number): void => {
   application.login();
 };
 
-/** The flags of C_SessionCancel. Flags for kinds that cannot run here are ignored, as the standard allows. */
+/**
+ * The flags of C_SessionCancel. Flags for kinds that cannot run here are ignored, as the standard
+ * allows.
+ */
 const cancelFlags = {
   find: CKF.FIND_OBJECTS,
   encrypt: CKF.ENCRYPT,
@@ -53,7 +57,8 @@ export const session = {
   C_Login: (session, { userType }) => login(session, userType),
   C_LoginUser: (session, { userType }) => login(session, userType),
 
-  // C_Logout, section 5.6. Handles of token objects mean the same after the next login: the service gives them out.
+  // C_Logout, section 5.6. Handles of token objects mean the same after the next login: the service
+  // gives them out.
   C_Logout: ({ application }) => {
     if (!application.loggedIn) throw new CryptokiError(CKR.USER_NOT_LOGGED_IN, 'no user is logged in');
     return application.logout();

@@ -1,6 +1,6 @@
-// Slot and token management, PKCS#11 2.40 section 5.5. One slot, with one token that is always there: the application that
-// the configuration names. C_InitToken, C_InitPIN and C_SetPIN are not carried: registration, and who may use the token, is
-// the service's business.
+// Slot and token management, PKCS#11 2.40 section 5.5. One slot, with one token that is always
+// there: the application that the configuration names. C_InitToken, C_InitPIN and C_SetPIN are not
+// carried: registration, and who may use the token, is the service's business.
 import { CKF } from '../../schema/constants.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
@@ -31,7 +31,8 @@ export const slot = {
     };
   },
 
-  // C_GetTokenInfo, section 5.5. Never CKF_WRITE_PROTECTED: databases skip key generation when they see it.
+  // C_GetTokenInfo, section 5.5. Never CKF_WRITE_PROTECTED: databases skip key generation when they
+  // see it.
   C_GetTokenInfo: async (application, { slot }) => {
     checkSlot(slot);
     const { applicationName, applicationId } = await application.info();
@@ -64,8 +65,8 @@ export const slot = {
     return mechanismRows.map(({ type }) => type);
   },
 
-  // C_GetMechanismInfo, section 5.5. A program learns here what it may do before it depends on it, so what a compatibility switch admits is shown
-  // only where the switch is on.
+  // C_GetMechanismInfo, section 5.5. A program learns here what it may do before it depends on it,
+  // so what a compatibility switch admits is shown only where the switch is on.
   C_GetMechanismInfo: async (application, { slot, type }) => {
     checkSlot(slot);
     const row = findMechanism(type);
@@ -75,7 +76,8 @@ export const slot = {
     return { maxKeySize, ...underSwitches(row, await application.knownSwitches()) };
   },
 
-  // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one would wait forever.
+  // C_WaitForSlotEvent, section 5.5. The token never comes or goes: no event, and waiting for one
+  // would wait forever.
   C_WaitForSlotEvent: () => {
     throw new CryptokiError(CKR.NO_EVENT, 'the token is always present');
   },

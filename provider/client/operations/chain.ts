@@ -1,6 +1,7 @@
-// What runs from part to part of a message in ECB, CBC (padded or not) and CTR of SP 800-38A, when each part is a call to the service
-// of its own: the chaining block or the counter, and what is left over. So a program gets as much out of each part as from any
-// other token: many allot no more than that to the last one. GCM and CCM are not here: their parts are collected.
+// What runs from part to part of a message in ECB, CBC (padded or not) and CTR of SP 800-38A, when
+// each part is a call to the service of its own: the chaining block or the counter, and what is
+// left over. So a program gets as much out of each part as from any other token: many allot just
+// that much to the last one. GCM and CCM are not here: their parts are collected.
 import { type ChainedParameters, type CipherParameters, core, type Direction } from '../../../addon/core.ts';
 import { counterRunsOver, numberOf } from './cipher-lengths.ts';
 import { ownCopy } from './parts.ts';
@@ -27,7 +28,10 @@ const counterBlock = (counter: bigint): Buffer =>
 export class Chain {
   readonly #direction: Direction;
   readonly #parameters: ChainedParameters;
-  /** Taken in and not yet sent: less than a block; in what is unpadded, up to a whole one, because it may be the last. */
+  /**
+   * Taken in and not yet sent: less than a block; in what is unpadded, up to a whole one, because
+   * it may be the last.
+   */
   #rest = noBytes;
   /** The block that CBC continues from. */
   #link: Uint8Array;
@@ -53,7 +57,10 @@ export class Chain {
     return all - last;
   }
 
-  /** Whether the counter, which may be fewer than 128 bits wide, has run over when so many more have gone in. */
+  /**
+   * Whether the counter, which may be fewer than 128 bits wide, has run over when so many more have
+   * gone in.
+   */
   runsOver(length: number): boolean {
     return counterRunsOver(this.#parameters, this.#total + length);
   }
@@ -97,7 +104,10 @@ export class Chain {
     return this.#parameters.algorithm === 'aes-cbc-pad' ? block : 0;
   }
 
-  /** What is asked at the end, when the length of the whole is right; null when there is nothing to ask. */
+  /**
+   * What is asked at the end, when the length of the whole is right; null when there is nothing to
+   * ask.
+   */
   last(): Piece | null {
     if (this.#parameters.algorithm !== 'aes-cbc-pad') return null;
     return { parameters: { algorithm: 'aes-cbc-pad', iv: this.#link }, bytes: ownCopy(this.#rest), skip: 0 };

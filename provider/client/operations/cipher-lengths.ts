@@ -1,5 +1,5 @@
-// Lengths of what a cipher takes and gives (PKCS#11 2.40, section 5.2), and messages whose bytes come in parts because one message of
-// the wire does not carry them.
+// Lengths of what a cipher takes and gives (PKCS#11 2.40, section 5.2), and messages whose bytes
+// come in parts because one message of the wire does not carry them.
 import type { ChainedParameters, CipherParameters, Direction } from '../../../addon/core.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError, type OutBuffer } from '../../schema/types.ts';
@@ -11,14 +11,20 @@ export const wrongLength = (direction: Direction): CryptokiError =>
     ? new CryptokiError(CKR.DATA_LEN_RANGE, 'the mechanism does not take data of this length')
     : new CryptokiError(CKR.ENCRYPTED_DATA_LEN_RANGE, 'the mechanism does not produce encrypted data of this length');
 
-/** Whether the modes of these parameters chain or count block by block, and so travel as they come (chain.ts). */
+/**
+ * Whether the modes of these parameters chain or count block by block, and so travel as they come
+ * (chain.ts).
+ */
 export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
   !('tagLength' in parameters);
 
 /** Of a counter block. */
 export const numberOf = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 
-/** Whether the counter of AES-CTR, which may be fewer than 128 bits wide, runs over in a message of so many bytes. */
+/**
+ * Whether the counter of AES-CTR, which may be fewer than 128 bits wide, runs over in a message of
+ * so many bytes.
+ */
 export const counterRunsOver = (parameters: CipherParameters, length: number): boolean => {
   if (parameters.algorithm !== 'aes-ctr') return false;
   const { iv, counterBits = 128 } = parameters;
@@ -27,7 +33,9 @@ export const counterRunsOver = (parameters: CipherParameters, length: number): b
   return BigInt.asUintN(counterBits, numberOf(iv)) + blocks > 1n << BigInt(counterBits);
 };
 
-/** Length of a whole result: exact but for CBC_PAD decryption, where it is the most that can come. */
+/**
+ * Length of a whole result: exact but for CBC_PAD decryption, where it is the most that can come.
+ */
 export const resultLength = (direction: Direction, parameters: CipherParameters, length: number): number => {
   switch (parameters.algorithm) {
     case 'aes-cbc-pad':
@@ -70,22 +78,27 @@ export const placeFor = (out: OutBuffer, length: number): Buffer => {
 export const isUnpadded = (direction: Direction, parameters: CipherParameters): boolean =>
   direction === 'decrypt' && parameters.algorithm === 'aes-cbc-pad';
 
-/** A message in one piece whose bytes come in parts, because a message of the wire does not carry them. */
+/**
+ * A message in one piece whose bytes come in parts, because a message of the wire does not carry
+ * them.
+ */
 export interface Announced {
   /** Bytes of all parts. */
   readonly length: number;
   /** Bytes that have come. */
   taken: number;
   /**
-   * Whether parts are answered with what happens to them. Otherwise nothing is given out yet: this time it is seen whether the tag is
-   * right, or how long the result is, and then the parts come again.
+   * Whether parts are answered with what happens to them. Otherwise nothing is given out yet: this
+   * time it is seen whether the tag is right, or how long the result is, and then the parts come
+   * again.
    */
   readonly given: boolean;
 }
 
 /**
- * Checks what is announced against the caller's room. Null: there is none for what it comes to. Nothing of an authenticated message
- * is given out before its tag is checked, and nothing of a result that may not fit.
+ * Checks what is announced against the caller's room. Null: there is none for what it comes to.
+ * Nothing of an authenticated message is given out before its tag is checked, and nothing of a
+ * result that may not fit.
  */
 export const announced = (
   row: CipherRow,

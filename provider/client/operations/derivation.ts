@@ -1,5 +1,6 @@
-// Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0, section 2.62) and encryption
-// (2.15), in the addon from keys of the session, by the service from keys of the token.
+// Keys, and data, from keys (PKCS#11 2.40, section 5.14): ECDH (mechanisms 2.3.19) and HKDF (3.0,
+// section 2.62) and encryption (2.15), in the addon from keys of the session, by the service from
+// keys of the token.
 import {
   CoreError,
   type Curve,
@@ -30,7 +31,10 @@ import { createObject } from './objects.ts';
 import { ownCopy } from './parts.ts';
 import { openSealed, ownRecipient, secretKind } from './sealed-keys.ts';
 
-/** Bytes that come of it when the template does not say how many; null when only the template can say. `bits`: of the base. */
+/**
+ * Bytes that come of it when the template does not say how many; null when only the template can
+ * say. `bits`: of the base.
+ */
 const naturalLength = (bits: number, parameters: Derivation): number | null => {
   switch (parameters.way) {
     case 'ecdh':
@@ -63,7 +67,8 @@ const derive = (
   try {
     return core.derive(base, sized(parameters, bytes), saltKey, kind, bytes);
   } catch (error) {
-    // Shared data or info that is too long, or a point that is not on the curve, which would tell of the private key.
+    // Shared data or info that is too long, or a point that is not on the curve, which would tell
+    // of the private key.
     const isTelling = error instanceof CoreError && error.code === 'bad-argument' && parameters.way !== 'encryption';
     throw isTelling ? parameterInvalid() : error;
   }
@@ -103,7 +108,10 @@ export const deriveKey = (
   return keepMadeKey(session, made.attributes, key);
 };
 
-/** A chosen value, encrypted as a key that may be read: the base key would encrypt for callers who may only derive. */
+/**
+ * A chosen value, encrypted as a key that may be read: the base key would encrypt for callers who
+ * may only derive.
+ */
 const checkCustody = (base: ObjectView, parameters: Derivation): void => {
   if (parameters.way === 'encryption' && isTrue(base, CKA.SENSITIVE)) throw keyNotPermitted();
   // CMAC is of AES keys, and they have no HMAC.
@@ -134,7 +142,10 @@ const admitOnToken = async (
   return view;
 };
 
-/** Of data that is derived: the template for its object, but for the value, and how many bytes that has. */
+/**
+ * Of data that is derived: the template for its object, but for the value, and how many bytes that
+ * has.
+ */
 const newData = (
   base: ObjectView,
   parameters: Derivation,

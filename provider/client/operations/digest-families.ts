@@ -1,5 +1,5 @@
-// The digests, with the mechanisms, key types and functions that the standard has for each: PKCS#11 mechanisms 2.40, 2.17 to 2.21
-// (SHA-3: 3.0).
+// The digests, with the mechanisms, key types and functions that the standard has for each: PKCS#11
+// mechanisms 2.40, 2.17 to 2.21 (SHA-3: 3.0).
 import type { Digest } from '../../../addon/core.ts';
 import { CKD, CKG, CKK } from '../../schema/constants.ts';
 import { CKM } from '../../schema/mechanisms.ts';
@@ -12,7 +12,10 @@ export interface DigestFamily {
   readonly hmacGeneral: number;
   readonly keyGen: number;
   readonly keyType: number;
-  /** Null where the standard has no signatures over it, nor mask and key derivation functions with it. */
+  /**
+   * Null where the standard has no signatures over it, nor mask and key derivation functions with
+   * it.
+   */
   readonly signatures: {
     readonly pkcs1: number;
     readonly pss: number;

@@ -1,5 +1,6 @@
-// Searching for objects (PKCS#11 2.40, section 5.7). Label and class go to the service's index; the other attributes of the
-// template are compared here. Session objects come first; token objects follow page by page, as they are asked for.
+// Searching for objects (PKCS#11 2.40, section 5.7). Label and class go to the service's index; the
+// other attributes of the template are compared here. Session objects come first; token objects
+// follow page by page, as they are asked for.
 import { core } from '../../../addon/core.ts';
 import type { FindHead } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -22,7 +23,9 @@ export class FindOperation implements Operation {
   readonly private = true;
   readonly #application: Application;
   readonly #template: readonly Attribute[];
-  /** What the template asks for, by type. Null: two values for one attribute, which no object has. */
+  /**
+   * What the template asks for, by type. Null: two values for one attribute, which no object has.
+   */
   readonly #wanted: ReadonlyMap<number, AttributeValue | null> | null;
   /** Our copies of values in the template, wiped with the operation. */
   readonly #values: Uint8Array[] = [];
@@ -35,8 +38,8 @@ export class FindOperation implements Operation {
 
   constructor(application: Application, template: readonly Attribute[]) {
     this.#application = application;
-    // Values that may be secret are views on the frame, which does not last until the service has answered. (A Buffer's own `slice`
-    // would be one more view.)
+    // Values that may be secret are views on the frame, which does not last until the service has
+    // answered. (A Buffer's own `slice` would be one more view.)
     this.#template = template.map((attribute) => {
       if (!(attribute.value instanceof Uint8Array)) return attribute;
       const value = new Uint8Array(attribute.value);
@@ -48,7 +51,10 @@ export class FindOperation implements Operation {
     this.#next = this.#wanted === null ? null : firstQuestion(this.#template);
   }
 
-  /** Searches session objects, and the first page of token objects; a promise when there are many, or the service is asked. */
+  /**
+   * Searches session objects, and the first page of token objects; a promise when there are many,
+   * or the service is asked.
+   */
   begin(): Later<void> {
     return andThen(this.#lookHere(), () => {
       this.#none = this.#found.length === 0;
@@ -96,8 +102,9 @@ export class FindOperation implements Operation {
     this.#next = answer.more && last !== undefined ? { ...head, after: last.handle } : null;
     this.#found.push(...found);
     if (found.length > 0) this.#none = false;
-    // No failure for Cryptoki, but for the database that opens: it says that it has no such key, and nothing more. A data object that is
-    // not there is not a failure: databases check whether they have created one before.
+    // No failure for Cryptoki, but for the database that opens: it says that it has no such key,
+    // and nothing more. A data object that is not there is not a failure: databases check whether
+    // they have created one before.
     if (this.#none && this.#next === null && head.label !== undefined && head.class !== 'data') {
       const label = printableLabel(Buffer.from(head.label, 'base64'));
       this.#application.tell('info', { id: requestId, label }, tell('label-missing', { label }));

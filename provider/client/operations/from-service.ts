@@ -1,5 +1,6 @@
-// Keys that the service unwraps or derives with a key of the token. One for the token stays with the service. One for the session
-// comes here sealed to a key pair that this application's own memory alone has (HPKE, RFC 9180), and is opened in the addon.
+// Keys that the service unwraps or derives with a key of the token. One for the token stays with
+// the service. One for the session comes here sealed to a key pair that this application's own
+// memory alone has (HPKE, RFC 9180), and is opened in the addon.
 import { mayHaveLength } from '../../../server/base/key-rules.ts';
 import type { Destination, TokenObject } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -50,7 +51,9 @@ export const checkHiddenLength = ({ attributes }: NewObject, bytes: number): voi
   );
 };
 
-/** The key that came for the session: `maker` is the handle of the key that unwrapped or derived it. */
+/**
+ * The key that came for the session: `maker` is the handle of the key that unwrapped or derived it.
+ */
 export const openSealedKey = async (
   application: Application,
   maker: number,
@@ -68,7 +71,10 @@ export const keepOnToken = (application: Application, object: TokenObject | null
   return application.remember(object).handle;
 };
 
-/** Puts a key that came from the service into its session. The service could decrypt with it: here it wraps nothing sensitive. */
+/**
+ * Puts a key that came from the service into its session. The service could decrypt with it: here
+ * it wraps nothing sensitive.
+ */
 export const keepFromAbroad = (session: Session, attributes: AttributeMap, key: SharedKey): number => {
   const { application } = session;
   const handle = keepInSession(session, attributes, key);

@@ -1,5 +1,5 @@
-// Keys from a template's values, imported into the addon (PKCS#11 2.40, section 5.7). Whatever a template has as a view is copied before
-// the first await.
+// Keys from a template's values, imported into the addon (PKCS#11 2.40, section 5.7). Whatever a
+// template has as a view is copied before the first await.
 import { CoreError, core } from '../../../addon/core.ts';
 import { isShortRsa } from '../../../server/base/compatibility.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -19,7 +19,10 @@ import { queued } from './slow-work.ts';
 export const importSecret = (attributes: ReadonlyAttributes, value: Uint8Array): SharedKey =>
   new SharedKey(core.importSecret(secretKind(attributes), value));
 
-/** The refusal of a key's numbers, by the core or because they fit into no key: the template's values are at fault. */
+/**
+ * The refusal of a key's numbers, by the core or because they fit into no key: the template's
+ * values are at fault.
+ */
 const notImported = (error: unknown): unknown => {
   const refused = error instanceof CoreError && (error.code === 'bad-argument' || error.code === 'unsupported');
   if (!refused && !(error instanceof RangeError)) return error;
@@ -64,7 +67,10 @@ export const importPublic = (application: Application, attributes: ReadonlyAttri
   }
 };
 
-/** The standard requires the modulus and the private exponent only: what else is not given is computed. */
+/**
+ * The standard requires the modulus and the private exponent only: what else is not given is
+ * computed.
+ */
 const completeRsa = async (application: Application, { attributes, material }: NewObject): Promise<SharedKey> => {
   const numbers = rsaNumbers(attributes, material).map((number) => ownCopy(number));
   const [modulus, publicExponent, privateExponent, prime1, prime2] = numbers as [
@@ -84,7 +90,10 @@ const completeRsa = async (application: Application, { attributes, material }: N
   }
 };
 
-/** The material is encoded at once, because it does not outlive the call. The numbers are checked in the user's turn. */
+/**
+ * The material is encoded at once, because it does not outlive the call. The numbers are checked in
+ * the user's turn.
+ */
 export const importPrivate = async (application: Application, made: NewObject): Promise<SharedKey> => {
   const { attributes, material } = made;
   if (attributes.get(CKA.KEY_TYPE) === CKK.RSA && !isWholeRsaKey(attributes, material))

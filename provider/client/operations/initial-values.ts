@@ -1,7 +1,9 @@
-// The IV of what is encrypted under AES-GCM or AES-CCM: the caller's, or one that is generated around its fixed bits (3.0, mechanisms
-// 2.12: CK_GCM_MESSAGE_PARAMS). None is used twice by one key (SP 800-38D, section 8; SP 800-38C, 5.3). A session key lives in this application alone, so
-// what it has used is known; a token key is used by other processes too, and after this one. Its generated IVs are therefore
-// random, over 96 bits (8.2.2 there), and a counter, which would restart in each process, is refused.
+// The IV of what is encrypted under AES-GCM or AES-CCM: the caller's, or one that is generated
+// around its fixed bits (3.0, mechanisms 2.12: CK_GCM_MESSAGE_PARAMS). None is used twice by one
+// key (SP 800-38D, section 8; SP 800-38C, 5.3). A session key lives in this application alone, so
+// what it has used is known; a token key is used by other processes too, and after this one. Its
+// generated IVs are therefore random, over 96 bits (8.2.2 there), and a counter, which would
+// restart in each process, is refused.
 import { type CipherParameters, core, type Direction, type IvUser } from '../../../addon/core.ts';
 import { CKG_IV } from '../../schema/constants.ts';
 import type { MessageParameter } from '../../schema/types.ts';
@@ -21,16 +23,23 @@ const identitiesOf = ({ roles }: Application, view: ObjectView, key: SharedKey |
 
 /** The IV of an operation that uses it up. */
 export interface FreshIv {
-  /** Marks it as used, when the first byte is encrypted. Throws CKR_MECHANISM_PARAM_INVALID if it was before. */
+  /**
+   * Marks it as used, when the first byte is encrypted. Throws CKR_MECHANISM_PARAM_INVALID if it
+   * was before.
+   */
   take(): void;
-  /** The same for C_Encrypt of so many bytes. Throws CKR_OPERATION_NOT_INITIALIZED if the caller only cancels by it. */
+  /**
+   * The same for C_Encrypt of so many bytes. Throws CKR_OPERATION_NOT_INITIALIZED if the caller
+   * only cancels by it.
+   */
   takeForWhole(length: number): void;
   readonly user: IvUser;
 }
 
 /**
- * The caller's IV for an operation that is about to start; null when a repeat does no harm, or is permitted. Throws
- * CKR_MECHANISM_PARAM_INVALID if the key has used it. `key` is null for a key of the service.
+ * The caller's IV for an operation that is about to start; null when a repeat does no harm, or is
+ * permitted. Throws CKR_MECHANISM_PARAM_INVALID if the key has used it. `key` is null for a key of
+ * the service.
  */
 export const freshIv = (
   application: Application,
@@ -53,9 +62,10 @@ export const freshIv = (
   const emptyCancels = application.isJava && parameters.algorithm === 'aes-gcm' && !parameters.aad?.length;
   return {
     take,
-    // SunPKCS11 before Java 21 begins under GCM before it knows the additional data, cancels that by C_Encrypt of nothing, and begins again
-    // with the same IV. A tag of nothing next to nothing is E_K(J0), which with a second message of that IV lets others forge, so a Java process
-    // gets none. SunPKCS11 takes this code for the cancellation that it asked for.
+    // SunPKCS11 before Java 21 begins under GCM before it knows the additional data, cancels that
+    // by C_Encrypt of nothing, and begins again with the same IV. A tag of nothing next to nothing
+    // is E_K(J0), which with a second message of that IV lets others forge, so a Java process gets
+    // none. SunPKCS11 takes this code for the cancellation that it asked for.
     takeForWhole: (length) => {
       if (emptyCancels && length === 0) throw operationMissing();
       take();

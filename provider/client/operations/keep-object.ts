@@ -19,7 +19,10 @@ const nextId = idsOfProcess();
 export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
   session.application.checkMayWrite(session, attributes.get(CKA.TOKEN) === true, attributes.get(CKA.PRIVATE) === true);
 
-/** Puts a session object into its session, with what follows from its key. The key is released when that fails. */
+/**
+ * Puts a session object into its session, with what follows from its key. The key is released when
+ * that fails.
+ */
 export const keepInSession = (session: Session, attributes: AttributeMap, key: SharedKey | null): number => {
   try {
     // The session may have been closed while the key was made.
@@ -33,7 +36,9 @@ export const keepInSession = (session: Session, attributes: AttributeMap, key: S
   }
 };
 
-/** Adds what follows from a key to its object's attributes, and checks what the template said of it. */
+/**
+ * Adds what follows from a key to its object's attributes, and checks what the template said of it.
+ */
 const describeKey = (attributes: AttributeMap, key: KeyRef): void => {
   const kind = kindOf(attributes.get(CKA.CLASS));
   if (kind === 'secret') {
@@ -123,7 +128,10 @@ export const checkMayGoAbroad = (session: Session, attributes: ReadonlyAttribute
   throw new CryptokiError(CKR.ACTION_PROHIBITED, 'a key that has wrapped sensitive keys cannot leave its session');
 };
 
-/** Puts a key that was unwrapped or derived here where its template wants it; on the token it is in the service's custody. */
+/**
+ * Puts a key that was unwrapped or derived here where its template wants it; on the token it is in
+ * the service's custody.
+ */
 export const keepMadeKey = (session: Session, attributes: AttributeMap, key: SharedKey): Later<number> => {
   if (attributes.get(CKA.TOKEN) !== true) return keepInSession(session, attributes, key);
   try {

@@ -1,5 +1,6 @@
-// Pairs of keys (PKCS#11 2.40, section 5.14; mechanisms 2.1 and 2.3): made in the addon when the private half is a session
-// object, and by the service when it is one of the token. The public half may be either.
+// Pairs of keys (PKCS#11 2.40, section 5.14; mechanisms 2.1 and 2.3): made in the addon when the
+// private half is a session object, and by the service when it is one of the token. The public half
+// may be either.
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import { CKK, CKO } from '../../schema/constants.ts';

@@ -1,6 +1,7 @@
-// From a key handle in an Init to a key that may be used: its class and type, its permission and the mechanisms that it allows
-// (PKCS#11 2.40, sections 4.7 and 5.8.1). What only the service knows now, whether the key is disabled or destroyed, it is
-// asked at every Init, but for what it has said a moment ago (service-answer-cache.ts).
+// From a key handle in an Init to a key that may be used: its class and type, its permission and
+// the mechanisms that it allows (PKCS#11 2.40, sections 4.7 and 5.8.1). What only the service knows
+// now, whether the key is disabled or destroyed, it is asked at every Init, but for what it has
+// said a moment ago (service-answer-cache.ts).
 import { core, type KeyDescription, type KeyRef } from '../../../addon/core.ts';
 import type { KeyUsage } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -22,7 +23,10 @@ import { isTrue, kindOfView, type ObjectView, SharedKey, type TokenView, usageAt
 import type { ObjectKind } from '../rules.ts';
 import { isAsymmetric, type MechanismRow } from './mechanism-row.ts';
 
-/** What a key is used for. To the service, a signature with recovery is a signature: what it makes is the same. */
+/**
+ * What a key is used for. To the service, a signature with recovery is a signature: what it makes
+ * is the same.
+ */
 export type Use = KeyUsage | 'signRecover' | 'verifyRecover';
 
 const permission = (use: Use): number =>
@@ -128,7 +132,9 @@ const importPublicHalf = (view: TokenView): KeyRef => {
   return core.importPublicKey(spki);
 };
 
-/** A public key of the token, fetched: public operations need no service. The receiver releases it. */
+/**
+ * A public key of the token, fetched: public operations need no service. The receiver releases it.
+ */
 export const tokenPublicKey = async (
   application: Application,
   handle: number,
@@ -138,7 +144,10 @@ export const tokenPublicKey = async (
   return bringPublicKey(await tokenKeyOnce(application, handle, row, usage, 'key'));
 };
 
-/** A public key of the token as a local one, for who has checked that it may be used so. The receiver releases it. */
+/**
+ * A public key of the token as a local one, for who has checked that it may be used so. The
+ * receiver releases it.
+ */
 export const bringPublicKey = (view: TokenView): LocalKey => ({
   key: new SharedKey(importPublicHalf(view)),
   private: isTrue(view, CKA.PRIVATE),

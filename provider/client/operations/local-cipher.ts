@@ -1,5 +1,5 @@
-// Encryption and decryption (PKCS#11 2.40, sections 5.8 and 5.9) with a session key, in the addon. A length query and a buffer that is
-// too small leave everything as it was (5.2).
+// Encryption and decryption (PKCS#11 2.40, sections 5.8 and 5.9) with a session key, in the addon.
+// A length query and a buffer that is too small leave everything as it was (5.2).
 import { type CipherParameters, core, type Direction, type KeyRef, type OperationRef } from '../../../addon/core.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
 import type { ReadonlyAttributes } from '../attribute-blob.ts';
@@ -31,7 +31,10 @@ export class LocalCipher implements CipherOperation {
   readonly #freshIv: FreshIv | null;
   #running: OperationRef | null = null;
   #announced: Announced | null = null;
-  /** Whether the tag of what was held back is right, and it is given out in pieces because one message does not carry it. */
+  /**
+   * Whether the tag of what was held back is right, and it is given out in pieces because one
+   * message does not carry it.
+   */
   #isFetched = false;
   /** The last part, made but not yet fetched because the room was too small. */
   #last: Buffer | null = null;
@@ -64,8 +67,8 @@ export class LocalCipher implements CipherOperation {
   }
 
   /**
-   * Not what takes padding off: what comes of that depends on the data. CTR and CCM count, and the additional data of GCM differ from message to
-   * message where there are any.
+   * Not what takes padding off: what comes of that depends on the data. CTR and CCM count, and the
+   * additional data of GCM differ from message to message where there are any.
    */
   get repeatable(): Repeatable | null {
     const parameters = this.#parameters;
@@ -107,7 +110,8 @@ export class LocalCipher implements CipherOperation {
 
   #begin(): OperationRef {
     this.#freshIv?.take();
-    // Nothing of a message that was announced leaves the agent before its tag was checked once: see `#checked`.
+    // Nothing of a message that was announced leaves the agent before its tag was checked once: see
+    // `#checked`.
     const begin = this.#announced === null ? core.cipherBegin : core.cipherBeginUnchecked;
     return begin(this.#key, this.#direction, this.#parameters);
   }
@@ -147,7 +151,8 @@ export class LocalCipher implements CipherOperation {
       return taken;
     }
     if (counterRunsOver(this.#parameters, this.#total + input.length)) throw wrongLength(this.#direction);
-    // What is held back comes with the end: enough room for all of it is an answer for every caller.
+    // What is held back comes with the end: enough room for all of it is an answer for every
+    // caller.
     if (out.capacity === null && this.#holdsBack) return new LengthOnly(this.#held + input.length);
     const most = core.cipherUpdateLength(this.#running, input.length);
     if (!fits(out, most)) return new LengthOnly(most);
@@ -162,7 +167,10 @@ export class LocalCipher implements CipherOperation {
     return 0;
   }
 
-  /** The end of parts of which nothing was given out: how long the result is. They come again, and are given out then. */
+  /**
+   * The end of parts of which nothing was given out: how long the result is. They come again, and
+   * are given out then.
+   */
   #checked({ length }: Announced, out: OutBuffer): LengthOnly {
     const running = this.#running ?? this.#begin();
     const last = Buffer.alloc(16);

@@ -1,5 +1,5 @@
-// HMAC and AES-CMAC (PKCS#11 2.40, sections 5.11 and 5.12) with a session key, in the addon, or with a token key, by the
-// service.
+// HMAC and AES-CMAC (PKCS#11 2.40, sections 5.11 and 5.12) with a session key, in the addon, or
+// with a token key, by the service.
 import { core, type KeyRef, type MacParameters, type OperationRef } from '../../../addon/core.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { type BytesOutput, CryptokiError, LengthOnly, type OutBuffer } from '../../schema/types.ts';
@@ -103,7 +103,10 @@ export class LocalVerify extends LocalMac implements VerifyOperation {
 /** Data that one request carries in addition to a signature. */
 const mostInRequest = maxMessage - 4 - longestMac;
 
-/** A MAC by the service. Data are collected as long as one request carries them; what is longer travels part by part. */
+/**
+ * A MAC by the service. Data are collected as long as one request carries them; what is longer
+ * travels part by part.
+ */
 class ServiceMac {
   readonly private: boolean;
   started = false;

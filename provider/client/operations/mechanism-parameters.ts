@@ -1,4 +1,5 @@
-// Cryptoki's parameters as the core's. Each function refuses with CKR_MECHANISM_PARAM_INVALID what the core does not do.
+// Cryptoki's parameters as the core's. Each function refuses with CKR_MECHANISM_PARAM_INVALID what
+// the core does not do.
 import type { CipherParameters, KeyDescription, OaepParameters } from '../../../addon/core.ts';
 import { gcmTag } from '../../../server/base/key-rules.ts';
 import { HKDF_SALT } from '../../schema/constants.ts';
@@ -40,7 +41,10 @@ export const galois = (parameter: MechanismParameter | null): CipherParameters =
   return { algorithm: 'aes-gcm', iv, aad, tagLength: gcmTagLength(tagBits) };
 };
 
-/** The most that CCM's length field holds in addition to a nonce (SP 800-38C, A.1), and that the core takes. */
+/**
+ * The most that CCM's length field holds in addition to a nonce (SP 800-38C, A.1), and that the
+ * core takes.
+ */
 const mostInCcm = (nonceLength: number): number => Math.min(256 ** (15 - nonceLength) - 1, 2 ** 31);
 export const counterWithMac = (parameter: MechanismParameter | null): CipherParameters => {
   if (parameter?.kind !== 'ccm') throw parameterInvalid();
@@ -54,8 +58,9 @@ export const counterWithMac = (parameter: MechanismParameter | null): CipherPara
 export const noBytes = new Uint8Array(0);
 
 /**
- * Pure Ed25519 and Ed448 (RFC 8032, section 5), which is what no parameter means (3.1, section 6.3.15). With CK_EDDSA_PARAMS the signature
- * is Ed25519ctx, Ed25519ph or Ed448ph, which the core's cryptographic library does not have, or Ed448, which it has without a context.
+ * Pure Ed25519 and Ed448 (RFC 8032, section 5), which is what no parameter means (3.1, section
+ * 6.3.15). With CK_EDDSA_PARAMS the signature is Ed25519ctx, Ed25519ph or Ed448ph, which the core's
+ * cryptographic library does not have, or Ed448, which it has without a context.
  */
 export const pureEdwards = (parameter: MechanismParameter | null, { curve }: KeyDescription): PrehashedSignature => {
   if (curve !== 'ed448') {
@@ -92,7 +97,8 @@ export const hkdf: DeriveRow = (parameter) => {
   const digest = digestByMechanism.get(hash);
   if (digest === undefined || (!extract && !expand)) throw parameterInvalid();
   const steps = extract && expand ? 'both' : extract ? 'extract' : 'expand';
-  // The salt is the extraction's, the info the expansion's: parameters that a step does not use are ignored.
+  // The salt is the extraction's, the info the expansion's: parameters that a step does not use are
+  // ignored.
   const given = extract ? saltType : HKDF_SALT.NULL;
   if (!hkdfSalts.has(given)) throw parameterInvalid();
   const salt = given === HKDF_SALT.DATA ? parameter.salt : noBytes;

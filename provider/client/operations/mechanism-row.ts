@@ -1,4 +1,5 @@
-// What the agent has to know of a mechanism: the types of a row of mechanisms.ts, and of the parameters that the core takes.
+// What the agent has to know of a mechanism: the types of a row of mechanisms.ts, and of the
+// parameters that the core takes.
 import type {
   CipherParameters,
   DeriveParameters,
@@ -34,22 +35,30 @@ export interface MacRow {
 export type PrehashedSignature = Exclude<Heads['sign'], MacParameters>;
 
 export interface SignatureRow {
-  /** What the mechanism makes of the data before it is signed; null: the data is signed as it is. */
+  /**
+   * What the mechanism makes of the data before it is signed; null: the data is signed as it is.
+   */
   readonly digest: Digest | null;
-  /** Without a digest data comes in one piece, unless its parts are collected here and signed at the end. */
+  /**
+   * Without a digest data comes in one piece, unless its parts are collected here and signed at the
+   * end.
+   */
   readonly collects?: true;
   /** Bytes that stand before the digest in what is signed (the DigestInfo of PKCS#1). */
   readonly prefix: Uint8Array;
   /**
-   * Turns Cryptoki's parameter into the core's, for input that is hashed already, and for this key. Throws
-   * CKR_MECHANISM_PARAM_INVALID.
+   * Turns Cryptoki's parameter into the core's, for input that is hashed already, and for this key.
+   * Throws CKR_MECHANISM_PARAM_INVALID.
    */
   readonly parameters: (parameter: MechanismParameter | null, key: KeyDescription) => PrehashedSignature;
 }
 
 export type WrapRow = (parameter: MechanismParameter | null) => WrapParameters;
 
-/** What a key is derived with, before it is known how many bytes it has: what the PRF of SP 800-108 takes depends on that. */
+/**
+ * What a key is derived with, before it is known how many bytes it has: what the PRF of SP 800-108
+ * takes depends on that.
+ */
 export type Derivation =
   | Exclude<DeriveParameters, { readonly way: 'sp800-108' }>
   | {
@@ -61,7 +70,10 @@ export type DeriveRow = (parameter: MechanismParameter | null) => Derivation;
 
 export interface MechanismRow {
   readonly type: number;
-  /** In the unit that the standard uses for this mechanism: bytes for AES and HMAC, bits for generic secrets. */
+  /**
+   * In the unit that the standard uses for this mechanism: bytes for AES and HMAC, bits for generic
+   * secrets.
+   */
   readonly minKeySize: number;
   readonly maxKeySize: number;
   readonly flags: number;
@@ -85,5 +97,8 @@ export interface MechanismRow {
 
 const pairTypes: ReadonlySet<number> = new Set([CKK.RSA, CKK.EC, CKK.EC_EDWARDS, CKK.EC_MONTGOMERY]);
 
-/** Whether a mechanism works with the halves of a pair: one for public operations, one for the owner's. */
+/**
+ * Whether a mechanism works with the halves of a pair: one for public operations, one for the
+ * owner's.
+ */
 export const isAsymmetric = ({ keyTypes }: MechanismRow): boolean => keyTypes.some((type) => pairTypes.has(type));

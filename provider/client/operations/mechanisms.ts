@@ -1,9 +1,11 @@
-// The mechanisms that this token carries: one row each, with what C_GetMechanismInfo says of it, which keys it takes, and
-// how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.1 RSA, 2.3 elliptic curves (Edwards curves: 3.0), 2.7 generic
-// secrets, 2.8 AES, 2.9 to 2.11 AES modes and MACs, 2.17 to 2.21 digests and HMAC (SHA-3: 3.0).
+// The mechanisms that this token carries: one row each, with what C_GetMechanismInfo says of it,
+// which keys it takes, and how its parameter becomes the core's. PKCS#11 mechanisms 2.40: 2.1 RSA,
+// 2.3 elliptic curves (Edwards curves: 3.0), 2.7 generic secrets, 2.8 AES, 2.9 to 2.11 AES modes
+// and MACs, 2.17 to 2.21 digests and HMAC (SHA-3: 3.0).
 //
-// Left out on purpose: raw RSA, MD5, DES. RSA encryption with PKCS#1 v1.5 padding (padding oracles), signatures over SHA-1 and RSA keys below 2048
-// bits need a compatibility switch of the application.
+// Left out on purpose: raw RSA, MD5, DES. RSA encryption with PKCS#1 v1.5 padding (padding
+// oracles), signatures over SHA-1 and RSA keys below 2048 bits need a compatibility switch of the
+// application.
 import type { Digest } from '../../../addon/core.ts';
 import type { CompatibilitySwitch } from '../../../server/base/compatibility.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
@@ -56,7 +58,10 @@ const perMessage = (row: MechanismRow): MechanismRow => ({
   ...row,
   flags: row.flags | CKF.MESSAGE_ENCRYPT | CKF.MESSAGE_DECRYPT | CKF.MULTI_MESSAGE,
 });
-/** The initial value is the caller's, 8 bytes, 4 where the length is padded (RFC 5649), or the one that the RFC fixes. */
+/**
+ * The initial value is the caller's, 8 bytes, 4 where the length is padded (RFC 5649), or the one
+ * that the RFC fixes.
+ */
 const keyWrap = (type: number, padded: boolean): MechanismRow => ({
   type,
   ...aesSizes,
@@ -102,7 +107,10 @@ const cmac = (type: number, general: boolean): MechanismRow => ({
   mac: { parameters: { algorithm: 'aes-cmac' }, length: 16, general },
 });
 
-/** Signatures over SHA-1 are verified. Making one helps an attacker who can make collisions, so it needs a switch. */
+/**
+ * Signatures over SHA-1 are verified. Making one helps an attacker who can make collisions, so it
+ * needs a switch.
+ */
 const signatureFlags = (name: Digest | null): Pick<MechanismRow, 'flags' | 'switched'> =>
   name === 'sha1'
     ? { flags: CKF.VERIFY, switched: { flags: CKF.SIGN, by: 'sha1-signatures' } }
@@ -110,7 +118,10 @@ const signatureFlags = (name: Digest | null): Pick<MechanismRow, 'flags' | 'swit
 
 const rsaSizes = { minKeySize: 2048, maxKeySize: 4096, keyTypes: [CKK.RSA] };
 const ecSizes = { minKeySize: 224, maxKeySize: 521, keyTypes: [CKK.EC] };
-/** Bits of the field, as the standard counts them: 255 for edwards25519 and curve25519, 448 for the others. */
+/**
+ * Bits of the field, as the standard counts them: 255 for edwards25519 and curve25519, 448 for the
+ * others.
+ */
 const edwardsSizes = { minKeySize: 255, maxKeySize: 448, keyTypes: [CKK.EC_EDWARDS] };
 const curveFlags = CKF.EC_F_P | CKF.EC_NAMEDCURVE | CKF.EC_UNCOMPRESS;
 
@@ -157,7 +168,8 @@ const pss = (type: number, name: Digest | null): MechanismRow => ({
       const mgfDigest = digestByMask.get(parameter.mgf);
       const { saltLength } = parameter;
       if (hash === undefined || mgfDigest === undefined || (name !== null && name !== hash)) throw parameterInvalid();
-      // RFC 8017, section 9.1.1: digest and salt must fit into the modulus, with two bytes to spare.
+      // RFC 8017, section 9.1.1: digest and salt must fit into the modulus, with two bytes to
+      // spare.
       const most = Math.ceil((bits - 1) / 8) - digestLengths[hash] - 2;
       if (!Number.isInteger(saltLength) || saltLength < 0 || saltLength > most) throw parameterInvalid();
       return { algorithm: 'rsa-pss', digest: hash, mgfDigest, saltLength, prehashed: true };
@@ -282,7 +294,8 @@ export const mechanismRows: readonly MechanismRow[] = [
   wrapping(aesCipher(CKM.AES_CBC, 16, 16, (parameter) => ({ algorithm: 'aes-cbc', iv: iv16(parameter) }))),
   wrapping(aesCipher(CKM.AES_CBC_PAD, 1, 16, (parameter) => ({ algorithm: 'aes-cbc-pad', iv: iv16(parameter) }))),
   aesCipher(CKM.AES_CTR, 1, 1, counter),
-  // Not for keys: their stream is that of AES_CTR, so a caller who may encrypt could open what they wrapped.
+  // Not for keys: their stream is that of AES_CTR, so a caller who may encrypt could open what they
+  // wrapped.
   perMessage(aesCipher(CKM.AES_GCM, 1, 1, galois)),
   aesCipher(CKM.AES_CCM, 1, 1, counterWithMac),
   keyWrap(CKM.AES_KEY_WRAP, false),
@@ -312,7 +325,10 @@ const byType = new Map(mechanismRows.map((row) => [row.type, row]));
 /** Undefined: not carried. */
 export const findMechanism = (type: number): MechanismRow | undefined => byType.get(type);
 
-/** The row for a function that needs one of these flags, perhaps under a switch: see `switchFor`. Throws CKR_MECHANISM_INVALID. */
+/**
+ * The row for a function that needs one of these flags, perhaps under a switch: see `switchFor`.
+ * Throws CKR_MECHANISM_INVALID.
+ */
 export const mechanismFor = (mechanism: Mechanism, flag: number): MechanismRow => {
   const row = byType.get(mechanism.type);
   if (row === undefined || ((row.flags | (row.switched?.flags ?? 0)) & flag) === 0) throw mechanismInvalid();

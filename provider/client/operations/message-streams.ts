@@ -1,6 +1,7 @@
-// One message under GCM or CCM that goes through the addon or to the service piece by piece, and the ciphertext of one that is held until
-// its tag was checked. Who decrypts goes through a message twice: the first time it is checked and nothing comes out, the second time
-// its plaintext does. So no plaintext is given out that does not authenticate, and none is held.
+// One message under GCM or CCM that goes through the addon or to the service piece by piece, and
+// the ciphertext of one that is held until its tag was checked. Who decrypts goes through a message
+// twice: the first time it is checked and nothing comes out, the second time its plaintext does. So
+// no plaintext is given out that does not authenticate, and none is held.
 import { type AeadParameters, core, type Direction, type KeyRef } from '../../../addon/core.ts';
 import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
 import { CKR } from '../../schema/return-values.ts';
@@ -12,9 +13,14 @@ import { maxMessage, ownCopy } from './parts.ts';
 
 export type Use = Direction | 'check';
 
-/** One pass over a message. Whatever throws ends it. What comes out is the caller's, who wipes it. */
+/**
+ * One pass over a message. Whatever throws ends it. What comes out is the caller's, who wipes it.
+ */
 export interface MessageStream {
-  /** Data in, data out: as many bytes in all once the stream has ended; none where it checks. The input is not kept. */
+  /**
+   * Data in, data out: as many bytes in all once the stream has ended; none where it checks. The
+   * input is not kept.
+   */
   update(input: Uint8Array): Later<Uint8Array>;
   /** The end of an encryption: its tag. */
   seal(): Later<Uint8Array>;
@@ -84,7 +90,9 @@ class LocalStream implements MessageStream {
   }
 }
 
-/** Room that a request needs in addition to the data: its head, with the additional data in Base64. */
+/**
+ * Room that a request needs in addition to the data: its head, with the additional data in Base64.
+ */
 const mostInRequest = ({ aad = noBytes }: AeadParameters): number => maxMessage - 4 * Math.ceil(aad.length / 3);
 
 class ServiceStream implements MessageStream {
@@ -162,8 +170,9 @@ const mostInChunk = 256 << 10;
 const contentOf = ({ bytes, from, to }: Chunk): Buffer => bytes.subarray(from, to);
 
 /**
- * The ciphertext of a message that comes in parts, and is held until its tag was checked. A short one is decrypted in one piece. What is longer is
- * checked while it comes, so that no call takes long, and decrypted while it is fetched.
+ * The ciphertext of a message that comes in parts, and is held until its tag was checked. A short
+ * one is decrypted in one piece. What is longer is checked while it comes, so that no call takes
+ * long, and decrypted while it is fetched.
  */
 export class HeldMessage {
   readonly #key: MessageKey;
@@ -233,7 +242,10 @@ export class HeldMessage {
     }
   }
 
-  /** The plaintext where it is short; null when the tag is right and the plaintext is to be taken piece by piece. */
+  /**
+   * The plaintext where it is short; null when the tag is right and the plaintext is to be taken
+   * piece by piece.
+   */
   end(tag: Uint8Array): Later<Uint8Array | null> {
     const checker = this.#checker;
     if (checker === null) {

@@ -1,6 +1,7 @@
-// Messages under AES-GCM (3.0, sections 5.9 and 5.11; mechanisms 2.12.3): many with one key, each with its own IV, its own associated
-// data, and its tag next to the ciphertext. With a session key in the addon, with a token key by the service. Output follows
-// 5.2: a length query and a buffer that is too small leave the message as it was.
+// Messages under AES-GCM (3.0, sections 5.9 and 5.11; mechanisms 2.12.3): many with one key, each
+// with its own IV, its own associated data, and its tag next to the ciphertext. With a session key
+// in the addon, with a token key by the service. Output follows 5.2: a length query and a buffer
+// that is too small leave the message as it was.
 import type { CipherParameters } from '../../../addon/core.ts';
 import {
   type BytesOutput,
@@ -26,7 +27,9 @@ const noBytes = new Uint8Array(0);
 /** Plaintext on its way to the caller. */
 const opened = (plain: Uint8Array): MessageStep => ({ data: wipeAfterReply(plain), result: nothing });
 
-/** What a step was given as its parameter. Throws CKR_MECHANISM_PARAM_INVALID where that is none. */
+/**
+ * What a step was given as its parameter. Throws CKR_MECHANISM_PARAM_INVALID where that is none.
+ */
 const required = (parameter: MessageParameter | null): MessageParameter => {
   if (parameter === null) throw parameterInvalid();
   return parameter;
@@ -47,13 +50,18 @@ const gcm = (iv: Uint8Array, aad: Uint8Array, tagLength: number): Gcm => ({
   tagLength,
 });
 
-/** A message in one piece whose bytes come in parts. `given`: its tag was checked, and the parts come again to be given out. */
+/**
+ * A message in one piece whose bytes come in parts. `given`: its tag was checked, and the parts
+ * come again to be given out.
+ */
 interface Announced {
   readonly length: number;
   readonly given: boolean;
 }
 
-/** A message that comes in parts: they go through a stream, or are held until the tag was checked. */
+/**
+ * A message that comes in parts: they go through a stream, or are held until the tag was checked.
+ */
 interface RunningMessage {
   readonly parameters: Gcm;
   readonly stream: MessageStream | null;
@@ -98,7 +106,10 @@ abstract class Messages {
     return running;
   }
 
-  /** One step of the running message. Whatever goes wrong ends it, and so does the step that is its last. */
+  /**
+   * One step of the running message. Whatever goes wrong ends it, and so does the step that is its
+   * last.
+   */
   protected step(work: () => Later<MessageStep>, last: boolean): Later<MessageStep> {
     const ended = (value: MessageStep): MessageStep => {
       if (last && !(value.data instanceof LengthOnly)) this.cancel();
@@ -188,7 +199,9 @@ export class EncryptMessages extends Messages implements MessageOperation {
   }
 }
 
-/** Nothing of a message is given out before its tag is checked: its parts are held, or come twice. */
+/**
+ * Nothing of a message is given out before its tag is checked: its parts are held, or come twice.
+ */
 export class DecryptMessages extends Messages implements MessageOperation {
   #announced: Announced | null = null;
 
@@ -295,7 +308,10 @@ export class DecryptMessages extends Messages implements MessageOperation {
     }, last);
   }
 
-  /** The plaintext of a message whose tag was checked: parts without data fetch all but the end of what an answer does not carry. */
+  /**
+   * The plaintext of a message whose tag was checked: parts without data fetch all but the end of
+   * what an answer does not carry.
+   */
   #fetch(held: HeldMessage, tag: Uint8Array, part: Uint8Array, out: OutBuffer, last: boolean): Later<MessageStep> {
     if (part.length > 0) throw operationActive();
     if (last && held.left > out.space.length) return only(held.left);

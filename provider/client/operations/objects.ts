@@ -1,6 +1,6 @@
-// Making, copying, changing and destroying objects (PKCS#11 2.40, sections 5.7 and 5.14). A session object's key is made in,
-// or copied into, the addon; a token object is the service's. Whatever a template holds as a view is copied before the
-// first await.
+// Making, copying, changing and destroying objects (PKCS#11 2.40, sections 5.7 and 5.14). A session
+// object's key is made in, or copied into, the addon; a token object is the service's. Whatever a
+// template holds as a view is copied before the first await.
 import { core, type KeyRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { ServiceError } from '../../../server/base/errors.ts';
@@ -96,7 +96,10 @@ const createInSession = (session: Session, made: NewObject): Later<number> => {
   }
 };
 
-/** An object that is not a key has its value in its attributes. A certificate is its value, or names where it is (4.6.3). */
+/**
+ * An object that is not a key has its value in its attributes. A certificate is its value, or names
+ * where it is (4.6.3).
+ */
 const keepValue = ({ kind, attributes, value, checkValue }: NewObject): void => {
   const url = attributes.get(CKA.URL);
   if (kind === 'certificate' && value === null && !(url instanceof Uint8Array && url.length > 0)) {
@@ -178,8 +181,8 @@ const copyFromToken = (session: Session, handle: number, template: readonly Attr
   withOwnValues(template, (own) => copyStored(session, handle, own));
 
 /**
- * Values that may be secret are views on the frame, which does not last until the service has answered: `work` gets the template with copies,
- * which are wiped when it is done.
+ * Values that may be secret are views on the frame, which does not last until the service has
+ * answered: `work` gets the template with copies, which are wiped when it is done.
  */
 const withOwnValues = async <T>(
   template: readonly Attribute[],
@@ -243,7 +246,10 @@ const mostAttempts = 64;
 const changeOnToken = (session: Session, handle: number, template: readonly Attribute[]): Promise<void> =>
   withOwnValues(template, (own) => changeStored(session, handle, own));
 
-/** Another change of the same object, between this one's read and write, is not undone: it reads again. */
+/**
+ * Another change of the same object, between this one's read and write, is not undone: it reads
+ * again.
+ */
 const changeStored = async (session: Session, handle: number, template: readonly Attribute[]): Promise<void> => {
   const { application } = session;
   for (let attempt = 1; ; attempt++) {

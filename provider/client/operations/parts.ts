@@ -1,4 +1,5 @@
-// Collects the parts of a message that must travel to the service in one piece, in memory that is wiped.
+// Collects the parts of a message that must travel to the service in one piece, in memory that is
+// wiped.
 import { type CipherParameters, core, type RsaEncryptionParameters } from '../../../addon/core.ts';
 import { maxEnvelope } from '../../../server/fronts/contract/tde.ts';
 import { type BytesOutput, LengthOnly, type OutBuffer } from '../../schema/types.ts';
@@ -10,15 +11,24 @@ export const maxMessage = maxEnvelope - 8192;
 /** Whether the caller has room for so many bytes. */
 export const fits = ({ capacity }: OutBuffer, length: number): boolean => capacity !== null && capacity >= length;
 
-/** The answer to data that is announced and will come to so many bytes: none yet, or their length where there is no room for them. */
+/**
+ * The answer to data that is announced and will come to so many bytes: none yet, or their length
+ * where there is no room for them.
+ */
 export const accept = (out: OutBuffer, length: number): BytesOutput => (fits(out, length) ? 0 : new LengthOnly(length));
 
-/** Refuses data that is announced, because it is longer than one message, where it has to travel to the service in one. */
+/**
+ * Refuses data that is announced, because it is longer than one message, where it has to travel to
+ * the service in one.
+ */
 export const checkCarried = (length: number): void => {
   if (length > maxMessage) throw dataTooLong();
 };
 
-/** What an Init leaves with its operation, in bytes, as far as it is more than an operation takes anyway. */
+/**
+ * What an Init leaves with its operation, in bytes, as far as it is more than an operation takes
+ * anyway.
+ */
 export const inInit = (parameters: CipherParameters | RsaEncryptionParameters): number => {
   const bytes = 'aad' in parameters ? parameters.aad : 'label' in parameters ? parameters.label : undefined;
   return bytes !== undefined && bytes.length > smallInInit ? bytes.length : 0;
@@ -73,8 +83,9 @@ export const ownCopy = (bytes: Uint8Array, prefix: Uint8Array = new Uint8Array(0
 };
 
 /**
- * Wipes a result that goes out in this call's reply. The reply is written in the same turn, before anything that was set
- * aside for the next one, so the bytes are wiped as soon as they are not needed.
+ * Wipes a result that goes out in this call's reply. The reply is written in the same turn, before
+ * anything that was set aside for the next one, so the bytes are wiped as soon as they are not
+ * needed.
  */
 export const wipeAfterReply = <T extends Uint8Array>(result: T): T => {
   setImmediate(() => core.wipe(result));

@@ -1,4 +1,5 @@
-// RSA encryption and decryption, in one piece: with a key of the session in the addon, with a private key of the token by the service.
+// RSA encryption and decryption, in one piece: with a key of the session in the addon, with a
+// private key of the token by the service.
 import { core, type Direction, type RsaEncryptionParameters } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -14,11 +15,17 @@ import { type LocalKey, publicHalf } from './keys.ts';
 import { fits, inInit, ownCopy, wipeAfterReply } from './parts.ts';
 import { isSlowPrivateKey, queued } from './slow-work.ts';
 
-/** RFC 8017: of the modulus, OAEP takes two digests and two bytes (section 7.1), PKCS#1 v1.5 takes 11 bytes (section 7.2). */
+/**
+ * RFC 8017: of the modulus, OAEP takes two digests and two bytes (section 7.1), PKCS#1 v1.5 takes
+ * 11 bytes (section 7.2).
+ */
 const mostInRsa = (modulusBytes: number, parameters: RsaEncryptionParameters): number =>
   modulusBytes - (parameters.padding === 'oaep' ? 2 * digestLengths[parameters.digest] + 2 : 11);
 
-/** RSA encryption (mechanisms 2.1.6 and 2.1.8), in one piece. The key is this operation's: it is released with it. */
+/**
+ * RSA encryption (mechanisms 2.1.6 and 2.1.8), in one piece. The key is this operation's: it is
+ * released with it.
+ */
 export class LocalRsaCipher implements CipherOperation {
   readonly private: boolean;
   readonly keyAttributes: ReadonlyAttributes;

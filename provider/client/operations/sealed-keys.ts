@@ -1,5 +1,6 @@
-// Keys that come from the service, sealed to a key pair that only this application's own memory contains (HPKE, RFC 9180): they are
-// opened in the addon. The way there is `Application.askWithKey`.
+// Keys that come from the service, sealed to a key pair that only this application's own memory
+// contains (HPKE, RFC 9180): they are opened in the addon. The way there is
+// `Application.askWithKey`.
 import { core, type KeyRef, type UnwrappedKind } from '../../../addon/core.ts';
 import { sealedKeyInfo } from '../../../server/fronts/contract/tde.ts';
 import { CKA } from '../../schema/attributes.ts';

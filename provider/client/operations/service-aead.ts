@@ -13,8 +13,8 @@ import { accept, fits, inInit, wipeAfterReply } from './parts.ts';
 const noBytes = new Uint8Array(0);
 
 /**
- * GCM and CCM with a key that never leaves the service. What is encrypted in parts comes back part by part. What is decrypted in parts
- * is held until its tag was checked.
+ * GCM and CCM with a key that never leaves the service. What is encrypted in parts comes back part
+ * by part. What is decrypted in parts is held until its tag was checked.
  */
 export class ServiceAead implements CipherOperation {
   readonly private: boolean;
@@ -97,7 +97,8 @@ export class ServiceAead implements CipherOperation {
       if (input.length > 0) throw operationActive();
       return andThen(this.#held.take(out.space.length), wipeAfterReply);
     }
-    // Of what is held nothing comes back before the end; a query gets the room for all of it, which suits every caller.
+    // Of what is held nothing comes back before the end; a query gets the room for all of it, which
+    // suits every caller.
     const isHeld = this.#direction === 'decrypt';
     const ready = isHeld ? (out.capacity === null ? this.#total + input.length : 0) : input.length;
     if (!fits(out, ready)) return new LengthOnly(ready);
@@ -173,7 +174,10 @@ export class ServiceAead implements CipherOperation {
     });
   }
 
-  /** What is left of plaintext that one message does not carry: parts without data fetch all but its end. */
+  /**
+   * What is left of plaintext that one message does not carry: parts without data fetch all but its
+   * end.
+   */
   #rest(out: OutBuffer): Later<BytesOutput> {
     if (this.#held.left > out.space.length) return new LengthOnly(this.#held.left);
     return andThen(this.#held.finish(this.#tail), wipeAfterReply);

@@ -56,7 +56,8 @@ export class ServiceCipher implements CipherOperation {
   whole(input: Uint8Array, out: OutBuffer): BytesOutput | Promise<BytesOutput> {
     checkLength(this.#row, this.#direction, this.#parameters, input.length);
     const most = resultLength(this.#direction, this.#parameters, input.length);
-    // A query is answered without a call; only a result of unknown length is made to see how long it is.
+    // A query is answered without a call; only a result of unknown length is made to see how long
+    // it is.
     const unknown = isUnpadded(this.#direction, this.#parameters);
     if (!fits(out, most) && (out.capacity === null || !unknown)) return new LengthOnly(most);
     return this.#run(ownCopy(input), out.capacity);

@@ -1,7 +1,7 @@
-// Signatures with the keys of a pair (PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1 and 2.3): in the addon with
-// a key of the session and with every public key, by the service with a private key of the token. What a
-// mechanism hashes is hashed part by part. What it signs as it is comes in one piece; only for EdDSA, which reads the message twice,
-// parts are collected.
+// Signatures with the keys of a pair (PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1 and
+// 2.3): in the addon with a key of the session and with every public key, by the service with a
+// private key of the token. What a mechanism hashes is hashed part by part. What it signs as it is
+// comes in one piece; only for EdDSA, which reads the message twice, parts are collected.
 import { core, type Digest, type KeyDescription, type OperationRef } from '../../../addon/core.ts';
 import { digestLengths } from '../../../server/base/digests.ts';
 import { CKA } from '../../schema/attributes.ts';
@@ -43,7 +43,10 @@ class Message {
   readonly #row: SignatureRow;
   #running: OperationRef | null = null;
   #collected: Parts | null = null;
-  /** Of data that is signed as it is and was announced: its front, which is all that is signed of it. */
+  /**
+   * Of data that is signed as it is and was announced: its front, which is all that is signed of
+   * it.
+   */
   #front: Front | null = null;
 
   /** `key` is this operation's: it is released with it. */
@@ -170,7 +173,10 @@ export class LocalSignature extends Message implements SummaryOperation {
   }
 }
 
-/** A signature by a private key of the token: hashed here, signed by the service. `key` is the pair's public half. */
+/**
+ * A signature by a private key of the token: hashed here, signed by the service. `key` is the
+ * pair's public half.
+ */
 export class ServiceSignature extends Message implements SummaryOperation {
   readonly #application: Application;
   readonly #handle: number;
@@ -196,7 +202,10 @@ export class ServiceSignature extends Message implements SummaryOperation {
   }
 }
 
-/** C_VerifyRecover: what the signature was made of, by a public key (mechanisms 2.1.7). The key is released with the operation. */
+/**
+ * C_VerifyRecover: what the signature was made of, by a public key (mechanisms 2.1.7). The key is
+ * released with the operation.
+ */
 export class LocalRecovery implements RecoverOperation {
   readonly private: boolean;
   readonly #key: SharedKey;

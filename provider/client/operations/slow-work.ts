@@ -1,6 +1,7 @@
-// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the socket thread answers everybody in the meantime. Each
-// local user has a queue of their own, and the queues are served round robin: what the processes of one user ask for does not delay
-// another user's. Whatever the work needs of the caller's frame is copied before it waits.
+// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the
+// socket thread answers everybody in the meantime. Each local user has a queue of their own, and
+// the queues are served round robin: what the processes of one user ask for does not delay another
+// user's. Whatever the work needs of the caller's frame is copied before it waits.
 import { createFairQueue, QueueFull } from '../../../server/base/fair-queue.ts';
 import { CKR } from '../../schema/return-values.ts';
 import { CryptokiError } from '../../schema/types.ts';
@@ -13,13 +14,22 @@ export const isSlowPrivateKey = ({ kind, bits }: { readonly kind: string; readon
   kind === 'rsa-private' && bits > mostRsaBitsAtOnce;
 
 const queues = {
-  /** Finding primes takes a CPU for up to some seconds, and so does factoring the modulus of numbers that are not a key's. */
+  /**
+   * Finding primes takes a CPU for up to some seconds, and so does factoring the modulus of numbers
+   * that are not a key's.
+   */
   search: createFairQueue({ running: 2, runningEach: 1, waiting: 16 }),
-  /** Private operations with large RSA keys, and the check of a private key that comes in: up to 10 ms each. */
+  /**
+   * Private operations with large RSA keys, and the check of a private key that comes in: up to 10
+   * ms each.
+   */
   computation: createFairQueue({ running: 2, runningEach: 1, waiting: 64 }),
 } as const;
 
-/** Runs `work` from the queue of the application's user. It does not begin when the application has ended in the meantime. */
+/**
+ * Runs `work` from the queue of the application's user. It does not begin when the application has
+ * ended in the meantime.
+ */
 export const queued = async <T>(
   kind: keyof typeof queues,
   application: Application,

@@ -15,7 +15,10 @@ const prfs: ReadonlyMap<number, MacParameters> = new Map<number, MacParameters>(
 
 const inWholeBytes = (bits: number, most: number): boolean => bits >= 8 && bits <= most && bits % 8 === 0;
 
-/** SP 800-108 (3.0, section 2.42): one iteration variable, at most one more counter and one length, any number of bytes. */
+/**
+ * SP 800-108 (3.0, section 2.42): one iteration variable, at most one more counter and one length,
+ * any number of bytes.
+ */
 export const blockKdf =
   (feedback: boolean): DeriveRow =>
   (parameter) => {

@@ -1,5 +1,5 @@
-// CKA_VALUE, and the numbers of private keys: what is not in an object's map. Callers have checked that it may be read
-// (`isReadable`).
+// CKA_VALUE, and the numbers of private keys: what is not in an object's map. Callers have checked
+// that it may be read (`isReadable`).
 import { core } from '../../../addon/core.ts';
 import { CKA } from '../../schema/attributes.ts';
 import type { Application } from '../application.ts';
@@ -13,7 +13,10 @@ export const valueLength = (view: ObjectView): number | null => {
   return length === undefined ? null : Number(length);
 };
 
-/** Of a session object, what makes it that object: for a secret key a copy, which the receiver wipes if it keeps it. */
+/**
+ * Of a session object, what makes it that object: for a secret key a copy, which the receiver wipes
+ * if it keeps it.
+ */
 export const readSessionValue = (view: Extract<ObjectView, { where: 'session' }>): Uint8Array => {
   const kind = kindOfView(view);
   if (kind === 'secret' && view.key !== null) return core.exportSecret(view.key.ref);

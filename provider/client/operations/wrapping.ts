@@ -1,5 +1,6 @@
-// Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey, in the addon with keys of the session, by the service
-// with keys of the token. A private key travels as its PKCS#8. What may not be wrapped by what, beyond the standard: key-roles.ts.
+// Keys under keys (PKCS#11 2.40, section 5.14): C_WrapKey and C_UnwrapKey, in the addon with keys
+// of the session, by the service with keys of the token. A private key travels as its PKCS#8. What
+// may not be wrapped by what, beyond the standard: key-roles.ts.
 import {
   CoreError,
   type CoreErrorCode,
@@ -69,7 +70,10 @@ const keyOf = ({ key }: SessionObject): SharedKey => {
   return key;
 };
 
-/** A key of the token under one of the session: only what its owner could read anyway comes here to be wrapped. */
+/**
+ * A key of the token under one of the session: only what its owner could read anyway comes here to
+ * be wrapped.
+ */
 const wrapReadable = async (
   session: Session,
   wrapping: LocalKey,
@@ -89,7 +93,10 @@ const wrapReadable = async (
   }
 };
 
-/** Under a key of the token: the service wraps. Only what is not sensitive is wrapped here, under a public key. */
+/**
+ * Under a key of the token: the service wraps. Only what is not sensitive is wrapped here, under a
+ * public key.
+ */
 const wrapOnToken = async (
   session: Session,
   row: MechanismRow,
@@ -137,7 +144,10 @@ const isTooShort = ({ attributes }: ObjectView): boolean => {
   return modulus instanceof Uint8Array && isShortRsa(numberBits(modulus));
 };
 
-/** What the standard asks of a key that is to be wrapped, and that a sensitive one is never wrapped so that changes pass. */
+/**
+ * What the standard asks of a key that is to be wrapped, and that a sensitive one is never wrapped
+ * so that changes pass.
+ */
 const checkWrappable = (wrapping: ObjectView, { way }: WrapParameters, object: ObjectView): void => {
   if (way === 'oaep' && isTooShort(wrapping))
     throw new CryptokiError(CKR.WRAPPING_KEY_SIZE_RANGE, 'an RSA key below 2048 bits cannot wrap keys');
@@ -194,7 +204,10 @@ const openSecret = (
   }
 };
 
-/** A private key, whose numbers are checked, or one that a private key unwraps: in the user's turn. `wrapped` is a copy; `unwrapping` is released. */
+/**
+ * A private key, whose numbers are checked, or one that a private key unwraps: in the user's turn.
+ * `wrapped` is a copy; `unwrapping` is released.
+ */
 const openQueued = async (
   application: Application,
   unwrapping: SharedKey,
@@ -230,7 +243,8 @@ export const unwrapKey = (
     return unwrapOnToken(session, row, parameters, unwrappingHandle, ownCopy(wrapped), template);
   const made = newUnwrapped(session, unwrapping.view, parameters, template);
   if (application.roles.hasWrapped(unwrapping.view.attributes)) {
-    // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012): what key wrap made included.
+    // Whether a padding is right, asked often enough, decrypts (Bardou and others, 2012): what key
+    // wrap made included.
     if (parameters.way === 'cipher') throw keyNotPermitted();
     if (made.attributes.get(CKA.SENSITIVE) === false) {
       throw new CryptokiError(
@@ -292,7 +306,10 @@ const checkUnwrapped = ({ kind, attributes, length, checkValue }: NewObject, key
   }
 };
 
-/** With a key of the token: the service unwraps. `wrapped` is a copy: the caller's bytes do not last until the key is found. */
+/**
+ * With a key of the token: the service unwraps. `wrapped` is a copy: the caller's bytes do not last
+ * until the key is found.
+ */
 const unwrapOnToken = async (
   session: Session,
   row: MechanismRow,

@@ -7,7 +7,10 @@ const toldByLibrary = (Object.keys(causes) as (keyof typeof causes)[]).filter(
   (name) => causes[name].told === 'library',
 );
 const causeId = (name: string): string => `CAUSE_${name.toUpperCase().replaceAll('-', '_')}`;
-/** The facts of a cause, in the order of its text: each once, because the library gives them in that order. */
+/**
+ * The facts of a cause, in the order of its text: each once, because the library gives them in that
+ * order.
+ */
 const factsOf = (name: keyof typeof causes): readonly string[] => {
   const { what, todo } = causes[name];
   const facts = [...`${what}; ${todo}`.matchAll(/\{(\w+)\}/g)].map(([, fact = '']) => fact);

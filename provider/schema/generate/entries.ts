@@ -5,7 +5,10 @@ import { structs } from '../structs.ts';
 import type { Arg, Call } from '../types.ts';
 import { declaration, declare, isSession, opening, parameters, rows, stubParameters } from './rows.ts';
 
-/** Whether the tag of a message's parameter is read or written by this call; `flags` is the entry's last parameter then. */
+/**
+ * Whether the tag of a message's parameter is read or written by this call; `flags` is the entry's
+ * last parameter then.
+ */
 const tagUse = ({ kind, tag }: Arg): string => {
   const use = kind === 'seal' ? 'TAG_WRITTEN' : 'TAG_READ';
   if (tag === 'at-end') return `(flags & CKF_END_OF_MESSAGE) != 0 ? ${use} : TAG_UNUSED`;
@@ -63,7 +66,10 @@ const getting = (arg: Arg): string | null => {
   }
 };
 
-/** What takes a call over whose data one message does not carry (large.h), by the arguments after the session. */
+/**
+ * What takes a call over whose data one message does not carry (large.h), by the arguments after
+ * the session.
+ */
 const largeFunctions: Readonly<Record<string, string>> = {
   'data out last': 'large_whole',
   'data bytes last': 'large_verify',

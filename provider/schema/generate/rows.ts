@@ -63,6 +63,6 @@ export const declare = (name: string, row: Call): string => declaration(name, ro
 export const stubParameters = (types: readonly string[]): readonly (readonly [string, string])[] =>
   ['CK_SESSION_HANDLE', ...types].map((type, i) => [type, `argument_${i}`] as const);
 
-// --- entries --------------------------------------------------------------------------------------------------------
+// --- entries -------------------------------------------------------------------------------------
 
 export const isSession = (arg: Arg, index: number): boolean => index === 0 && arg.c === 'CK_SESSION_HANDLE';

@@ -23,7 +23,7 @@ const operationNumber = (operation: OperationKind | undefined): number =>
 const operationSet = (set: readonly OperationKind[] = []): number =>
   set.reduce((bits, operation) => bits | (1 << operations.indexOf(operation)), 0);
 
-// --- C signatures ---------------------------------------------------------------------------------------------------
+// --- C signatures --------------------------------------------------------------------------------
 export const numbers = (): string =>
   [
     opening('Positions in call_rows.'),
@@ -37,7 +37,9 @@ export const numbers = (): string =>
     '',
   ].join('\n');
 
-/** Calls that leave keys, sessions and the login as they are, so that what is held back may stay so. */
+/**
+ * Calls that leave keys, sessions and the login as they are, so that what is held back may stay so.
+ */
 const isQuiet = ({ starts, ends, continues, quiet }: Call): boolean =>
   quiet === true || starts !== undefined || ends !== undefined || continues !== undefined;
 

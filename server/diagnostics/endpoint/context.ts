@@ -41,7 +41,10 @@ export interface EndpointContext {
   readonly servedCertificate: string;
   /** Networks of the cloud key service, where they are known. */
   readonly cloudRanges: readonly string[];
-  /** Signed requests of others in the last hour, newest first, at most 1000: these alone are evidence of what the cloud does. */
+  /**
+   * Signed requests of others in the last hour, newest first, at most 1000: these alone are
+   * evidence of what the cloud does.
+   */
   readonly recent: readonly XksRequestRecord[];
   /**
    * The same without a valid signature. Anyone can send them: a check fails because of one only
@@ -86,7 +89,10 @@ export const foretold = (cause: CloudCause, evidence: string, fix: string = clou
   ...reported(cause),
 });
 
-/** The same where the evidence is not authenticated: it may be the cloud's, and hides no other fault. */
+/**
+ * The same where the evidence is not authenticated: it may be the cloud's, and hides no other
+ * fault.
+ */
 export const suspected = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...warning(evidence, fix),
   ...reported(cause),

@@ -1,5 +1,6 @@
-// The diagnostics' hands: calls one endpoint through its public name or straight at this node, signed as the cloud key service
-// signs, and tells what came back and how long it took. The plaintext is generated here and is not secret.
+// The diagnostics' hands: calls one endpoint through its public name or straight at this node,
+// signed as the cloud key service signs, and tells what came back and how long it took. The
+// plaintext is generated here and is not secret.
 
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -34,7 +35,10 @@ export interface Prober {
   close(): void;
 }
 
-/** What is in requestMetadata of a diagnostic request: the log tells it from others by its operation. */
+/**
+ * What is in requestMetadata of a diagnostic request: the log tells it from others by its
+ * operation.
+ */
 export const diagnosticMetadata = (): object => ({
   awsPrincipalArn: 'arn:aws:iam::000000000000:user/dke-diagnostics',
   kmsKeyArn: 'arn:aws:kms:us-east-1:000000000000:key/00000000-0000-0000-0000-000000000000',

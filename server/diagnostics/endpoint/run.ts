@@ -1,5 +1,6 @@
-// Runs the checks of one key store endpoint, from this node and through its public name, in the order in which one thing rests on
-// another: the first line that fails is where to begin. Each check is a file of its own.
+// Runs the checks of one key store endpoint, from this node and through its public name, in the
+// order in which one thing rests on another: the first line that fails is where to begin. Each
+// check is a file of its own.
 
 import { rootCertificates } from 'node:tls';
 import { runChecks } from '../../base/checks.ts';

@@ -1,5 +1,6 @@
-// The console's API as one Hono application, mounted at /api: what every request has (its id, its headers, its caller), and a handler for
-// every row of the contract (serve-row.ts). Nothing is read from a request before its caller is known, but for signing in.
+// The console's API as one Hono application, mounted at /api: what every request has (its id, its
+// headers, its caller), and a handler for every row of the contract (serve-row.ts). Nothing is read
+// from a request before its caller is known, but for signing in.
 
 import { type Context, Hono } from 'hono';
 import type { Clock } from '../../base/clock.ts';

@@ -1,5 +1,6 @@
-// Who calls: an API token in `Authorization`, or the session cookie of the pages. A change that comes with a
-// cookie must come from our own pages: browsers say so in Sec-Fetch-Site and Origin, and scripts elsewhere cannot.
+// Who calls: an API token in `Authorization`, or the session cookie of the pages. A change that
+// comes with a cookie must come from our own pages: browsers say so in Sec-Fetch-Site and Origin,
+// and scripts elsewhere cannot.
 
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
@@ -34,7 +35,10 @@ const missing = (): ServiceError =>
 
 const changes = (method: string): boolean => method !== 'GET' && method !== 'HEAD';
 
-/** Throws 'forbidden' when a browser says that another site made this request. True when it says that ours did. */
+/**
+ * Throws 'forbidden' when a browser says that another site made this request. True when it says
+ * that ours did.
+ */
 export const isOwnSite = (context: Context): boolean => {
   const site = context.req.header('sec-fetch-site');
   const origin = context.req.header('origin');
@@ -57,7 +61,10 @@ export const createAuthenticator = (
   operations: Pick<Operations, 'authenticateAdmin' | 'sessions'>,
   peerOf: (context: Context) => string | null,
 ) => ({
-  /** Throws 'unauthenticated' or 'forbidden'. `isUse`: a person has asked, so that a session lasts longer. */
+  /**
+   * Throws 'unauthenticated' or 'forbidden'. `isUse`: a person has asked, so that a session lasts
+   * longer.
+   */
   async authenticate(
     context: Context,
     requestId: string,

@@ -1,6 +1,7 @@
-// Entity tags (RFC 9110 section 8.8.3) of representations, and If-Match (section 13.1.1). The tag changes with everything
-// that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are left out, so that a busy endpoint can still be edited, and
-// so is the state of another resource (`keyState`), which no change of this one undoes.
+// Entity tags (RFC 9110 section 8.8.3) of representations, and If-Match (section 13.1.1). The tag
+// changes with everything that an administrator can change; uses (`firstUsedAt`, `lastUsedAt`) are
+// left out, so that a busy endpoint can still be edited, and so is the state of another resource
+// (`keyState`), which no change of this one undoes.
 
 import { createHash } from 'node:crypto';
 import { apiRoutes } from '../contract/api/index.ts';

@@ -1,4 +1,5 @@
-// What each of the service's errors is called in the console's API: status and title of the problem document.
+// What each of the service's errors is called in the console's API: status and title of the problem
+// document.
 
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import { answerProblem, type FieldFault, retryAfterOf } from '../shared/problem.ts';
@@ -63,7 +64,9 @@ export class HttpRefusal extends ServiceError {
   }
 }
 
-/** The answer to an error of any kind. An error that is not a ServiceError is told only to `report`. */
+/**
+ * The answer to an error of any kind. An error that is not a ServiceError is told only to `report`.
+ */
 export const answerError = (error: unknown, requestId: string, report: (error: unknown) => void): Response => {
   if (!(error instanceof ServiceError)) {
     report(error);

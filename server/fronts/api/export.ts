@@ -1,6 +1,7 @@
-// Lists as files: the request log and the inventory of keys as NDJSON, or CSV (RFC 4180) for spreadsheets, and the audit log. Some texts
-// come from outside, such as those of callers of the proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages
-// are asked for as the connection takes them: memory stays bounded, however long the list is.
+// Lists as files: the request log and the inventory of keys as NDJSON, or CSV (RFC 4180) for
+// spreadsheets, and the audit log. Some texts come from outside, such as those of callers of the
+// proxy, so a cell that a spreadsheet would run as a formula is marked as text. Pages are asked for
+// as the connection takes them: memory stays bounded, however long the list is.
 
 import { csvLine } from '../../base/csv.ts';
 import type { ShownKey } from '../../domain/key.ts';

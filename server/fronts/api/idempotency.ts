@@ -1,6 +1,8 @@
-// `Idempotency-Key` on creates: a repeat under the same key gets the first answer and makes nothing twice, for a day. What was made is
-// known to all nodes and after a restart (operations/shared/idempotency.ts); here, repeats of what this process carries out wait for the one
-// answer. Answers that show a secret are not kept: their repeat is told that the first one did its work, and where to find what it made.
+// `Idempotency-Key` on creates: a repeat under the same key gets the first answer and makes nothing
+// twice, for a day. What was made is known to all nodes and after a restart
+// (operations/shared/idempotency.ts); here, repeats of what this process carries out wait for the
+// one answer. Answers that show a secret are not kept: their repeat is told that the first one did
+// its work, and where to find what it made.
 
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';

@@ -1,5 +1,6 @@
-// One example of a request and of an answer for each operation, from the schemas of the description: every member, with a value
-// that its schema allows. A member says by its own `example` what its type does not show.
+// One example of a request and of an answer for each operation, from the schemas of the
+// description: every member, with a value that its schema allows. A member says by its own
+// `example` what its type does not show.
 
 /** A JSON Schema (2020-12), as the description has it. */
 export interface JsonSchema {

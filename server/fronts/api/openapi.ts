@@ -190,7 +190,10 @@ const describeRow = ({ description, needs }: RouteRow): { readonly description?:
   return all === '' ? {} : { description: all };
 };
 
-/** For programs: the permission, the parameter of the resource that roles can be limited to, and whose the resource is. */
+/**
+ * For programs: the permission, the parameter of the resource that roles can be limited to, and
+ * whose the resource is.
+ */
 const permissionOf = ({ needs, scope, tenancy }: RouteRow): object =>
   needs === 'sign-in' || needs === 'signed-in'
     ? {}

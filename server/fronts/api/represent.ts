@@ -1,5 +1,5 @@
-// From the service's own records to the contract's: times as RFC 3339 text, and member by member, so that a new column is
-// not shown by accident.
+// From the service's own records to the contract's: times as RFC 3339 text, and member by member,
+// so that a new column is not shown by accident.
 
 import { X509Certificate } from 'node:crypto';
 import { toPem } from '../../base/bytes.ts';
@@ -97,7 +97,10 @@ export const representVault = (vault: Vault): vaults.Vault => ({
   integrity: vault.integrity,
 });
 
-/** What a key is, for people: `AES-256`, `RSA-3072`, `P-384`, `Ed25519`, `generic secret of 160 bits`. */
+/**
+ * What a key is, for people: `AES-256`, `RSA-3072`, `P-384`, `Ed25519`,
+ * `generic secret of 160 bits`.
+ */
 const nameKeyType = ({ algorithm, bits }: Pick<Key, 'algorithm' | 'bits'>): string => {
   switch (algorithm) {
     case 'aes':

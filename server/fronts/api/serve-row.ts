@@ -226,7 +226,10 @@ const create = async (served: Served, context: ApiContext, call: Call, body: Buf
   return json(kept.body, 201, { location, ...(repeated ? { 'idempotent-replayed': 'true' } : {}) });
 };
 
-/** A place for an export, or for what takes long: while it is worked on and, of a file, while it is sent. */
+/**
+ * A place for an export, or for what takes long: while it is worked on and, of a file, while it is
+ * sent.
+ */
 const takePlace = ({ row, shares }: Served, { id, tenantId }: TenantActor): (() => void) => {
   if (row.streams === undefined && row.long === undefined) return () => undefined;
   const release = shares.take(id, tenantId);
@@ -315,7 +318,8 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   };
   // A dry run changes nothing, so nothing else would check.
   await checkTag();
-  // Again in the unit of work that makes the change: the tenant may have been deleted, or the resource changed, since the request came.
+  // Again in the unit of work that makes the change: the tenant may have been deleted, or the
+  // resource changed, since the request came.
   const check = async (): Promise<void> => {
     await call.stillAllowed();
     if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);

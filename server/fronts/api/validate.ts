@@ -1,5 +1,6 @@
-// From the wire to what a handler is given: query, JSON body. Strict: unknown members, repeated members and query parameters, and
-// anything that is not JSON are refused, and every wrong field is named.
+// From the wire to what a handler is given: query, JSON body. Strict: unknown members, repeated
+// members and query parameters, and anything that is not JSON are refused, and every wrong field is
+// named.
 
 import type { z } from '@hono/zod-openapi';
 import { ServiceError } from '../../base/errors.ts';
@@ -14,8 +15,9 @@ export const mostItems = 256;
 const mostLevels = 32;
 
 /**
- * More marks than this after one letter are not text of any language (Unicode Standard Annex 15, Stream-Safe Text Format). Putting them in order
- * takes time in proportion to the square of their number.
+ * More marks than this after one letter are not text of any language (Unicode Standard Annex 15,
+ * Stream-Safe Text Format). Putting them in order takes time in proportion to the square of their
+ * number.
  */
 const tooManyMarks = /\p{M}{31}/u;
 /** PostgreSQL has no such character in a text, and no name needs it. */

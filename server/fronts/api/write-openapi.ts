@@ -1,4 +1,5 @@
-// npm run build:code, after the compiler: writes the description of the API, which takes too long to make while requests are served.
+// npm run build:code, after the compiler: writes the description of the API, which takes too long
+// to make while requests are served.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describeApi } from './openapi.ts';

@@ -1,4 +1,5 @@
-// What is wrong with the fields of a body, in words: the service says it of a request, the console before it sends one.
+// What is wrong with the fields of a body, in words: the service says it of a request, the console
+// before it sends one.
 
 import type { z } from '@hono/zod-openapi';
 
@@ -7,7 +8,9 @@ interface FieldFault {
   readonly message: string;
 }
 
-/** Names the fields; never repeats a value, because a value may be a credential in the wrong place. */
+/**
+ * Names the fields; never repeats a value, because a value may be a credential in the wrong place.
+ */
 export const describeIssues = (error: z.ZodError): readonly FieldFault[] =>
   error.issues.flatMap((issue): FieldFault[] => {
     const path = issue.path.join('.');

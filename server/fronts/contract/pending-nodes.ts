@@ -1,10 +1,14 @@
-// How an answer names the nodes that have not confirmed a change: two headers, with or without a body, the same on every path.
+// How an answer names the nodes that have not confirmed a change: two headers, with or without a
+// body, the same on every path.
 
 import { toRfc3339 } from '../../base/clock.ts';
 
 /** The names, percent-encoded, between commas. Absent when there are none. */
 export const pendingNodesHeader = 'X-Dke-Pending-Nodes';
-/** Until when one of them may act on what was before: RFC 3339, or `never` when there is no limit (`contact_seconds = 0`). */
+/**
+ * Until when one of them may act on what was before: RFC 3339, or `never` when there is no limit
+ * (`contact_seconds = 0`).
+ */
 export const pendingUntilHeader = 'X-Dke-Pending-Until';
 
 export interface PendingNodes {

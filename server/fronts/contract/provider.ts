@@ -1,5 +1,6 @@
-// What the `dke` command and the provider's installer say to each other. The command finds the installer by its place in the
-// installation and loads it when it runs; these types are all that both were compiled with.
+// What the `dke` command and the provider's installer say to each other. The command finds the
+// installer by its place in the installation and loads it when it runs; these types are all that
+// both were compiled with.
 import type { CheckedPart } from '../../base/checks.ts';
 
 export type InstallAction = 'install' | 'upgrade' | 'rollback' | 'uninstall';
@@ -69,7 +70,10 @@ export interface ProviderTrace {
 
 /** What `provider/install/command.ts` exports. */
 export interface Installer {
-  /** Throws an error of the name InstallError, whose `class` is that of an exit code and whose `hint` says what to do. */
+  /**
+   * Throws an error of the name InstallError, whose `class` is that of an exit code and whose
+   * `hint` says what to do.
+   */
   readonly run: (action: InstallAction, options: ProviderOptions) => InstallReport;
   readonly check: (options: ProviderOptions) => Promise<readonly CheckedPart[]>;
   /** `directory`: of the logs, if pkcs11.toml does not name it. */

@@ -1,6 +1,7 @@
-// The encoder and decoder of heads (tde.ts), shared by the agent and the service. A declaration lists members; the types of
-// the value and of its JSON follow from it. Bytes are Uint8Arrays in values and Base64 in JSON. Decoding checks everything,
-// sizes first, and names the member that does not fit, never its value.
+// The encoder and decoder of heads (tde.ts), shared by the agent and the service. A declaration
+// lists members; the types of the value and of its JSON follow from it. Bytes are Uint8Arrays in
+// values and Base64 in JSON. Decoding checks everything, sizes first, and names the member that
+// does not fit, never its value.
 
 import { ServiceError } from '../../base/errors.ts';
 

@@ -1,9 +1,11 @@
-// What an agent holds of many objects, in the raw bytes of two requests: whether it is still so (`refresh`), and the values of data objects
-// (`readValues`). Both are packed here and read here. Entries have a fixed length, so a body that is not whole entries, or has more
-// of them than one request may have, is refused before one is read.
+// What an agent holds of many objects, in the raw bytes of two requests: whether it is still so
+// (`refresh`), and the values of data objects (`readValues`). Both are packed here and read here.
+// Entries have a fixed length, so a body that is not whole entries, or has more of them than one
+// request may have, is refused before one is read.
 //
-// Who can choose it: any process with the application's credential. A handle is only looked up under the rules of who asks, and a version is only compared.
-// What is lost or late: an answer counts from when its request was sent, so an old one proves less.
+// Who can choose it: any process with the application's credential. A handle is only looked up
+// under the rules of who asks, and a version is only compared. What is lost or late: an answer
+// counts from when its request was sent, so an old one proves less.
 
 import { misfit } from './tde-codec.ts';
 import { type KeyUsage, keyUsages } from './tde-objects.ts';
@@ -14,13 +16,18 @@ export const mostValues = 256;
 /** Bytes of values in one answer; what does not fit is asked for again. */
 export const mostValueBytes = 512 * 1024;
 
-/** `uses`: what a key is to be used for. `version`: of the object as the agent knows it (`TokenObject`); 0: it does not know the object. */
+/**
+ * `uses`: what a key is to be used for. `version`: of the object as the agent knows it
+ * (`TokenObject`); 0: it does not know the object.
+ */
 export interface HeldObject {
   readonly handle: number;
   readonly uses: readonly KeyUsage[];
   readonly version: number;
 }
-/** `uses`: those that would be admitted now. `same`: the object is there, and as the agent knows it. */
+/**
+ * `uses`: those that would be admitted now. `same`: the object is there, and as the agent knows it.
+ */
 export type HeldAnswer = Omit<HeldObject, 'handle' | 'version'> & { readonly same: boolean };
 
 const [handleBytes, versionBytes, heldBytes, answerBytes] = [4, 6, 11, 1];

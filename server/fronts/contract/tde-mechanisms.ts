@@ -1,5 +1,6 @@
-// Each mechanism with its parameters, declared once. Names and members are those of the core (addon/core-types.ts). The agent
-// encodes with this table, the service decodes and checks with it, and the compiler compares both ends with the core's types.
+// Each mechanism with its parameters, declared once. Names and members are those of the core
+// (addon/core-types.ts). The agent encodes with this table, the service decodes and checks with it,
+// and the compiler compares both ends with the core's types.
 
 import { digestNames } from '../../base/digests.ts';
 import { gcmTag } from '../../base/key-rules.ts';
@@ -7,7 +8,10 @@ import { always, bytes, either, flag, integer, nullable, object, oneOf, optional
 
 /** Largest body either side accepts, in bytes. */
 export const maxEnvelope = 1 << 20;
-/** Fewest bytes of a MAC that are verified: shorter ones are guessed byte by byte by who may only verify (SP 800-107, 5.3.3). */
+/**
+ * Fewest bytes of a MAC that are verified: shorter ones are guessed byte by byte by who may only
+ * verify (SP 800-107, 5.3.3).
+ */
 export const leastVerifiedMac = 4;
 
 const digest = oneOf(digestNames);
@@ -33,7 +37,9 @@ export const cipher = union('algorithm', {
 export const partCipher = union('algorithm', { 'aes-gcm': gcm, 'aes-ccm': ccm(2 ** 31) });
 
 const oaep = { digest, mgfDigest: digest, label: optional(bytes(long)) };
-/** RSA (RFC 8017). `pkcs1` is for applications with the compatibility switch `rsa-pkcs1-encryption`. */
+/**
+ * RSA (RFC 8017). `pkcs1` is for applications with the compatibility switch `rsa-pkcs1-encryption`.
+ */
 const rsaEncryption = union('padding', { oaep, pkcs1: {} });
 export const decryption = either('padding', rsaEncryption, cipher);
 
@@ -46,9 +52,9 @@ export const verifiedMac = union('algorithm', {
 });
 
 /**
- * MACs, and signatures by a private key of what is hashed already: for `rsa-pkcs1` the DigestInfo (or whatever is to be
- * padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` and `ed448` the message. The answer is the signature; of
- * `ecdsa` both numbers at the curve's length, r first.
+ * MACs, and signatures by a private key of what is hashed already: for `rsa-pkcs1` the DigestInfo
+ * (or whatever is to be padded), for `rsa-pss` and `ecdsa` the digest, for `ed25519` and `ed448`
+ * the message. The answer is the signature; of `ecdsa` both numbers at the curve's length, r first.
  */
 export const signing = union('algorithm', {
   ...macs,
@@ -60,9 +66,10 @@ export const signing = union('algorithm', {
 });
 
 /**
- * How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP. A private key travels as
- * its PKCS#8. `iv`: an initial value other than the RFC's: 8 bytes, 4 when `padded`. AES key wrap that is not padded, and CBC,
- * pad a key with zeros to whole blocks; they are taken off where the destination's `bits` tell the length.
+ * How a key is wrapped: AES key wrap (RFC 3394; `padded`: RFC 5649), under a cipher, or with OAEP.
+ * A private key travels as its PKCS#8. `iv`: an initial value other than the RFC's: 8 bytes, 4 when
+ * `padded`. AES key wrap that is not padded, and CBC, pad a key with zeros to whole blocks; they
+ * are taken off where the destination's `bits` tell the length.
  */
 export const wrapping = union('way', {
   'key-wrap': { padded: flag, iv: optional(bytes(8)) },
@@ -71,9 +78,10 @@ export const wrapping = union('way', {
 });
 
 /**
- * `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a secret key of the token whose
- * value is the salt, and that may derive. `sp800-108`: counter mode, or with `previousAt` feedback mode. `encryption`: the key
- * is the front of what the raw request bytes encrypt to, under an AES key that is not sensitive.
+ * `point` is uncompressed; `kdf` is that of X9.63. HKDF: RFC 5869; `saltKey` is the handle of a
+ * secret key of the token whose value is the salt, and that may derive. `sp800-108`: counter mode,
+ * or with `previousAt` feedback mode. `encryption`: the key is the front of what the raw request
+ * bytes encrypt to, under an AES key that is not sensitive.
  */
 export const derivation = union('way', {
   ecdh: { point: bytes(1024), kdf: nullable(digest), shared: bytes(long) },

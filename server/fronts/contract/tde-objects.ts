@@ -1,4 +1,5 @@
-// Token objects as they travel, each member declared once: the types of agent and service, the encoding and the checks follow.
+// Token objects as they travel, each member declared once: the types of agent and service, the
+// encoding and the checks follow.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import type { KeyState } from '../../domain/lifecycle.ts';
@@ -22,7 +23,10 @@ import {
   word,
 } from './tde-codec.ts';
 
-/** With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639 (r1). */
+/**
+ * With the number of bits, which key it is: `ec` is a curve of NIST, `brainpool` one of RFC 5639
+ * (r1).
+ */
 export const keyAlgorithms = [
   'aes',
   'generic',
@@ -46,7 +50,9 @@ export const usages = list(usage, 7);
 export const longestLabel = 1024;
 /** Base64 of the label's bytes. */
 export const label = base64Text(longestLabel);
-/** Base64 of the agent's encoding of every other attribute, kept verbatim and bound to the record. */
+/**
+ * Base64 of the agent's encoding of every other attribute, kept verbatim and bound to the record.
+ */
 export const attributes = base64Text(64 * 1024);
 /** Stable, positive, below 2^31; never reused. */
 export const handle = integer(1, 0x7fffffff);
@@ -71,8 +77,9 @@ const prescription = object({
   noUsages: optional(usages),
 });
 /**
- * What the maker of a key lays down for it, permanently. The service keeps these rules for every caller (domain/key-custody.ts):
- * `mechanisms` that it is used with, and what it wraps, unwraps and derives.
+ * What the maker of a key lays down for it, permanently. The service keeps these rules for every
+ * caller (domain/key-custody.ts): `mechanisms` that it is used with, and what it wraps, unwraps and
+ * derives.
  */
 const rules = object({
   mechanisms: optional(list(oneOf(tokenMechanisms), tokenMechanisms.length)),
@@ -129,7 +136,10 @@ export const tokenObject = answer({
   handle,
   /** The service's id: for keys the same id as in /api/keys. */
   id: text(64, /^[A-Za-z0-9-]+$/),
-  /** Secret and private keys: true when the service made the key, or derived it from such a one, and it was sensitive ever since. */
+  /**
+   * Secret and private keys: true when the service made the key, or derived it from such a one, and
+   * it was sensitive ever since.
+   */
   alwaysSensitive: flag,
   /** The same for extractable: true when it never was. */
   neverExtractable: flag,
@@ -137,24 +147,37 @@ export const tokenObject = answer({
   local: flag,
   /** Base64: first 3 bytes, as PKCS#11 computes it; null for data objects. */
   checkValue: nullable(base64Text(64)),
-  /** Base64 of the SubjectPublicKeyInfo (RFC 5280) of a public key, and of a private key's public half; null otherwise. */
+  /**
+   * Base64 of the SubjectPublicKeyInfo (RFC 5280) of a public key, and of a private key's public
+   * half; null otherwise.
+   */
   publicKey: nullable(base64Text(64 * 1024)),
   /** RFC 3339. */
   createdAt: moment,
   state,
-  /** False for an object of another application of the same group: it may be used, not changed or destroyed. */
+  /**
+   * False for an object of another application of the same group: it may be used, not changed or
+   * destroyed.
+   */
   owned: flag,
-  /** Another one after each change of the object. Absent in answers to changes, and from an older service. */
+  /**
+   * Another one after each change of the object. Absent in answers to changes, and from an older
+   * service.
+   */
   version: optional(integer(0, 0xffffffffffff)),
-  /** What `checkUse` would admit now: in answers to a search by label that found few. A caller who finds a key usually uses it next. */
+  /**
+   * What `checkUse` would admit now: in answers to a search by label that found few. A caller who
+   * finds a key usually uses it next.
+   */
   admits: optional(knownUsages),
 });
 
 /**
- * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed to `recipient`, the agent's
- * ephemeral public key (RFC 9180, base mode; see `sealedKeyInfo`). `bits` may be null where the wrapped key tells it, and for
- * a wrapped private key `algorithm` may be another one of its family: curves that sign and agree (`ec`, `secp256k1`,
- * `brainpool`), that sign (`ed25519`, `ed448`), that agree (`x25519`, `x448`).
+ * Where a key goes that was unwrapped or derived: onto the token, or to the agent that asks, sealed
+ * to `recipient`, the agent's ephemeral public key (RFC 9180, base mode; see `sealedKeyInfo`).
+ * `bits` may be null where the wrapped key tells it, and for a wrapped private key `algorithm` may
+ * be another one of its family: curves that sign and agree (`ec`, `secp256k1`, `brainpool`), that
+ * sign (`ed25519`, `ed448`), that agree (`x25519`, `x448`).
  */
 export const destination = union('on', {
   token: { object: createObject },

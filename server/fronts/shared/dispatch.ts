@@ -1,7 +1,9 @@
-// Who answers a request: Hono routes them all. The data paths (the XKS proxy, the TDE API) answer on Node's own request and response,
-// because Web objects between the socket and a handler cost more than the work itself and lose the raw header list. So their router is
-// called with Node's request, without the adapter that would make Web objects of it, and finds them by the target as it came, before any code
-// reads it as a URL (docs/decisions/0013). What is not theirs goes through the adapter to the other routes.
+// Who answers a request: Hono routes them all. The data paths (the XKS proxy, the TDE API) answer
+// on Node's own request and response, because Web objects between the socket and a handler cost
+// more than the work itself and lose the raw header list. So their router is called with Node's
+// request, without the adapter that would make Web objects of it, and finds them by the target as
+// it came, before any code reads it as a URL (docs/decisions/0013). What is not theirs goes through
+// the adapter to the other routes.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
@@ -27,7 +29,8 @@ export const createDispatch = (
     // In HTTP/2 the adapter would end a request that is answered later than at once.
     autoCleanupIncoming: false,
   });
-  // Of a request the router reads the method, and the path in the way that it is told here; both kinds of request have them.
+  // Of a request the router reads the method, and the path in the way that it is told here; both
+  // kinds of request have them.
   const app = new Hono<{ Bindings: HttpBindings }>({ getPath: ({ url }) => url });
   for (const front of fronts)
     app.all(front.route, (c, next) => {

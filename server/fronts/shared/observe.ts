@@ -1,5 +1,6 @@
-// What observers (the access log, OpenTelemetry) learn of each request: the listener's request and answer are watched here, and a front
-// adds what only it knows. A service without observers has no observation: its data paths test one reference and do nothing.
+// What observers (the access log, OpenTelemetry) learn of each request: the listener's request and
+// answer are watched here, and a front adds what only it knows. A service without observers has no
+// observation: its data paths test one reference and do nothing.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
@@ -72,7 +73,8 @@ export const createObservation = (
       });
       outgoing.once('close', () => {
         const durationMs = performance.now() - started;
-        // A front hears of a connection that has ended in the same turn, and describes the request then.
+        // A front hears of a connection that has ended in the same turn, and describes the request
+        // then.
         setImmediate(() => {
           const {
             requestId = null,
@@ -107,7 +109,10 @@ const routeOf = (context: Context): string =>
   matchedRoutes(context).findLast(({ path }) => !path.endsWith('*'))?.path ??
   (frontOf(context.req.path) === 'console' ? '/*' : 'unknown');
 
-/** Before all routes that Hono serves: every answer has a request id, and requests to the API are counted. */
+/**
+ * Before all routes that Hono serves: every answer has a request id, and requests to the API are
+ * counted.
+ */
 export const watchRoutes = ({ requestId, describe, apiRequest }: RouteWatchOptions): MiddlewareHandler =>
   async function watch(context, next) {
     const started = performance.now();

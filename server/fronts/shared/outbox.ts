@@ -3,8 +3,9 @@
 import type { ServerResponse } from 'node:http';
 
 /**
- * Runs what one turn of the event loop hands in when the turn is over. Answers that leave one after the other cost little more
- * than half of what answers cost between which other requests are worked on; one alone waits for nothing.
+ * Runs what one turn of the event loop hands in when the turn is over. Answers that leave one after
+ * the other cost little more than half of what answers cost between which other requests are worked
+ * on; one alone waits for nothing.
  */
 export const createOutbox = (): ((send: () => void) => void) => {
   let waiting: (() => void)[] = [];
@@ -18,9 +19,11 @@ export const createOutbox = (): ((send: () => void) => void) => {
   };
 };
 
-// Ends an answer that is longer than what Node keeps unsent for a connection (64 KiB). Written at once, it leaves the connection marked as
-// one whose peer does not read; when the peer has read it all and its next request comes before the mark is gone, Node 24 pauses the
-// parser in the middle of that request's body, and fails it with HPE_PAUSED. So each piece waits until the one before it is written.
+// Ends an answer that is longer than what Node keeps unsent for a connection (64 KiB). Written at
+// once, it leaves the connection marked as one whose peer does not read; when the peer has read it
+// all and its next request comes before the mark is gone, Node 24 pauses the parser in the middle
+// of that request's body, and fails it with HPE_PAUSED. So each piece waits until the one before it
+// is written.
 
 const piece = 32 * 1024;
 

@@ -1,5 +1,5 @@
-// Problem documents, RFC 9457: how every JSON front says that a request failed. Contains no wording of its own: a front gives
-// status and title for each error code.
+// Problem documents, RFC 9457: how every JSON front says that a request failed. Contains no wording
+// of its own: a front gives status and title for each error code.
 
 import type { ServiceError, ServiceErrorCode } from '../../base/errors.ts';
 

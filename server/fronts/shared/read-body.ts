@@ -1,6 +1,7 @@
-// Reads a request's body up to a limit, in bytes, counted as it comes: no Content-Length is believed, but a longer one is refused before the
-// first byte. From Node's request, not from a Web stream over it: such a stream that is left in the middle throws where no caller can
-// catch it when what is buffered still comes (Node 24), and that ends the process.
+// Reads a request's body up to a limit, in bytes, counted as it comes: no Content-Length is
+// believed, but a longer one is refused before the first byte. From Node's request, not from a Web
+// stream over it: such a stream that is left in the middle throws where no caller can catch it when
+// what is buffered still comes (Node 24), and that ends the process.
 
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../../base/errors.ts';
@@ -11,7 +12,10 @@ const clear = (bytes: Uint8Array): void => {
   bytes.fill(0);
 };
 
-/** The body, empty when there is none. Pieces are wiped once they are copied: they may hold a password or key bytes. Throws 'payload-too-large'. */
+/**
+ * The body, empty when there is none. Pieces are wiped once they are copied: they may hold a
+ * password or key bytes. Throws 'payload-too-large'.
+ */
 export const readBody = (
   incoming: IncomingMessage,
   most: number,
@@ -26,7 +30,8 @@ export const readBody = (
       return;
     }
     const early = (): ServiceError => new ServiceError('validation', 'the body ended early');
-    // The caller left before this: there is no further event or, over HTTP/2, only the end of an incomplete body.
+    // The caller left before this: there is no further event or, over HTTP/2, only the end of an
+    // incomplete body.
     if (incoming.destroyed || incoming.aborted) {
       reject(early());
       return;
@@ -70,7 +75,10 @@ export const piecesOf = (incoming: IncomingMessage, _admission: Admission): Asyn
   return { [Symbol.asyncIterator]: () => incoming.iterator({ destroyOnReturn: false }) };
 };
 
-/** Before an answer to a body that was not read to its end: what still comes is dropped, and the connection is closed. */
+/**
+ * Before an answer to a body that was not read to its end: what still comes is dropped, and the
+ * connection is closed.
+ */
 export const leaveUnread = (incoming: IncomingMessage, headers: Headers): void => {
   // Streams of HTTP/2 end on their own.
   if (incoming.complete || incoming.httpVersionMajor !== 1) return;

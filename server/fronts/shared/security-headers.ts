@@ -1,5 +1,5 @@
-// The headers that tell a browser what it may not do with an answer. Two policies: answers of an API are never a document,
-// pages run their own scripts and nothing else.
+// The headers that tell a browser what it may not do with an answer. Two policies: answers of an
+// API are never a document, pages run their own scripts and nothing else.
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -18,7 +18,10 @@ export const apiHeaders: Headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** For pages and their assets: same origin alone, no inline script or style, no framing, no plug-ins. */
+/**
+ * For pages and their assets: same origin alone, no inline script or style, no framing, no
+ * plug-ins.
+ */
 export const pageHeaders: Headers = {
   ...always,
   'content-security-policy': [

@@ -1,6 +1,7 @@
-// Serves the built pages (index.html and hashed assets) from memory, read once at start: no path of a request ever reaches
-// the file system. A browser that asks for a page (Accept names text/html) at any path that is not a file gets index.html,
-// because the pages route on their own; a probe or a script with a wrong path gets 404.
+// Serves the built pages (index.html and hashed assets) from memory, read once at start: no path of
+// a request ever reaches the file system. A browser that asks for a page (Accept names text/html)
+// at any path that is not a file gets index.html, because the pages route on their own; a probe or
+// a script with a wrong path gets 404.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -27,7 +28,10 @@ const compressible = /^(text\/|application\/|image\/svg)/;
 
 interface Page {
   readonly body: Uint8Array<ArrayBuffer>;
-  /** Null where compression is not worth it. Done at the first request and off the event loop: most starts serve no page. */
+  /**
+   * Null where compression is not worth it. Done at the first request and off the event loop: most
+   * starts serve no page.
+   */
   readonly gzipped: (() => Promise<Uint8Array<ArrayBuffer>>) | null;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -72,8 +76,9 @@ const loadPages = (root: string): ReadonlyMap<string, Page> => {
 const absent = 'The pages are not built. Run `npm run build:web`, or use the API and the dke command.\n';
 
 /**
- * The pages below `root` (an absolute path). Mount at `/` after every other front: page requests for unknown paths
- * without a file extension get index.html. When the folder is not there, every page says how to build it (503).
+ * The pages below `root` (an absolute path). Mount at `/` after every other front: page requests
+ * for unknown paths without a file extension get index.html. When the folder is not there, every
+ * page says how to build it (503).
  */
 export const serveConsole = (root: string): Hono => {
   const pages = existsSync(join(root, 'index.html')) ? loadPages(root) : null;

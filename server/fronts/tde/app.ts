@@ -1,6 +1,7 @@
-// The TDE API (contract/tde.ts): what the agent on a database host calls. Envelopes in and out; data and key bytes stay
-// buffers, wiped after use. Errors are problem documents. On Node's own request and response, as the XKS proxy is: Web objects would
-// cost more than the work itself (docs/decisions/0001). Leaves out every decision: those are operations.
+// The TDE API (contract/tde.ts): what the agent on a database host calls. Envelopes in and out;
+// data and key bytes stay buffers, wiped after use. Errors are problem documents. On Node's own
+// request and response, as the XKS proxy is: Web objects would cost more than the work itself
+// (docs/decisions/0001). Leaves out every decision: those are operations.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -55,10 +56,16 @@ export interface TdeFrontOptions {
   readonly core: Pick<CryptoCore, 'wipe'>;
   readonly log: Log;
   readonly requestId: () => string;
-  /** Told of every request when its answer leaves: the route (or `unknown`), the status, and how long it took. */
+  /**
+   * Told of every request when its answer leaves: the route (or `unknown`), the status, and how
+   * long it took.
+   */
   readonly observe: (route: TdeRoute | 'unknown', status: number, durationMs: number) => void;
   readonly refused?: LimitRefusals['refused'];
-  /** Told of each request when it begins; the trace says more when it ends. Absent: it is not observed. */
+  /**
+   * Told of each request when it begins; the trace says more when it ends. Absent: it is not
+   * observed.
+   */
   readonly describe?: ((incoming: IncomingMessage, trace: TdeTrace) => void) | undefined;
   /** What an answer says of the state of the service's objects. */
   readonly epoch: () => number;
@@ -278,7 +285,9 @@ const unpack = (body: Buffer): ReturnType<typeof unpackEnvelope> => {
   }
 };
 
-/** What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept. */
+/**
+ * What a repeat must ask for, too. The raw bytes may be a key's value: no digest of them is kept.
+ */
 const fingerprint = (route: TdeRoute, handle: number, body: Buffer, raw: Buffer): string =>
   createHash('sha256')
     .update(`${route}\n${handle}\n${raw.length}\n`)

@@ -1,4 +1,5 @@
-// Service errors as RFC 9457 problem documents of the TDE API. The agent goes by `code`; the status is for proxies and people.
+// Service errors as RFC 9457 problem documents of the TDE API. The agent goes by `code`; the status
+// is for proxies and people.
 
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 

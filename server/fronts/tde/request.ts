@@ -1,4 +1,5 @@
-// What comes with a TDE request in addition to what contract/tde.ts declares of its head: its address, the size of the head, and who calls.
+// What comes with a TDE request in addition to what contract/tde.ts declares of its head: its
+// address, the size of the head, and who calls.
 
 import { z } from 'zod';
 import { ServiceError } from '../../base/errors.ts';
@@ -6,8 +7,8 @@ import { mostHeadLevels, parseShallow } from '../../base/json-members.ts';
 import type { KeyDestination, SealTo } from '../../operations/index.ts';
 import { type Heads, type InstanceHeader, sealedKeyInfo, type TdeRoute, tdeRoutes } from '../contract/tde.ts';
 
-// The addresses of the TDE API (contract/tde.ts), matched byte for byte: no normalising, no percent-encoding, no query. What
-// does not match here does not exist.
+// The addresses of the TDE API (contract/tde.ts), matched byte for byte: no normalising, no
+// percent-encoding, no query. What does not match here does not exist.
 
 export interface TdePath {
   readonly accessGuid: string;
@@ -66,7 +67,10 @@ const instanceHeader = z.object({
 
 /** The longest head has the attributes of two objects, with 64 KiB each. */
 const longestHead = 512 * 1024;
-/** Commas and brackets of a head: the longest one has some dozens, and none are in its texts, which are Base64 and names. */
+/**
+ * Commas and brackets of a head: the longest one has some dozens, and none are in its texts, which
+ * are Base64 and names.
+ */
 const mostInHead = 512;
 const [comma, bracket, brace] = [0x2c, 0x5b, 0x7b];
 
@@ -105,7 +109,10 @@ const parseInstance = (header: string | undefined): InstanceHeader => {
   return result.data;
 };
 
-/** Texts of the header that are remembered with what they say: an agent sends the same one for every call of a process. */
+/**
+ * Texts of the header that are remembered with what they say: an agent sends the same one for every
+ * call of a process.
+ */
 const mostInstances = 1024;
 
 /** Parses X-Dke-Instance; throws 'validation'. */

@@ -1,8 +1,8 @@
-// The XKS proxy on Node's own request and response: raw bytes, raw headers and raw path are what SigV4 signs, and Web objects
-// would cost half the throughput (docs/decisions).
+// The XKS proxy on Node's own request and response: raw bytes, raw headers and raw path are what
+// SigV4 signs, and Web objects would cost half the throughput (docs/decisions).
 //
-// Order of the checks: path, method, prefix, load, client certificate, size, signature, rate, body, key, rules, cryptography.
-// Every refusal is JSON with an errorName.
+// Order of the checks: path, method, prefix, load, client certificate, size, signature, rate, body,
+// key, rules, cryptography. Every refusal is JSON with an errorName.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
@@ -43,7 +43,10 @@ export interface XksFrontOptions extends RecorderOptions {
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
-/** Two fifths of the 250 ms that the cloud waits: a request may arrive just after the previous iteration of the event loop has started, and then waits as long. */
+/**
+ * Two fifths of the 250 ms that the cloud waits: a request may arrive just after the previous
+ * iteration of the event loop has started, and then waits as long.
+ */
 const defaultLatestMs = 100;
 
 export type XksFront = RawFront;
@@ -205,7 +208,8 @@ export const createXksFront = (options: XksFrontOptions): XksFront => {
       const isUnread = (): boolean => !incoming.complete && hasBody(incoming);
       const unread = isUnread();
       outbox(() => {
-        // Who is refused for the load comes again: a handshake would cost more than the request. Its body came with its head.
+        // Who is refused for the load comes again: a handshake would cost more than the request.
+        // Its body came with its head.
         const ends = closes || (status === 429 ? isUnread() : unread);
         if (ends && incoming.httpVersionMajor === 1) headers.push('Connection', 'close');
         outgoing.writeHead(status, headers as string[]);

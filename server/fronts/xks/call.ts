@@ -1,4 +1,5 @@
-// One authenticated request and the operations on its key: Encrypt, Decrypt and GetKeyMetadata. GetHealthStatus is in health.ts.
+// One authenticated request and the operations on its key: Encrypt, Decrypt and GetKeyMetadata.
+// GetHealthStatus is in health.ts.
 
 import type { ExternalKeyRefusal } from '../../domain/key-policy.ts';
 import type { XksCrypto, XksParsed, XksRequestMetadata } from '../../ports/xks-crypto.ts';
@@ -40,7 +41,9 @@ export const requireMetadata = (parsed: ParsedBody): XksRequestMetadata => {
   return parsed.requestMetadata;
 };
 
-/** What is blocked for now comes back: the cloud is told of a state, not that something is missing. */
+/**
+ * What is blocked for now comes back: the cloud is told of a state, not that something is missing.
+ */
 export const requireEnabled = (endpoint: XksEndpointView): void => {
   if (endpoint.suspended) throw new XksRefusal('InvalidStateException', 'the tenant of the key store is suspended');
   if (!endpoint.enabled) throw new XksRefusal('InvalidStateException', 'the key store endpoint is disabled');
@@ -62,7 +65,10 @@ const checkRules = ({ endpoint, parsed }: XksCall): void => {
     });
 };
 
-/** The key behind the endpoint, if this may be done with it now; `use` null asks for its metadata only. */
+/**
+ * The key behind the endpoint, if this may be done with it now; `use` null asks for its metadata
+ * only.
+ */
 export const findKey = (context: XksContext, call: XksCall, use: Use | null): XksKeyView => {
   requireEnabled(call.endpoint);
   const key = context.directory.key(call.endpoint, call.externalKeyId ?? '');
@@ -73,7 +79,10 @@ export const findKey = (context: XksContext, call: XksCall, use: Use | null): Xk
   return key;
 };
 
-/** The addon encrypts, computes the integrity value, decrypts what it produced, compares, and writes the answer. */
+/**
+ * The addon encrypts, computes the integrity value, decrypts what it produced, compares, and writes
+ * the answer.
+ */
 export const encrypt = (context: XksContext, call: XksCall): XksAnswer => {
   const key = findKey(context, call, 'encrypt');
   const version = key.versions.get(key.currentVersion);

@@ -1,5 +1,6 @@
-// Mutual TLS of one endpoint. The listener has verified the caller's certificate against the authorities of all endpoints
-// (RFC 5280, by OpenSSL); what is left to see is that the chain ends at an authority of this endpoint, and whose certificate it is.
+// Mutual TLS of one endpoint. The listener has verified the caller's certificate against the
+// authorities of all endpoints (RFC 5280, by OpenSSL); what is left to see is that the chain ends
+// at an authority of this endpoint, and whose certificate it is.
 
 import { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';

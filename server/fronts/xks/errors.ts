@@ -17,7 +17,10 @@ export const xksErrors = {
 
 export type XksErrorName = keyof typeof xksErrors;
 
-/** A refusal on its way to the answer. The message is short printable ASCII and contains no key, plaintext or path of ours. */
+/**
+ * A refusal on its way to the answer. The message is short printable ASCII and contains no key,
+ * plaintext or path of ours.
+ */
 export class XksRefusal extends Error {
   override readonly name = 'XksRefusal';
   readonly errorName: XksErrorName;

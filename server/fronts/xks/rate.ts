@@ -1,5 +1,6 @@
-// What protects the proxy from more than it can or may do: a token bucket for each endpoint, and shedding before queueing eats
-// up the 250 ms after which the cloud key service gives up. Both answer 429.
+// What protects the proxy from more than it can or may do: a token bucket for each endpoint, and
+// shedding before queueing eats up the 250 ms after which the cloud key service gives up. Both
+// answer 429.
 
 import type { XksEndpointView } from '../../ports/xks-directory.ts';
 
@@ -36,16 +37,19 @@ export const createRates = (now: () => number): Rates => {
 };
 
 /**
- * Requests in one iteration of the event loop that are always served, however late they are: serving so few takes about 15 ms, and refusing
- * them half of that. An iteration is long with few requests when the machine runs other processes, or after other work.
+ * Requests in one iteration of the event loop that are always served, however late they are:
+ * serving so few takes about 15 ms, and refusing them half of that. An iteration is long with few
+ * requests when the machine runs other processes, or after other work.
  */
 const leastQueue = 256;
 
 /**
- * Whether to refuse the current request because it is in a queue and has waited longer than `latestMs`, counted from the beginning of this
- * iteration of the event loop. `afterIteration` calls its argument after the iteration.
+ * Whether to refuse the current request because it is in a queue and has waited longer than
+ * `latestMs`, counted from the beginning of this iteration of the event loop. `afterIteration`
+ * calls its argument after the iteration.
  *
- * Refusing earlier would serve fewer requests: reading a request and answering 429 costs nearly half of what serving it does.
+ * Refusing earlier would serve fewer requests: reading a request and answering 429 costs nearly
+ * half of what serving it does.
  */
 export const createShedder = (
   latestMs: number,

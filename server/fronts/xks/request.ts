@@ -1,7 +1,8 @@
 // What comes with a request to the XKS proxy: its address and its body.
 //
-// Addresses are matched byte for byte: no normalising of slashes, dots, percent-encoding or case, and no query. What does not match here does
-// not exist. A body is counted as it comes: a cap that a lying or absent Content-Length cannot pass.
+// Addresses are matched byte for byte: no normalising of slashes, dots, percent-encoding or case,
+// and no query. What does not match here does not exist. A body is counted as it comes: a cap that
+// a lying or absent Content-Length cannot pass.
 
 import type { IncomingMessage } from 'node:http';
 import type { Admission } from '../shared/admission.ts';
@@ -12,7 +13,8 @@ export type XksPath =
   | { readonly prefix: string; readonly operation: 'health'; readonly externalKeyId: null }
   | { readonly prefix: string; readonly operation: 'metadata' | 'encrypt' | 'decrypt'; readonly externalKeyId: string };
 
-// The whole path has at most 128 characters before `/health` or `/keys`; an external key id has 1 to 128.
+// The whole path has at most 128 characters before `/health` or `/keys`; an external key id has 1
+// to 128.
 const allowed =
   /^\/xks\/([A-Za-z0-9_-]{1,64})\/kms\/xks\/v1\/(?:(health)|keys\/([A-Za-z0-9._-]{1,128})\/(metadata|encrypt|decrypt))$/;
 
@@ -32,7 +34,10 @@ const parse = (target: string): XksPath | null => {
 const mostKept = 1024;
 const kept = new Map<string, XksPath>();
 
-/** Null when there is no such path. Remembers its answers: few targets are asked for again and again. */
+/**
+ * Null when there is no such path. Remembers its answers: few targets are asked for again and
+ * again.
+ */
 export const parseXksPath = (target: string): XksPath | null => {
   const known = kept.get(target);
   if (known !== undefined) return known;
@@ -45,14 +50,20 @@ export const parseXksPath = (target: string): XksPath | null => {
 };
 
 export const maxBody = 64 * 1024;
-/** What a body may take up on the socket: chunks of one byte are six there, and each may have an extension. */
+/**
+ * What a body may take up on the socket: chunks of one byte are six there, and each may have an
+ * extension.
+ */
 const maxOnSocket = 8 * maxBody;
 
 /** Whether the head of a request announces a body. */
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 
-/** Told once: the whole body, null when it is over the cap (the rest is not kept), or an error when the peer goes away. */
+/**
+ * Told once: the whole body, null when it is over the cap (the rest is not kept), or an error when
+ * the peer goes away.
+ */
 export type BodyReader = (body: Buffer | null | Error) => void;
 
 /** Callbacks, no promise: this is the path that every request of a cloud key service takes. */

@@ -1,10 +1,13 @@
-// Verifies AWS Signature Version 4 (service kms-xks-proxy) on the bytes as they came: raw path, raw headers, raw body.
+// Verifies AWS Signature Version 4 (service kms-xks-proxy) on the bytes as they came: raw path, raw
+// headers, raw body.
 //
-// A pure function of the request, the endpoint's credentials and the clock, but for the cache of signing keys. It leaves out
-// what the proxy protocol has no use for: query-string signing, session tokens, unsigned or chunked payloads.
+// A pure function of the request, the endpoint's credentials and the clock, but for the cache of
+// signing keys. It leaves out what the proxy protocol has no use for: query-string signing, session
+// tokens, unsigned or chunked payloads.
 //
-// Signing keys are kept by credential, day and region: deriving one costs four HMACs, using one costs one. A key enters the cache only after a
-// signature under it has verified, so that a stranger who invents regions neither fills the cache nor pushes the real ones out.
+// Signing keys are kept by credential, day and region: deriving one costs four HMACs, using one
+// costs one. A key enters the cache only after a signature under it has verified, so that a
+// stranger who invents regions neither fills the cache nor pushes the real ones out.
 
 import { refusalReasons } from '../../base/refusal-reasons.ts';
 import type { KeyRef, XksCrypto } from '../../ports/xks-crypto.ts';
@@ -91,7 +94,10 @@ const maxPrefixes = 256;
 /** Raw headers, names and values, of header positions that are remembered. */
 const mostKeptHeaders = 200;
 
-/** What an Authorization header says before its signature: the same for all requests of a credential in a day. */
+/**
+ * What an Authorization header says before its signature: the same for all requests of a credential
+ * in a day.
+ */
 interface AuthorizationPrefix {
   readonly text: string;
   readonly accessKeyId: string;
@@ -104,16 +110,24 @@ interface AuthorizationPrefix {
   readonly objection: string | undefined;
 }
 
-/** The positions of a request's headers among its raw ones: the same for all requests of one client. */
+/**
+ * The positions of a request's headers among its raw ones: the same for all requests of one client.
+ */
 interface HeaderPositions {
   /** The names as they came. */
   readonly names: readonly string[];
-  /** Positions of the values by lower-case name, in the order they came. Null when one may not repeat and does. */
+  /**
+   * Positions of the values by lower-case name, in the order they came. Null when one may not
+   * repeat and does.
+   */
   readonly positions: ReadonlyMap<string, readonly number[]> | null;
   readonly authorization: number | undefined;
   readonly date: number | undefined;
   readonly contentHash: number | undefined;
-  /** The positions of the headers that the last prefix signs; undefined when one of them was not sent. */
+  /**
+   * The positions of the headers that the last prefix signs; undefined when one of them was not
+   * sent.
+   */
   prefix: AuthorizationPrefix | undefined;
   signedAt: readonly (readonly number[])[] | undefined;
 }
@@ -176,7 +190,10 @@ const hasSameNames = ({ names }: HeaderPositions, rawHeaders: readonly string[])
   return true;
 };
 
-/** readPositions, remembering the last result for each length: comparing names is much cheaper than sorting them into a map. */
+/**
+ * readPositions, remembering the last result for each length: comparing names is much cheaper than
+ * sorting them into a map.
+ */
 const createPositionsReader = (): ((rawHeaders: readonly string[]) => HeaderPositions) => {
   const byLength = new Map<number, HeaderPositions>();
   return (rawHeaders) => {
@@ -198,14 +215,16 @@ const signedPositions = (headers: HeaderPositions, prefix: AuthorizationPrefix):
 };
 
 export const createSigV4 = (core: XksCrypto, signingKeys: SigningKeys): SigV4 => {
-  // What an unknown access key id is checked against, so that it takes the time that a known one takes.
+  // What an unknown access key id is checked against, so that it takes the time that a known one
+  // takes.
   const nobody: KeyRef = core.generateGeneric(64);
   const refuse = (reason: string): Verification => ({ ok: false, reason });
   const readDate = createDateReader();
 
   const positionsOf = createPositionsReader();
 
-  // Kept only after a signature has verified, so that strangers do not fill it. A Map's first entry is its oldest.
+  // Kept only after a signature has verified, so that strangers do not fill it. A Map's first entry
+  // is its oldest.
   const prefixes = new Map<string, AuthorizationPrefix>();
   let last: AuthorizationPrefix | undefined;
   const keepPrefix = (prefix: AuthorizationPrefix): void => {

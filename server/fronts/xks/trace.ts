@@ -36,7 +36,9 @@ export interface RecorderOptions {
   readonly clock: () => number;
   /** Whether the mark of a request to this path says that the service itself has sent it. */
   readonly isOwnProbe?: (path: string, mark: string) => boolean;
-  /** Told of each request when its answer is handed to the connection. Absent: it is not observed. */
+  /**
+   * Told of each request when its answer is handed to the connection. Absent: it is not observed.
+   */
   readonly describe?: ((incoming: IncomingMessage, entry: XksRequestRecord) => void) | undefined;
 }
 

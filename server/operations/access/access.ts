@@ -1,4 +1,5 @@
-// The role table as fronts ask it: in which tenant a caller acts, what they may do, and which roles they may give.
+// The role table as fronts ask it: in which tenant a caller acts, what they may do, and which roles
+// they may give.
 
 import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -19,7 +20,10 @@ const refuseGone = (tenant: Pick<Tenant, 'id' | 'state'> | undefined): void => {
     throw new ServiceError('conflict', 'the tenant is purged: nothing in it can be changed');
 };
 
-/** The one that is meant where none is named: the default one for those who may act in it, else the first of theirs that is served. */
+/**
+ * The one that is meant where none is named: the default one for those who may act in it, else the
+ * first of theirs that is served.
+ */
 const ownTenant = (
   { defaultTenantId, stopOf }: Pick<Ports['directory'], 'defaultTenantId' | 'stopOf'>,
   grants: readonly Grant[],

@@ -13,7 +13,10 @@ const findScope = async (tx: Repositories, tenant: TenantScope, scope: Scope | n
   if (scope?.kind === 'endpoint') await findEndpoint(tx, tenant, scope.id);
 };
 
-/** Those who name no tenant and may act in any give a role for the whole platform, unless it is one within a tenant. */
+/**
+ * Those who name no tenant and may act in any give a role for the whole platform, unless it is one
+ * within a tenant.
+ */
 export const completeGrants = (actor: TenantActor, grants: readonly NewGrant[]): readonly Grant[] =>
   grants.map(({ role, scope, tenantId }) => {
     const within = actor.reach !== everyTenant || rowOf(role).reach === 'tenant';

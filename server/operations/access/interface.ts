@@ -7,14 +7,14 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 
 export interface AccessOperations {
   /**
-   * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that the request is about, null for the
-   * platform; `scope`: the resource that it is about.
+   * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that
+   * the request is about, null for the platform; `scope`: the resource that it is about.
    */
   check(grants: readonly Grant[], permission: Permission, tenantId: string | null, scope: Scope | null): void;
   /**
-   * The tenant that the caller acts in: the one that is named (by id or name), else the default one if they may act in it, else the
-   * first of theirs. 'not-found' for one that is not there or not theirs; 'unauthenticated' where it is suspended or deleted and
-   * they have no role beyond it.
+   * The tenant that the caller acts in: the one that is named (by id or name), else the default one
+   * if they may act in it, else the first of theirs. 'not-found' for one that is not there or not
+   * theirs; 'unauthenticated' where it is suspended or deleted and they have no role beyond it.
    */
   actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
   /**
@@ -22,13 +22,22 @@ export interface AccessOperations {
    * shows that.
    */
   requireAsMuch(now: TenantActor, before: TenantActor): void;
-  /** The actor, seeing what every tenant and the platform has where they have this right for the whole platform. */
+  /**
+   * The actor, seeing what every tenant and the platform has where they have this right for the
+   * whole platform.
+   */
   reaching(actor: TenantActor, grants: readonly Grant[], permission: Permission): TenantActor;
-  /** 'not-found' for a tenant in which the caller has no role, even if they have this right in another tenant. */
+  /**
+   * 'not-found' for a tenant in which the caller has no role, even if they have this right in
+   * another tenant.
+   */
   requireTenant(grants: readonly Grant[], permission: Permission, tenantId: string): void;
   /** 'conflict' when the tenant acted in is deleted: nothing in it can be changed. */
   requireChangeable(actor: TenantActor): void;
-  /** The same, decided by the stored tenant as the unit of work sees it that this is a condition of (preconditions.ts). */
+  /**
+   * The same, decided by the stored tenant as the unit of work sees it that this is a condition of
+   * (preconditions.ts).
+   */
   requireStillChangeable(actor: TenantActor): Promise<void>;
   /** The caller's rights: for the whole platform, then in tenants, then for single resources. */
   effective(grants: readonly Grant[]): readonly Right[];
@@ -42,7 +51,10 @@ export interface AccessOperations {
   }[];
 }
 
-/** `tenantId` absent: the tenant acted in; for those who name none and may act in any, the whole platform where the role can be so. */
+/**
+ * `tenantId` absent: the tenant acted in; for those who name none and may act in any, the whole
+ * platform where the role can be so.
+ */
 export type NewGrant = Omit<Grant, 'tenantId'> & { readonly tenantId?: string | null | undefined };
 
 export interface TokenKeyChange {
@@ -62,29 +74,38 @@ export interface TokenOperations {
       readonly name: string;
       readonly expiresAt?: number | null | undefined;
       readonly kind?: TokenKind | undefined;
-      /** For a token of the API: at least one. Supreme roles are given only by `own` that has one. */
+      /**
+       * For a token of the API: at least one. Supreme roles are given only by `own` that has one.
+       */
       readonly grants?: readonly NewGrant[] | undefined;
-      /** The owner of the token. The token never has more permissions than its owner, and is revoked with them. */
+      /**
+       * The owner of the token. The token never has more permissions than its owner, and is revoked
+       * with them.
+       */
       readonly ownerId?: string | null | undefined;
     },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
   /** `userId`: those that this user created for themselves. */
   list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<ApiToken>>;
   /**
-   * The last live one of an administrator is not revoked ('conflict'); 'forbidden' for one with roles that `own` could not give, unless it is the
-   * actor's.
+   * The last live one of an administrator is not revoked ('conflict'); 'forbidden' for one with
+   * roles that `own` could not give, unless it is the actor's.
    */
   revoke(actor: TenantActor, own: readonly Grant[] | 'the service', id: string): Promise<ApiToken>;
   /**
-   * A new key hashes tokens; those that exist are accepted under the former one, and stored under the new one at their next use.
-   * `compromised`: all tokens end at once; 'conflict' when no administrator would remain, 'forbidden' as `revoke`.
+   * A new key hashes tokens; those that exist are accepted under the former one, and stored under
+   * the new one at their next use. `compromised`: all tokens end at once; 'conflict' when no
+   * administrator would remain, 'forbidden' as `revoke`.
    */
   rotateKey(
     actor: Actor,
     own: readonly Grant[],
     how: { readonly compromised?: boolean | undefined },
   ): Promise<TokenKeyChange>;
-  /** Former keys end. 'conflict' while tokens are accepted only under one; `force` ends these; refused as `compromised`. */
+  /**
+   * Former keys end. 'conflict' while tokens are accepted only under one; `force` ends these;
+   * refused as `compromised`.
+   */
   endFormerKey(
     actor: Actor,
     own: readonly Grant[],
@@ -93,12 +114,18 @@ export interface TokenOperations {
 }
 
 export interface AuthenticationOperations {
-  /** The actor behind an administrator token; 'unauthenticated' when it is not valid (one message for every reason). */
+  /**
+   * The actor behind an administrator token; 'unauthenticated' when it is not valid (one message
+   * for every reason).
+   */
   authenticateAdmin(
     token: string,
     requestId: string,
     peer: string | null,
   ): Promise<{ readonly actor: Actor; readonly grants: readonly Grant[] }>;
-  /** Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may not. */
+  /**
+   * Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may
+   * not.
+   */
   authenticateMetrics(token: string): Promise<void>;
 }

@@ -1,5 +1,6 @@
-// API tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed hash; the look-up
-// goes by that hash, so that no comparison sees the token and time tells nothing about it.
+// API tokens: create, list, revoke, authenticate. The value is shown once and stored as a keyed
+// hash; the look-up goes by that hash, so that no comparison sees the token and time tells nothing
+// about it.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
@@ -37,8 +38,8 @@ const purposeOf = { api: 'api-token', metrics: 'metrics-token' } as const satisf
 const show = ({ hash: _hash, personId: _personId, ...token }: StoredToken): ApiToken => token;
 
 /**
- * When a token must have expired: what only a break-glass token allows ends with that token, however many others are made in between.
- * Null: whenever it is asked for.
+ * When a token must have expired: what only a break-glass token allows ends with that token,
+ * however many others are made in between. Null: whenever it is asked for.
  */
 const latestExpiry = async (
   from: Pick<Repositories, 'tokens'>,
@@ -66,8 +67,8 @@ const latestExpiry = async (
 };
 
 /**
- * `check` runs first in the unit of work that creates the token; when it throws, nothing is created.
- * `id`: of what it is made for, once.
+ * `check` runs first in the unit of work that creates the token; when it throws, nothing is
+ * created. `id`: of what it is made for, once.
  */
 export const createToken =
   (
@@ -182,7 +183,10 @@ export const listTokens =
 export const isAdministrator = ({ ownerId, grants }: Pick<ApiToken, 'ownerId' | 'grants'>): boolean =>
   ownerId === null && grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
 
-/** Those that could replace this one: what expires does not replace what lasts; among tokens that expire, one must stay. */
+/**
+ * Those that could replace this one: what expires does not replace what lasts; among tokens that
+ * expire, one must stay.
+ */
 export const countAdministrators = async (
   tx: Repositories,
   { expiresAt }: Pick<ApiToken, 'expiresAt'>,
@@ -250,8 +254,9 @@ export interface TokenHolder {
 }
 
 /**
- * A user's own token may do only what the user may, and its actions count as the user's: requester and approver are distinguished
- * by this. Undefined: it is not valid, because its owner was deleted.
+ * A user's own token may do only what the user may, and its actions count as the user's: requester
+ * and approver are distinguished by this. Undefined: it is not valid, because its owner was
+ * deleted.
  */
 export const holderOfToken = async (
   from: Pick<Repositories, 'users'>,
@@ -273,7 +278,10 @@ export const holderOfToken = async (
 
 type AuthenticatePorts = Pick<Ports, 'store' | 'ring' | 'clock' | 'usage' | 'log'> & Partial<Pick<Ports, 'provider'>>;
 
-/** The stored token with this value: under the present key, a former one, or one that another node has made since. */
+/**
+ * The stored token with this value: under the present key, a former one, or one that another node
+ * has made since.
+ */
 export const findTokenByValue = async (
   { store: { read }, ring }: Pick<Ports, 'store' | 'ring'>,
   purpose: BearerPurpose,
@@ -289,7 +297,10 @@ export const findTokenByValue = async (
   return (await find()) ?? ((await ring.refreshHashKey({ read }, 'api-token-hash')) ? find() : undefined);
 };
 
-/** Stores a token under the present key. A database that takes no changes now does not keep programs out: the next use tries again. */
+/**
+ * Stores a token under the present key. A database that takes no changes now does not keep programs
+ * out: the next use tries again.
+ */
 const renewHash = async (
   { store, ring, log }: Pick<Ports, 'store' | 'ring' | 'log'>,
   { id, hash }: StoredToken,
@@ -308,7 +319,9 @@ const renewHash = async (
   }
 };
 
-/** Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other. */
+/**
+ * Finds a token of this kind that holds now; 'unauthenticated', in one message, for every other.
+ */
 const authenticate =
   (ports: AuthenticatePorts, kind: TokenKind, channel: 'api' | 'metrics') =>
   async (token: string): Promise<TokenHolder> => {

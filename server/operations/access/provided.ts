@@ -1,11 +1,13 @@
-// Users whose roles the OpenID provider manages sign in only there. A password or passkey of DKE would keep working after the provider has removed
-// the user.
+// Users whose roles the OpenID provider manages sign in only there. A password or passkey of DKE
+// would keep working after the provider has removed the user.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { IdentityProvider } from '../../ports/identity.ts';
 import type { StoredUser } from '../../ports/people.ts';
 
-/** 'validation' for a token that would work for too long after the provider has removed its user. */
+/**
+ * 'validation' for a token that would work for too long after the provider has removed its user.
+ */
 export const refuseLongToken = (
   provider: IdentityProvider | undefined,
   { subject }: Pick<StoredUser, 'subject'>,
@@ -20,8 +22,8 @@ export const refuseLongToken = (
 };
 
 /**
- * Whether a token of this user has worked for longer than the provider's users may have one. It may have been created before the provider managed its
- * owner.
+ * Whether a token of this user has worked for longer than the provider's users may have one. It may
+ * have been created before the provider managed its owner.
  */
 export const isTokenOverdue = (
   provider: IdentityProvider | undefined,

@@ -1,5 +1,6 @@
-// Rotation of the key that hashes API tokens. Tokens stay valid: each is stored under the new key at its next use. The former key is accepted
-// until an administrator ends it; tokens that were not used by then end with it. After a compromise all tokens end at once.
+// Rotation of the key that hashes API tokens. Tokens stay valid: each is stored under the new key
+// at its next use. The former key is accepted until an administrator ends it; tokens that were not
+// used by then end with it. After a compromise all tokens end at once.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
@@ -27,7 +28,10 @@ const namesOf = async (tx: Repositories, isChosen: (token: StoredToken) => boole
   return names;
 };
 
-/** 'conflict' when no administrator would remain; 'forbidden' for a token with roles that `own` could not give. */
+/**
+ * 'conflict' when no administrator would remain; 'forbidden' for a token with roles that `own`
+ * could not give.
+ */
 const endTokens = async (
   tx: Repositories,
   actor: Actor,

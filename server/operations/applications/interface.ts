@@ -29,7 +29,10 @@ export interface IssuedAccessGuid {
   readonly accessGuid: string;
   /** `server_url` in pkcs11.toml; embeds the access_guid and the application's app_id. */
   readonly serverUrl: string;
-  /** The certificate (PEM) that the database host has to trust; null: that of a public or a separately installed authority. */
+  /**
+   * The certificate (PEM) that the database host has to trust; null: that of a public or a
+   * separately installed authority.
+   */
   readonly authority: string | null;
 }
 
@@ -50,18 +53,27 @@ export interface ApplicationOperations {
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeApplication>;
   /** Turns these compatibility switches on and all others off. */
   setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;
-  /** Replaces where its credentials may be used from. 'conflict' where the listener asks for no client certificates. */
+  /**
+   * Replaces where its credentials may be used from. 'conflict' where the listener asks for no
+   * client certificates.
+   */
   setCallers(actor: TenantActor, id: string, callers: ApplicationCallers): Promise<TdeApplication>;
   /** What `move` would mean, and whose agreement it needs. */
   planMove(actor: TenantActor, id: string, groupId: string): Promise<ApplicationMove>;
   moveNeeds(actor: TenantActor, id: string, groupId: string): Promise<DryRun>;
-  /** Moves it with its objects. From the next request on, it cannot use the objects of its old group. */
+  /**
+   * Moves it with its objects. From the next request on, it cannot use the objects of its old
+   * group.
+   */
   move(
     actor: TenantActor,
     id: string,
     groupId: string,
   ): Promise<{ readonly application: TdeApplication; readonly move: ApplicationMove }>;
-  /** Issues a second access_guid; both are valid until `removeAccessGuid`. With two live ones: 'conflict'. */
+  /**
+   * Issues a second access_guid; both are valid until `removeAccessGuid`. With two live ones:
+   * 'conflict'.
+   */
   rotateAccessGuid(actor: TenantActor, id: string): Promise<IssuedAccessGuid>;
   /** Live and removed ones, newest first. */
   accessGuids(actor: TenantActor, id: string): Promise<readonly AccessGuid[]>;

@@ -1,4 +1,5 @@
-// Makes an access_guid for an application, inside a transaction that the caller has open. The value leaves once.
+// Makes an access_guid for an application, inside a transaction that the caller has open. The value
+// leaves once.
 
 import { newId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';

@@ -1,6 +1,6 @@
-// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and no record is sealed again: what
-// an object's group and a key's vault are in their rows. The consequences are computed from the same reads, before and
-// in the transaction.
+// Moves a TDE application to another group, with its keys and other objects. Nothing is copied and
+// no record is sealed again: what an object's group and a key's vault are in their rows. The
+// consequences are computed from the same reads, before and in the transaction.
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';

@@ -1,4 +1,5 @@
-// Registers a TDE application: one per database is the recommendation. Its first access_guid is shown in the answer.
+// Registers a TDE application: one per database is the recommendation. Its first access_guid is
+// shown in the answer.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';

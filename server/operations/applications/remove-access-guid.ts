@@ -1,4 +1,5 @@
-// Ends an access_guid. The last live one is kept: an application without any is a disabled application, and says so.
+// Ends an access_guid. The last live one is kept: an application without any is a disabled
+// application, and says so.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

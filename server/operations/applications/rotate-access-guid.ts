@@ -1,4 +1,5 @@
-// Issues a second access_guid. Both hold until the old one is removed, so that instances can be moved one by one.
+// Issues a second access_guid. Both hold until the old one is removed, so that instances can be
+// moved one by one.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

@@ -1,5 +1,5 @@
-// Sets where the credentials of a TDE application may be used from: networks and client certificates. Counts from the next request on, also
-// on open connections.
+// Sets where the credentials of a TDE application may be used from: networks and client
+// certificates. Counts from the next request on, also on open connections.
 
 import { X509Certificate } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';

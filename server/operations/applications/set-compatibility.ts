@@ -1,5 +1,5 @@
-// Sets the compatibility switches of a TDE application. The service enforces them from the next request on; a running process keeps the session keys
-// that it already has.
+// Sets the compatibility switches of a TDE application. The service enforces them from the next
+// request on; a running process keeps the session keys that it already has.
 
 import { compatibilitySwitches } from '../../base/compatibility.ts';
 import type { TdeApplication } from '../../domain/tde.ts';

@@ -1,4 +1,5 @@
-// Enables or disables a TDE application. Disabled, none of its access_guids is accepted; its keys stay.
+// Enables or disables a TDE application. Disabled, none of its access_guids is accepted; its keys
+// stay.
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { ApplicationState, TdeApplication } from '../../domain/tde.ts';

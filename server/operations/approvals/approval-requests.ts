@@ -81,7 +81,10 @@ export const createApprovalRequests = (
     return after;
   };
 
-  /** What would be done now; undefined when it is no longer what the request was about, or not possible. */
+  /**
+   * What would be done now; undefined when it is no longer what the request was about, or not
+   * possible.
+   */
   const currentPlan = async (tx: Repositories, approval: Approval): Promise<Plan | undefined> => {
     const operation = operationOf(approval.kind);
     try {

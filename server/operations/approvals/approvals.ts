@@ -1,8 +1,9 @@
-// Dual control: what a vault's rule governs is not done at once but waits until m of n others have agreed, and is then carried out by
-// the service, in the transaction of the last agreement.
+// Dual control: what a vault's rule governs is not done at once but waits until m of n others have
+// agreed, and is then carried out by the service, in the transaction of the last agreement.
 //
-// Who may agree: an identity that had `approvals:decide` when the request was made and still has it, that the rule admits, and that is not the
-// requester; each once. One rejection ends the request.
+// Who may agree: an identity that had `approvals:decide` when the request was made and still has
+// it, that the rule admits, and that is not the requester; each once. One rejection ends the
+// request.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor, type TenantActor } from '../../domain/actor.ts';

@@ -1,4 +1,5 @@
-// The decision of an approver. The last one that is required carries the operation out, in its own transaction.
+// The decision of an approver. The last one that is required carries the operation out, in its own
+// transaction.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isAllowed } from '../../domain/access.ts';
@@ -20,7 +21,9 @@ import type { GovernedOperation, Parameters } from './governed-operation.ts';
 /** What a unit of work that has changed something still has to say. */
 type Verdict = { readonly approval: Approval; readonly afterCommit?: () => Promise<void>; readonly refusal?: Error };
 
-/** Why a person cannot decide a request; `isOwn`: because it is theirs, or a token's that they made. */
+/**
+ * Why a person cannot decide a request; `isOwn`: because it is theirs, or a token's that they made.
+ */
 interface Refusal {
   readonly error: ServiceError;
   readonly isOwn: boolean;

@@ -1,5 +1,6 @@
-// The dual control of a vault: setting, changing, taking away. A change that allows anything that was not allowed before needs the
-// agreement that the present rule asks for; one that makes it stricter is done at once.
+// The dual control of a vault: setting, changing, taking away. A change that allows anything that
+// was not allowed before needs the agreement that the present rule asks for; one that makes it
+// stricter is done at once.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';

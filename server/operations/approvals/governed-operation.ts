@@ -1,23 +1,28 @@
-// An operation that can be under a rule is written as a `GovernedOperation`: what it would do, read from what is stored (`plan`), and how it
-// is done inside a transaction (`carryOut`). It is offered once, when the service is put together:
+// An operation that can be under a rule is written as a `GovernedOperation`: what it would do, read
+// from what is stored (`plan`), and how it is done inside a transaction (`carryOut`). It is offered
+// once, when the service is put together:
 //
 //     const destroy = approvals.withApproval('master-key.destroy', { permission, plan, carryOut });
-//     await destroy.run(actor, { applicationId, keyId });      // does it, or throws ApprovalNeeded
-//     await destroy.plan({ applicationId, keyId });            // for ?dryRun=true: impact and rules
+//     await destroy.run(actor, { applicationId, keyId });  // does it, or throws ApprovalNeeded
+//     await destroy.plan({ applicationId, keyId });        // for ?dryRun=true: impact and rules
 //
-// - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing large.
-// - `plan` names every vault concerned. The rules of all of them must be satisfied; without any rule `run` carries out at once.
+// - `parameters` are what is kept while the request waits: ids and names, nothing secret, nothing
+//   large.
+// - `plan` names every vault concerned. The rules of all of them must be satisfied; without any
+//   rule `run` carries out at once.
 // - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When
 //   one of them is another one at an approval, the request is 'outdated' and nothing is done. Times
 //   of use and copies that remain are `marks`: approvers see those of now, and only fewer of what
 //   stays usable (`least`) outdate the request.
-// - `carryOut` gets the requester as actor, with the request id of the last approval: records of the audit log that belong together
-//   have the same one. It throws like any other unit of work, and then the last approval has not happened either.
+// - `carryOut` gets the requester as actor, with the request id of the last approval: records of
+//   the audit log that belong together have the same one. It throws like any other unit of work,
+//   and then the last approval has not happened either.
 //
-// What has to be delivered to a person (an export) cannot be done while an approver waits: such an operation says `by: 'requester'`. The request
-// becomes 'approved' and stays it until it expires; the requester calls `run` again with the same parameters, and `carryOut` runs in the
-// transaction that ends the approval: once. What such a requester brings along that must not be kept while it waits (a key) is given to `run`
-// and reaches only `carryOut`.
+// What has to be delivered to a person (an export) cannot be done while an approver waits: such an
+// operation says `by: 'requester'`. The request becomes 'approved' and stays it until it expires;
+// the requester calls `run` again with the same parameters, and `carryOut` runs in the transaction
+// that ends the approval: once. What such a requester brings along that must not be kept while it
+// waits (a key) is given to `run` and reaches only `carryOut`.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../base/bytes.ts';

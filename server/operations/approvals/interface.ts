@@ -18,19 +18,30 @@ export interface ListedApproval extends Approval {
 }
 
 export interface ShownApproval extends ListedApproval {
-  /** Who can decide it now: enrolled people that are not the requester; empty once it is decided. */
+  /**
+   * Who can decide it now: enrolled people that are not the requester; empty once it is decided.
+   */
   readonly able: readonly Identity[];
-  /** What would be done now, where that is not what was asked for: an approval would outdate the request. Null: it is, or has ended. */
+  /**
+   * What would be done now, where that is not what was asked for: an approval would outdate the
+   * request. Null: it is, or has ended.
+   */
   readonly changed: Approval['impact'] | null;
 }
 
-/** Requests that wait for approval by others (dual control). approvals.ts explains how an operation comes under it. */
+/**
+ * Requests that wait for approval by others (dual control). approvals.ts explains how an operation
+ * comes under it.
+ */
 export interface ApprovalOperations {
   /** Newest first. */
   list(actor: TenantActor, query: ApprovalFilter): Promise<Page<ListedApproval>>;
   /** With what has changed since the request was made. */
   get(actor: TenantActor, id: string): Promise<ShownApproval>;
-  /** The last agreement carries out the operation. 'forbidden' for the requester, and for whom the rule does not admit. */
+  /**
+   * The last agreement carries out the operation. 'forbidden' for the requester, and for whom the
+   * rule does not admit.
+   */
   approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** Ends it. */
   reject(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
@@ -57,7 +68,10 @@ export type WantedRule = Omit<DualControlRule, 'databases'> & {
 
 export interface DualControlOperations {
   get(actor: TenantActor, vaultId: string): Promise<VaultDualControl>;
-  /** Null takes the rule away. A weaker rule needs the agreement that the present one asks for: `ApprovalNeeded`. */
+  /**
+   * Null takes the rule away. A weaker rule needs the agreement that the present one asks for:
+   * `ApprovalNeeded`.
+   */
   change(actor: TenantActor, vaultId: string, rule: WantedRule | null): Promise<VaultDualControl>;
   planChange(actor: TenantActor, vaultId: string, rule: WantedRule | null): Promise<DryRun>;
 }

@@ -1,4 +1,5 @@
-// What is asked for and is under a rule: it waits, unless the requester's own request was approved, and is carried out then.
+// What is asked for and is under a rule: it waits, unless the requester's own request was approved,
+// and is carried out then.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { command } from '../../base/command-line.ts';
@@ -61,7 +62,8 @@ export const createSubmit =
         }
       }
     }
-    // The eligible approvers are fixed now: a role that is given later does not count for this request.
+    // The eligible approvers are fixed now: a role that is given later does not count for this
+    // request.
     const person = await personOf(tx, actor.id);
     const all = await listIdentities(tx, 'approvals:decide', plan.tenantId, now);
     const able = all.filter(({ personId, isEnrolled }) => isEnrolled && personId !== person);

@@ -9,7 +9,10 @@ import { aboutService, recordEvent } from '../shared/record-event.ts';
 import { nameLog, originSetting } from './audit-origin.ts';
 import { expectedOf, isNamedAnew, restoredSetting, sizeOf } from './compare-log.ts';
 
-/** The log continues under a new name, and records that. `nameAtStart`: its name when this node started. */
+/**
+ * The log continues under a new name, and records that. `nameAtStart`: its name when this node
+ * started.
+ */
 export const acceptDatabase = async (
   { store, root, clock, log }: Pick<Ports, 'store' | 'root' | 'clock' | 'log'>,
   {
@@ -23,7 +26,8 @@ export const acceptDatabase = async (
   });
   store.committed?.accept();
   const note = root.anchor.read();
-  // Every node is confirmed. With another name for each, the checkpoints of those before would no longer be of this log.
+  // Every node is confirmed. With another name for each, the checkpoints of those before would no
+  // longer be of this log.
   const isNamed =
     ['lost-changes', 'older'].includes(finding.state) && (await isNamedAnew({ store, root }, nameAtStart));
   await store.rowSet.adopt((note === undefined ? null : parseCheckpoint(note))?.rows?.version ?? 0);

@@ -1,4 +1,5 @@
-// The name of the audit log, and since when a key of the service is used. Another database has another log, with another name.
+// The name of the audit log, and since when a key of the service is used. Another database has
+// another log, with another name.
 
 import { newId } from '../../base/ids.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -13,7 +14,10 @@ export const auditOrigin = async (repositories: Repositories): Promise<string> =
   return origin;
 };
 
-/** Since when a key of the service is used. The first one: since the first record. Null: there is none yet. */
+/**
+ * Since when a key of the service is used. The first one: since the first record. Null: there is
+ * none yet.
+ */
 export const keySince = async (from: Pick<Repositories, 'audit'>, since: number | null): Promise<number | null> =>
   since ?? (await from.audit.list(everyTenant, { order: 'oldest' }, { limit: 1 }))[0]?.at ?? null;
 

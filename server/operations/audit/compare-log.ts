@@ -1,5 +1,6 @@
-// Whether the database matches the checkpoint stored with the root key: compared at the start, and before each checkpoint. What others
-// may commit or sign in the meantime is never part of a comparison: the value that may not be exceeded is read first, then one state of the database.
+// Whether the database matches the checkpoint stored with the root key: compared at the start, and
+// before each checkpoint. What others may commit or sign in the meantime is never part of a
+// comparison: the value that may not be exceeded is read first, then one state of the database.
 
 import { type Checkpoint, parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { rootHash } from '../../base/merkle-tree.ts';
@@ -13,7 +14,10 @@ import { foldedNames, foldNames } from '../people/fold-names.ts';
 import { rootHashOf, rootOf } from '../shared/tree-of-log.ts';
 import { auditOrigin, nameLog, originSetting } from './audit-origin.ts';
 
-/** JSON of when a backup was made, and how many audit records it has: set by the restore until an operator has confirmed it. */
+/**
+ * JSON of when a backup was made, and how many audit records it has: set by the restore until an
+ * operator has confirmed it.
+ */
 export const restoredSetting = 'restored';
 
 /** `setting`: of `restoredSetting`. */
@@ -84,7 +88,10 @@ const otherTree = (
     expectedIn: place,
   },
 ];
-/** The checkpoint that is kept next to the root key, to be compared with a state of the database that begins afterwards. */
+/**
+ * The checkpoint that is kept next to the root key, to be compared with a state of the database
+ * that begins afterwards.
+ */
 export interface KeptNote {
   readonly note: string | undefined;
   readonly place: string;
@@ -95,9 +102,10 @@ export const readKept = ({ anchor }: ComparePorts['root']): KeptNote => ({
 });
 
 /**
- * Throws ChangedDatabase when the stored tree does not continue the one that was signed last. `kept` is read first: a checkpoint that is signed in the
- * meantime is of a later state than the one that is read here. Costs what a root costs: some dozen stored hashes, whatever
- * the size. That each record is the one of its hash is what a verification of the log shows.
+ * Throws ChangedDatabase when the stored tree does not continue the one that was signed last.
+ * `kept` is read first: a checkpoint that is signed in the meantime is of a later state than the
+ * one that is read here. Costs what a root costs: some dozen stored hashes, whatever the size. That
+ * each record is the one of its hash is what a verification of the log shows.
  */
 export const requireContinued = async (
   { note, place }: KeptNote,
@@ -117,7 +125,10 @@ export const requireContinued = async (
   if (differences !== undefined) throw new ChangedDatabase({ state: 'rows-changed', size, older: [], differences });
 };
 
-/** The log has taken another name since, or never had this one: an older copy, if its signature is of our key. */
+/**
+ * The log has taken another name since, or never had this one: an older copy, if its signature is
+ * of our key.
+ */
 const ofOtherName = (
   { note, place }: { readonly note: string; readonly place: string },
   {
@@ -221,7 +232,10 @@ export const compareAtStart = async (ports: ComparePorts): Promise<AuditFinding>
   return found;
 };
 
-/** Another node has taken the database as it is, and named the log, since this node kept its last checkpoint. */
+/**
+ * Another node has taken the database as it is, and named the log, since this node kept its last
+ * checkpoint.
+ */
 export const isNamedAnew = async (
   { store, root }: Pick<ComparePorts, 'store' | 'root'>,
   nameAtStart: string | undefined,

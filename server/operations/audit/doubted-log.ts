@@ -1,4 +1,5 @@
-// What the forwarding of the audit log asks the quarantine (service/quarantine.ts), which has compared the log with its checkpoint.
+// What the forwarding of the audit log asks the quarantine (service/quarantine.ts), which has
+// compared the log with its checkpoint.
 
 export interface DoubtedLog {
   /** Undefined: there is no quarantine. */

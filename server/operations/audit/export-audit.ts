@@ -39,7 +39,10 @@ export async function* exportLines({ store }: Pick<Ports, 'store'>, size: number
   }
 }
 
-/** The records of one tenant; those of others are told by the hashes of whole subtrees. `size` records are covered by `note`. */
+/**
+ * The records of one tenant; those of others are told by the hashes of whole subtrees. `size`
+ * records are covered by `note`.
+ */
 export async function* exportTenantLines(
   { store, ring }: Pick<Ports, 'store' | 'ring'>,
   tenantId: string,

@@ -1,12 +1,15 @@
-// Forwards the audit log and the request log to their sinks. Records are read from the store, so nothing is added to a request. Each sink has
-// its own cursor in the store: a sink that was away, or a service that was down, misses nothing. Each has its own loop: one that hangs
-// delays neither the others nor the service. At least once: what was under way when the connection broke comes again, and a
-// record's number tells.
+// Forwards the audit log and the request log to their sinks. Records are read from the store, so
+// nothing is added to a request. Each sink has its own cursor in the store: a sink that was away,
+// or a service that was down, misses nothing. Each has its own loop: one that hangs delays neither
+// the others nor the service. At least once: what was under way when the connection broke comes
+// again, and a record's number tells.
 //
-// In quarantine a log that is in doubt is not forwarded: it may be forged, and would stand next to the evidence that the sinks have. The duty stays with
-// its node, because another one would forward it. A log that is intact, next to rows that were changed, is forwarded: it is the evidence.
+// In quarantine a log that is in doubt is not forwarded: it may be forged, and would stand next to
+// the evidence that the sinks have. The duty stays with its node, because another one would forward
+// it. A log that is intact, next to rows that were changed, is forwarded: it is the evidence.
 //
-// The request log is limited. What its retention removes before a sink took it is counted for the sink, in the same transaction.
+// The request log is limited. What its retention removes before a sink took it is counted for the
+// sink, in the same transaction.
 
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Forwarded, LogSinkState } from '../../ports/log-sink.ts';
@@ -28,10 +31,16 @@ import {
 
 export interface LogForwarding {
   start(): void;
-  /** Delivers what there is to the sinks that take it, within `graceMs`. What was not delivered is after the next start. */
+  /**
+   * Delivers what there is to the sinks that take it, within `graceMs`. What was not delivered is
+   * after the next start.
+   */
   stop(graceMs: number): Promise<void>;
   state(): Promise<readonly LogSinkState[]>;
-  /** Counts what is removed from the request log and has not reached every sink. Called in the transaction that removes it. */
+  /**
+   * Counts what is removed from the request log and has not reached every sink. Called in the
+   * transaction that removes it.
+   */
   requestsRemoved(tx: Repositories, removed: readonly RemovedRequest[]): Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// The loop of one sink: it sends what comes next, and pauses when there is nothing, or when the sink takes nothing.
+// The loop of one sink: it sends what comes next, and pauses when there is nothing, or when the
+// sink takes nothing.
 
 import { ItemRefused } from '../../base/outside.ts';
 import { serviceActor } from '../../domain/actor.ts';
@@ -45,8 +46,9 @@ const pause = (ms: number, draining: AbortSignal): Promise<void> =>
   });
 
 /**
- * Sends them all. What the sink refuses is sent in halves, down to one item. Answers the items that it refuses while it takes others; a sink that takes
- * none is at fault itself: they stay and come again with what follows.
+ * Sends them all. What the sink refuses is sent in halves, down to one item. Answers the items that
+ * it refuses while it takes others; a sink that takes none is at fault itself: they stay and come
+ * again with what follows.
  */
 const sendParts = async (
   sink: Pick<LogSink, 'send'>,
@@ -129,7 +131,8 @@ export const forwardToSink = async (
     if (quarantine.doubtsLog()) return 'nothing';
     const name = await logName(store.read, target.log);
     let from = cursor ?? parseCursor(await store.read.settings.get(settingOf(target)), name);
-    // The database was accepted although it is an older one: records of the same numbers are others.
+    // The database was accepted although it is an older one: records of the same numbers are
+    // others.
     if (from.log !== name)
       from = sink.wholeLogs ? { log: name, record: 0, checkpoint: 0 } : { ...from, log: name, checkpoint: 0 };
     const { items, next } = await readNext(store.read, target, from);

@@ -1,4 +1,5 @@
-// What a sink gets next, read from the store: records of its log, and the checkpoints of the audit log.
+// What a sink gets next, read from the store: records of its log, and the checkpoints of the audit
+// log.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -27,7 +28,8 @@ const readRequests = async (
 ): Promise<Part> => {
   const items: LogItem[] = [];
   let last = record;
-  // Further where a sink takes few: next to another record, one that it refuses can be told from a sink that refuses all.
+  // Further where a sink takes few: next to another record, one that it refuses can be told from a
+  // sink that refuses all.
   for (let pages = 0; pages < mostPages && items.length < 2; pages += 1) {
     const found = await read.requests.list(last, batch);
     items.push(...found.filter(({ endpointId }) => takes(target, endpointId)).map(requestItem));
@@ -39,7 +41,8 @@ const readRequests = async (
 const readAudit = async (read: Repositories, { log, record, checkpoint }: Cursor): Promise<Part> => {
   const events = await read.audit.list(everyTenant, { order: 'oldest' }, { after: String(record), limit: batch });
   const last = events.at(-1)?.sequence ?? record;
-  // Read after the records: the checkpoint that ends with one of them, or with an earlier one, is there by now.
+  // Read after the records: the checkpoint that ends with one of them, or with an earlier one, is
+  // there by now.
   const notes = (await read.audit.checkpoints('oldest', { after: String(checkpoint), limit: batch })).filter(
     ({ size }) => size <= last,
   );

@@ -35,7 +35,10 @@ export interface KeyMigration {
   readonly sequence: number;
   readonly at: number;
   readonly tenantId: string;
-  /** 'first-key': the application had none here before, as when a database comes from a local wallet. */
+  /**
+   * 'first-key': the application had none here before, as when a database comes from a local
+   * wallet.
+   */
   readonly what: 'first-key' | 'further-key';
   readonly applicationId: string;
   readonly applicationName: string;
@@ -46,7 +49,10 @@ export interface KeyMigration {
   readonly keyName: string;
   readonly label: string | null;
   readonly origin: string | null;
-  /** What the application did from then on, for ten minutes or until it made the next key, by the minute: counts by use. */
+  /**
+   * What the application did from then on, for ten minutes or until it made the next key, by the
+   * minute: counts by use.
+   */
   readonly uses: { readonly [use: string]: number };
   readonly failures: number;
   readonly lastAt: number;
@@ -60,19 +66,33 @@ export interface AuditOperations {
   list(actor: TenantActor, query: AuditFilter): Promise<Page<AuditEvent>>;
   /** Who signs the checkpoints: to be kept away from the service. */
   log(): Promise<AuditLog>;
-  /** A new key signs from now on; the root key is rotated, so that no older copy of the database opens the former one. Audited. */
+  /**
+   * A new key signs from now on; the root key is rotated, so that no older copy of the database
+   * opens the former one. Audited.
+   */
   rotateKey(actor: TenantActor): Promise<AuditLog>;
   /** Newest first. */
   checkpoints(actor: TenantActor, query: PageRequest): Promise<Page<StoredCheckpoint>>;
   /** The sinks of the configuration file. */
   sinks(actor: TenantActor): Promise<readonly LogSinkState[]>;
-  /** Covers every record with a checkpoint; answers the newest one. Undefined when there is no record. */
+  /**
+   * Covers every record with a checkpoint; answers the newest one. Undefined when there is no
+   * record.
+   */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
-  /** That a record is in the tree of the newest checkpoint, which is made when the record is newer. */
+  /**
+   * That a record is in the tree of the newest checkpoint, which is made when the record is newer.
+   */
   prove(actor: TenantActor, sequence: number): Promise<AuditProof>;
-  /** Audited. The whole log from its beginning to the newest checkpoint, which is made for it, as lines of text. */
+  /**
+   * Audited. The whole log from its beginning to the newest checkpoint, which is made for it, as
+   * lines of text.
+   */
   export(actor: TenantActor): Promise<AsyncIterable<readonly string[]>>;
-  /** Audited. The records of the tenant acted in, with the hashes of all that is between: enough for the signed root. */
+  /**
+   * Audited. The records of the tenant acted in, with the hashes of all that is between: enough for
+   * the signed root.
+   */
   exportTenant(actor: TenantActor): Promise<AsyncIterable<readonly string[]>>;
 }
 
@@ -81,7 +101,10 @@ export interface AuditLog {
   readonly origin: string;
   /** base/checkpoint.ts. */
   readonly verifierKey: string;
-  /** Verifier keys that were rotated, newest first, with the number of the last record that each one signed. */
+  /**
+   * Verifier keys that were rotated, newest first, with the number of the last record that each one
+   * signed.
+   */
   readonly formerKeys: readonly { readonly verifierKey: string; readonly through: number }[];
   /** Since when the key signs; null: there is no record yet. */
   readonly keySince: number | null;

@@ -1,5 +1,6 @@
-// Key migration as one entry each, out of the audit log: an application made a master key, and what it did from then on. A database that
-// migrates from a local wallet makes its first master key here and encrypts its keys under it; a rotation makes another one.
+// Key migration as one entry each, out of the audit log: an application made a master key, and what
+// it did from then on. A database that migrates from a local wallet makes its first master key here
+// and encrypts its keys under it; a rotation makes another one.
 
 import type { TenantActor } from '../../domain/actor.ts';
 import { type AuditEvent, readableDetails } from '../../domain/audit-event.ts';
@@ -9,7 +10,9 @@ import type { Ports } from '../../ports/ports.ts';
 import { checkSequenceCursor, limitOf } from '../shared/paging.ts';
 import type { KeyMigration, MigrationFilter } from './interface.ts';
 
-/** What begins so long after a key was made still belongs to its entry, until the next key is made. */
+/**
+ * What begins so long after a key was made still belongs to its entry, until the next key is made.
+ */
 const belongsForMs = 600_000;
 /** Records of keys that one request reads. */
 const mostLookedAt = 2_000;

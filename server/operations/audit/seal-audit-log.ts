@@ -1,7 +1,8 @@
-// Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and on request. Each checkpoint also
-// names the version of the set of policy rows. It is stored, and kept next to the root key, away from the database. At start and before
-// each checkpoint the two are compared, and the rows are compared with their set once a minute: a database that was put back from an older
-// copy, or changed, is not served.
+// Checkpoints of the audit log: at every thousandth record, each minute in which there was one, and
+// on request. Each checkpoint also names the version of the set of policy rows. It is stored, and
+// kept next to the root key, away from the database. At start and before each checkpoint the two
+// are compared, and the rows are compared with their set once a minute: a database that was put
+// back from an older copy, or changed, is not served.
 
 import { parseCheckpoint, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -48,13 +49,18 @@ export interface SealEvents {
 export interface AuditSealer {
   /** Covers every record; answers the newest checkpoint, also when there was nothing new. */
   checkpoint(): Promise<StoredCheckpoint | undefined>;
-  /** Makes one when it is due; where another node does, keeps its newest one next to this node's root key. Called by the clock. */
+  /**
+   * Makes one when it is due; where another node does, keeps its newest one next to this node's
+   * root key. Called by the clock.
+   */
   run(): Promise<void>;
   /** Before anything is served. Names the log at the first start. */
   inspect(): Promise<AuditFinding>;
   /**
-   * A new key signs from now on. The former one's last checkpoint names it, and covers the record of the rotation. The former key's record is overwritten,
-   * and a rotation of the root key is requested, after which no older copy of the database opens it. Throws 'conflict' while one is under way.
+   * A new key signs from now on. The former one's last checkpoint names it, and covers the record
+   * of the rotation. The former key's record is overwritten, and a rotation of the root key is
+   * requested, after which no older copy of the database opens it. Throws 'conflict' while one is
+   * under way.
    */
   rotateKey(actor: Actor): Promise<void>;
   /** This node enters quarantine: nothing is signed or kept next to the root key until `accept`. */
@@ -122,7 +128,9 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
       });
     }
   };
-  /** All policy rows against their set. Not awaited by the clock: with many rows it takes seconds. */
+  /**
+   * All policy rows against their set. Not awaited by the clock: with many rows it takes seconds.
+   */
   const compareRows = async (): Promise<void> => {
     const from = clock.monotonic();
     try {
@@ -136,7 +144,10 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
     }
     rowsDueAt = clock.monotonic() + Math.max(everyMs, (clock.monotonic() - from) / comparingShare);
   };
-  /** The newest checkpoint that another node has made, when the log is still the one of the checkpoint that is kept here. */
+  /**
+   * The newest checkpoint that another node has made, when the log is still the one of the
+   * checkpoint that is kept here.
+   */
   const follow = async (): Promise<void> => {
     const latest = await store.read.audit.latestCheckpoint();
     const kept = readKept(root);
@@ -181,7 +192,8 @@ export const createAuditSealer = ({ store, ring, root, clock, log, perform, even
           await checkpoint();
         return true;
       });
-      // Another node may have signed one although this node makes them: when an operator has confirmed there.
+      // Another node may have signed one although this node makes them: when an operator has
+      // confirmed there.
       if (done === undefined || store.link !== undefined) await follow();
     },
 

@@ -1,5 +1,5 @@
-// One checkpoint of the audit log: signed over every record and the set of policy rows, stored, and kept with the root key. Nothing is signed if the
-// database does not continue the last signed one.
+// One checkpoint of the audit log: signed over every record and the set of policy rows, stored, and
+// kept with the root key. Nothing is signed if the database does not continue the last signed one.
 
 import { signedNote, verifierKey } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -14,7 +14,9 @@ import { readKept, requireContinued } from './compare-log.ts';
 import { requireWritten } from './compare-written.ts';
 
 export interface Checkpoints {
-  /** Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase. */
+  /**
+   * Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase.
+   */
   seal(accepted: boolean): Promise<StoredCheckpoint | undefined>;
   /** The same with the record of a rotation, signed by the former key, which names the next one. */
   sealWithNextKey(actor: Actor): Promise<StoredCheckpoint>;

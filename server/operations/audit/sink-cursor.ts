@@ -1,4 +1,5 @@
-// How far each sink is: a setting of the store for each. A number counts only in the log that it is of.
+// How far each sink is: a setting of the store for each. A number counts only in the log that it is
+// of.
 
 import type { Forwarded, ForwardedLog } from '../../ports/log-sink.ts';
 import type { Repositories } from '../../ports/store.ts';

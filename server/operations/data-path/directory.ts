@@ -1,6 +1,8 @@
-// The service's working memory (ports/directory.ts). Vaults, endpoints, applications and access_guids are held whole: they are few. Token objects and
-// their keys are a bounded cache (object-cache.ts). What is shown here follows a commit; a reference to a destroyed key is released in the step that
-// learns of it, and a load that began before that step does not put it back. Here are the look-ups; what reads the store is in working-memory.ts.
+// The service's working memory (ports/directory.ts). Vaults, endpoints, applications and
+// access_guids are held whole: they are few. Token objects and their keys are a bounded cache
+// (object-cache.ts). What is shown here follows a commit; a reference to a destroyed key is
+// released in the step that learns of it, and a load that began before that step does not put it
+// back. Here are the look-ups; what reads the store is in working-memory.ts.
 
 import { isVaultOpen } from '../../domain/key-policy.ts';
 import type { Directory } from '../../ports/directory.ts';

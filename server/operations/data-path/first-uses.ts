@@ -1,5 +1,5 @@
-// The first use of an instance is recorded before its request continues. If an application has a new instance with every call, further first
-// uses are only counted.
+// The first use of an instance is recorded before its request continues. If an application has a
+// new instance with every call, further first uses are only counted.
 
 import type { Clock } from '../../base/clock.ts';
 import { Repeats } from '../../base/repeats.ts';
@@ -18,7 +18,10 @@ export interface CountedFirstUses {
   readonly count: number;
 }
 
-/** First uses of one application that are recorded one by one within an hour; the others are counted, and recorded once an hour. */
+/**
+ * First uses of one application that are recorded one by one within an hour; the others are
+ * counted, and recorded once an hour.
+ */
 const firstUsesAnHour = 50;
 
 export class FirstUses {

@@ -21,7 +21,10 @@ export const createHeldApplications = (
   const applications = new Map<string, TdeApplication>();
   /** By keyed hash: live access_guids only. */
   const accessGuids = new Map<string, StoredAccessGuid>();
-  /** By keyed hash: those that were removed, by application. A caller who still presents one is told so. */
+  /**
+   * By keyed hash: those that were removed, by application. A caller who still presents one is told
+   * so.
+   */
   const formerGuids = new Map<string, string>();
   return {
     application: (hash) => {
@@ -37,7 +40,8 @@ export const createHeldApplications = (
     renew: async (id) => {
       const application = await store.read.applications.stored(everyTenant, id);
       const own = application === undefined ? [] : await store.read.accessGuids.list(id);
-      // From here on in one step: a caller who comes while the change is read is known before and afterwards.
+      // From here on in one step: a caller who comes while the change is read is known before and
+      // afterwards.
       for (const [hash, accessGuid] of accessGuids) if (accessGuid.applicationId === id) accessGuids.delete(hash);
       if (application === undefined || !sound('tde_applications', application)) {
         applications.delete(id);

@@ -10,7 +10,10 @@ type Stop = ReturnType<Directory['stopOf']>;
 
 interface HeldTenants extends Pick<Directory, 'tenant' | 'defaultTenantId' | 'stopOf'> {
   renewDefault(): Promise<void>;
-  /** Answers why nothing of it was served before, and why nothing is now. Undefined: there is no such tenant. */
+  /**
+   * Answers why nothing of it was served before, and why nothing is now. Undefined: there is no
+   * such tenant.
+   */
   renew(id: string): Promise<{ readonly before: Stop; readonly after: Stop } | undefined>;
 }
 

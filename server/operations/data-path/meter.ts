@@ -1,5 +1,6 @@
-// The counters behind the metrics (ports/meter.ts). They cost every request of the data paths, so a series is found by two
-// look-ups and a walk along a handful of results; they start at zero with the process.
+// The counters behind the metrics (ports/meter.ts). They cost every request of the data paths, so a
+// series is found by two look-ups and a walk along a handful of results; they start at zero with
+// the process.
 
 import type { Clock } from '../../base/clock.ts';
 import { refusalReasons } from '../../base/refusal-reasons.ts';

@@ -1,5 +1,5 @@
-// Token objects that were used lately, with their opened keys, and the answers of searches by label. A call that has read while something changed
-// reads again.
+// Token objects that were used lately, with their opened keys, and the answers of searches by
+// label. A call that has read while something changed reads again.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Changes } from '../../domain/changes.ts';
@@ -31,7 +31,10 @@ export interface ObjectCache extends Pick<Directory, 'object' | 'findObjects' | 
   clear(): void;
 }
 
-/** The answers of searches by label: databases look for a label again and again. `generation` changes when an answer may have changed. */
+/**
+ * The answers of searches by label: databases look for a label again and again. `generation`
+ * changes when an answer may have changed.
+ */
 const createSearchCache = (
   { store }: Pick<Ports, 'store'>,
   generation: () => number,
@@ -127,7 +130,10 @@ export const createObjectCache = (
     }
   };
 
-  /** The object with its key open. Undefined when the key is gone. After awaiting this, check whether it is still so. */
+  /**
+   * The object with its key open. Undefined when the key is gone. After awaiting this, check
+   * whether it is still so.
+   */
   const open = async (handle: number): Promise<OpenObject | undefined> => {
     for (;;) {
       const cached = await load(handle);
@@ -162,7 +168,8 @@ export const createObjectCache = (
           if (cached === undefined) return undefined;
           opened.push(cached);
         }
-        // Since each was opened it may have been destroyed, changed, or pushed out: its reference is released then.
+        // Since each was opened it may have been destroyed, changed, or pushed out: its reference
+        // is released then.
         if (opened.every((cached, at) => objects.get(handles[at] ?? 0) === cached)) return { value: use(opened) };
       }
     },

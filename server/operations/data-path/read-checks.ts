@@ -1,5 +1,5 @@
-// What is checked of rows and records that the working memory reads. A row that was changed from outside raises one alarm in the life of this process;
-// the row itself is refused every time.
+// What is checked of rows and records that the working memory reads. A row that was changed from
+// outside raises one alarm in the life of this process; the row itself is refused every time.
 
 import { serviceActor } from '../../domain/actor.ts';
 import { type Changes, mergeChanges } from '../../domain/changes.ts';
@@ -34,7 +34,10 @@ export interface ReadChecks {
    * What was refused and not sound since then: it is read again, because its row may be genuine.
    */
   refused(): Changes;
-  /** Reads key encryption keys again when one of these records needs another one, which another node has made since. */
+  /**
+   * Reads key encryption keys again when one of these records needs another one, which another node
+   * has made since.
+   */
   knowKeks(records: readonly StoredRecord[]): Promise<void>;
 }
 

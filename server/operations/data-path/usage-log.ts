@@ -1,5 +1,6 @@
-// Counts uses in memory and writes them in batches (ports/usage-log.ts). What a crash can lose are counters and last-use
-// times of the last seconds, never a first use: that is written before the request continues.
+// Counts uses in memory and writes them in batches (ports/usage-log.ts). What a crash can lose are
+// counters and last-use times of the last seconds, never a first use: that is written before the
+// request continues.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -13,7 +14,10 @@ import type { Denial, InstanceUse, UsageLog } from '../../ports/usage-log.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import { FirstUses } from './first-uses.ts';
 
-/** Uses are counted since the last write: other nodes count those of the same instance that they see. */
+/**
+ * Uses are counted since the last write: other nodes count those of the same instance that they
+ * see.
+ */
 export interface Tracked {
   readonly id: string;
   seen: Pick<Instance, 'libraryVersion' | 'agentVersion' | 'pid' | 'lastUsedAt'>;
@@ -191,7 +195,10 @@ export const recordBatch = async (
 
 type UsagePorts = Pick<Ports, 'store' | 'clock' | 'log'>;
 
-/** Instances kept in memory; an application whose instances never end (a new host name every call) does not fill it. */
+/**
+ * Instances kept in memory; an application whose instances never end (a new host name every call)
+ * does not fill it.
+ */
 const mostInstances = 20_000;
 
 const cut = (text: string): string => text.slice(0, 255);
@@ -275,7 +282,10 @@ export const createUsageLog = (ports: UsagePorts, instancesEach: number): UsageL
   const firstUses = new FirstUses(clock);
   const start = instanceStart(ports, counts, firstUses, instancesEach);
   const recounted: { readonly denial: Denial; readonly count: number }[] = [];
-  /** A heartbeat of every three seconds that is refused gives a record, then one after a minute, two, four, up to one an hour. */
+  /**
+   * A heartbeat of every three seconds that is refused gives a record, then one after a minute,
+   * two, four, up to one an hour.
+   */
   const denials = new Repeats<Denial>({
     now: () => clock.monotonic(),
     quietMs: 60_000,
@@ -300,7 +310,8 @@ export const createUsageLog = (ports: UsagePorts, instancesEach: number): UsageL
             await tx.audit.append({ kind: 'key.denied', ...denial, details: { ...denial.details, count } });
           for (const { first, count } of firsts) await firstUses.record(tx, first, count);
         },
-        // Audit events are on the disk before anything else happens; counters and times are not waited for.
+        // Audit events are on the disk before anything else happens; counters and times are not
+        // waited for.
         { durable: all || records > 0 },
       );
     } catch (error) {

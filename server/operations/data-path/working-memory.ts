@@ -1,4 +1,5 @@
-// What the working memory consists of, and how it follows the store: what was changed is read again, one change after the other.
+// What the working memory consists of, and how it follows the store: what was changed is read
+// again, one change after the other.
 
 import type { Changes } from '../../domain/changes.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
@@ -86,7 +87,9 @@ export const createRenewals = (
   const { renewVault, loadOf, renewHeld } = createLoads({ store }, memory);
   /** Changes with every renewal: agents see it as part of the epoch. */
   let generation = 0;
-  /** So that a restarted service does not show an epoch that an agent has seen for another state. */
+  /**
+   * So that a restarted service does not show an epoch that an agent has seen for another state.
+   */
   const epochBase = clock.now();
   let renewals: Promise<void> = Promise.resolve();
 

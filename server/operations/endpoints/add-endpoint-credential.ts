@@ -1,5 +1,5 @@
-// Adds a SigV4 credential to an endpoint: at most two live, the old and the new one of a rotation. The secret is made in
-// the addon, leaves once as bytes, and is stored sealed.
+// Adds a SigV4 credential to an endpoint: at most two live, the old and the new one of a rotation.
+// The secret is made in the addon, leaves once as bytes, and is stored sealed.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';

@@ -1,4 +1,5 @@
-// Enables, disables, renames or deletes an endpoint. Deletion wipes its credentials; the prefix is never given again.
+// Enables, disables, renames or deletes an endpoint. Deletion wipes its credentials; the prefix is
+// never given again.
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Endpoint, EndpointState } from '../../domain/endpoint.ts';

@@ -13,7 +13,10 @@ import { byId, pageOf } from '../shared/paging.ts';
 import { type LookPorts, lookAtKeyStore } from './external-key-stores.ts';
 import type { DiagnosticsOperations } from './interface.ts';
 
-/** What `work` tells, as it is told; ends, or throws, as the work does. The work continues after its reader has stopped. */
+/**
+ * What `work` tells, as it is told; ends, or throws, as the work does. The work continues after its
+ * reader has stopped.
+ */
 const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIterable<E> => {
   const told: E[] = [];
   let ended = false;

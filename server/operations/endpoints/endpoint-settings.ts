@@ -1,5 +1,5 @@
-// Settings of a key store endpoint: rate, client certificate, secondary authorization, operators' probes. They replace the old
-// ones as a whole, and hold from the next request on.
+// Settings of a key store endpoint: rate, client certificate, secondary authorization, operators'
+// probes. They replace the old ones as a whole, and hold from the next request on.
 
 import { X509Certificate } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,5 +1,5 @@
-// External key stores: registering them, and watching their connection: by a probe that plays the cloud's part, and by the cloud's
-// own word where it can be asked.
+// External key stores: registering them, and watching their connection: by a probe that plays the
+// cloud's part, and by the cloud's own word where it can be asked.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';

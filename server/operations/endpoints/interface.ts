@@ -1,4 +1,5 @@
-// What can be done with key store endpoints: their settings and credentials, the external key stores behind them, their diagnosis.
+// What can be done with key store endpoints: their settings and credentials, the external key
+// stores behind them, their diagnosis.
 
 import type { CheckResult, PlannedCheck } from '../../base/checks.ts';
 import type { TenantActor } from '../../domain/actor.ts';
@@ -9,7 +10,10 @@ import type { EffectiveState } from '../../domain/lifecycle.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { DiagnosisRequest } from '../../ports/endpoint-diagnosis.ts';
 
-/** A credential whose secret is shown this once. The caller wipes `secretAccessKey` after it was sent. */
+/**
+ * A credential whose secret is shown this once. The caller wipes `secretAccessKey` after it was
+ * sent.
+ */
 export interface IssuedEndpointCredential {
   readonly credential: EndpointCredential;
   /** 64 ASCII characters. */
@@ -32,7 +36,10 @@ export interface EndpointOperations {
    * `https://HOST:PORT`.
    */
   uriEndpoint(): string;
-  /** `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live AES-256 key of the vault. */
+  /**
+   * `prefix` is made at random when absent; a taken one is 'conflict'. The key must be a live
+   * AES-256 key of the vault.
+   */
   create(
     actor: TenantActor,
     input: {
@@ -88,16 +95,25 @@ export interface ExternalKeyStoreOperations {
   remove(actor: TenantActor, id: string): Promise<ExternalKeyStore>;
 }
 
-/** What happens in a run: which checks there are, each as it ends, and at last the run as it is kept. */
+/**
+ * What happens in a run: which checks there are, each as it ends, and at last the run as it is
+ * kept.
+ */
 export type DiagnosisEvent =
   | { readonly kind: 'started'; readonly checks: readonly PlannedCheck[] }
   | { readonly kind: 'ended'; readonly result: CheckResult }
   | { readonly kind: 'kept'; readonly diagnosis: EndpointDiagnosisRecord };
 
 export interface DiagnosticsOperations {
-  /** Runs every check of the endpoint, from this node and through its public name; takes seconds when something hangs. */
+  /**
+   * Runs every check of the endpoint, from this node and through its public name; takes seconds
+   * when something hangs.
+   */
   run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
-  /** The same run, with each result as it arrives. It continues and is stored when the listener has gone. */
+  /**
+   * The same run, with each result as it arrives. It continues and is stored when the listener has
+   * gone.
+   */
   follow(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<AsyncIterable<DiagnosisEvent>>;
   /** Newest first. */
   list(actor: TenantActor, endpointId: string, query: PageRequest): Promise<Page<EndpointDiagnosisRecord>>;

@@ -1,4 +1,5 @@
-// Ends a SigV4 credential: its sealed secret is overwritten and the row deleted; the audit log keeps the access key id.
+// Ends a SigV4 credential: its sealed secret is overwritten and the row deleted; the audit log
+// keeps the access key id.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';

@@ -1,5 +1,5 @@
-// What the rules of a key store endpoint say to invented requests: the active rules, and others that may become active. Nothing is
-// changed and nothing is recorded.
+// What the rules of a key store endpoint say to invented requests: the active rules, and others
+// that may become active. Nothing is changed and nothing is recorded.
 
 import { otherWork } from '../../base/other-work.ts';
 import { decideByRules } from '../../domain/authorization-rule.ts';

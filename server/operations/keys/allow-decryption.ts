@@ -1,6 +1,7 @@
-// Repairs a master key that encrypts and never decrypts (base/master-keys.ts): it decrypts from now on. A database cannot do it, because its master
-// keys are not modifiable. What the key already wrapped stays closed: a key that has wrapped a sensitive key never decrypts, and the
-// transaction reads that mark. Done twice, the second one changes nothing.
+// Repairs a master key that encrypts and never decrypts (base/master-keys.ts): it decrypts from now
+// on. A database cannot do it, because its master keys are not modifiable. What the key already
+// wrapped stays closed: a key that has wrapped a sensitive key never decrypts, and the transaction
+// reads that mark. Done twice, the second one changes nothing.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isMasterKeyLabel } from '../../base/master-keys.ts';

@@ -1,5 +1,5 @@
-// Whom a destruction would hit: every instance that used an access_guid of the owning application, and the instances of
-// the other applications of its group, which can use the key too.
+// Whom a destruction would hit: every instance that used an access_guid of the owning application,
+// and the instances of the other applications of its group, which can use the key too.
 
 import type { Key } from '../../domain/key.ts';
 import type { BlastRadius, Instance, TdeApplication } from '../../domain/tde.ts';

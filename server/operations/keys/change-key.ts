@@ -1,4 +1,5 @@
-// What people write on a key: its name and its tags. A master key's name is its label, which belongs to its database; it has tags all the same.
+// What people write on a key: its name and its tags. A master key's name is its label, which
+// belongs to its database; it has tags all the same.
 
 import { ServiceError } from '../../base/errors.ts';
 import { checkTags } from '../../base/tags.ts';

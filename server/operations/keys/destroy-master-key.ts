@@ -1,5 +1,6 @@
-// Destruction: the marker, both copies overwritten, the audit record, in one transaction; terminal. From the commit on
-// every use fails. `unrecoverableAt` follows with the erasure run. No undelete exists.
+// Destruction: the marker, both copies overwritten, the audit record, in one transaction; terminal.
+// From the commit on every use fails. `unrecoverableAt` follows with the erasure run. No undelete
+// exists.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -78,7 +79,9 @@ export const destroyKeyIn =
     };
   };
 
-/** By the database that owns it. A rule that refuses databases is checked in the same transaction. */
+/**
+ * By the database that owns it. A rule that refuses databases is checked in the same transaction.
+ */
 export const destroyKey = (ports: DestroyPorts) => {
   const { store, usage } = ports;
   const destroy = destroyKeyIn(ports);
@@ -92,7 +95,8 @@ export const destroyKey = (ports: DestroyPorts) => {
     // The blast radius that the record has includes the uses of the last seconds.
     await usage.flush(false);
     const { answer, afterCommit } = await store.write(async (tx) => {
-      // What decides here is what the service wrote: the key's row says in which vault it is, the vault's row has the rule.
+      // What decides here is what the service wrote: the key's row says in which vault it is, the
+      // vault's row has the rule.
       const key = await findMasterKey(tx, applicationId, await tx.keys.get(tenantId, keyId));
       if (key.integrity !== 'ok')
         throw new ServiceError('key-tampered', 'the stored object of the key was changed from outside', {
@@ -140,7 +144,8 @@ export const destroyMasterKey = (
       return {
         tenantId: key.tenantId,
         subject: { kind: 'key', id: keyId, name: key.name },
-        // Where the row was changed from outside, it is not known whose rule applies: those of every vault do.
+        // Where the row was changed from outside, it is not known whose rule applies: those of
+        // every vault do.
         vaults: key.integrity === 'ok' ? [await findVault(from, tenantId, vaultId)] : await vaultsOf(from, tenantId),
         impact: { application: application.name, ...affected },
         // Processes of a database come and go while it runs, and backups are made every night.

@@ -15,7 +15,10 @@ interface EndedValue {
   readonly at: number;
 }
 
-/** Later than every destruction: clocks jump ahead, too, and what was destroyed then is erased all the same. */
+/**
+ * Later than every destruction: clocks jump ahead, too, and what was destroyed then is erased all
+ * the same.
+ */
 export const ever = Number.MAX_SAFE_INTEGER;
 
 export const destructionTime = async (tx: Repositories, clock: Clock): Promise<number> => {

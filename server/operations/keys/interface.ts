@@ -13,7 +13,10 @@ export type KeyFilter = PageRequest & Omit<KeyListFilter, 'applicationId'>;
 export type KeyInventoryFilter = Omit<KeyListFilter, 'applicationId'>;
 
 export interface KeyOperations {
-  /** An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need not be unique. */
+  /**
+   * An AES-256 key for encrypt and decrypt, made inside the addon. The name is for people and need
+   * not be unique.
+   */
   create(
     actor: TenantActor,
     input: { readonly name: string; readonly vaultId: string; readonly tags?: readonly string[] | undefined },
@@ -35,12 +38,15 @@ export interface KeyOperations {
   enable(actor: TenantActor, id: string): Promise<ShownKey>;
   disable(actor: TenantActor, id: string): Promise<ShownKey>;
   /**
-   * Soft deletion, for general and master keys: the row stays, the vault copy is cleared. `vaultCopyCleared` false means
-   * that clearing failed (best effort) while the state did change.
+   * Soft deletion, for general and master keys: the row stays, the vault copy is cleared.
+   * `vaultCopyCleared` false means that clearing failed (best effort) while the state did change.
    */
   softDelete(actor: TenantActor, id: string): Promise<{ readonly key: ShownKey; readonly vaultCopyCleared: boolean }>;
   planSoftDelete(actor: TenantActor, id: string): Promise<DryRun>;
-  /** Adds a version; older versions still open what they sealed. General keys only: 'conflict' for master keys. */
+  /**
+   * Adds a version; older versions still open what they sealed. General keys only: 'conflict' for
+   * master keys.
+   */
   rotate(actor: TenantActor, id: string): Promise<KeyVersion>;
 }
 
@@ -49,9 +55,15 @@ export interface MasterKeyOperations {
   list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<MasterKey>>;
   get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
   blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
-  /** Of a database's key that encrypts and cannot decrypt: it decrypts from now on. 'conflict' for other keys. */
+  /**
+   * Of a database's key that encrypts and cannot decrypt: it decrypts from now on. 'conflict' for
+   * other keys.
+   */
   allowDecryption(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
-  /** Terminal. Both copies are overwritten in the transaction of the marker; an erasure run follows on its own. */
+  /**
+   * Terminal. Both copies are overwritten in the transaction of the marker; an erasure run follows
+   * on its own.
+   */
   destroy(
     actor: TenantActor,
     applicationId: string,

@@ -1,5 +1,6 @@
-// Who uses a key, and when it was last used: a general-purpose key by the endpoints of key stores, a master key by its database application.
-// It is asked before a key is deleted. The times are marks, written by the clock (housekeeping.ts, usage-log.ts).
+// Who uses a key, and when it was last used: a general-purpose key by the endpoints of key stores,
+// a master key by its database application. It is asked before a key is deleted. The times are
+// marks, written by the clock (housekeeping.ts, usage-log.ts).
 
 import { toRfc3339 } from '../../base/clock.ts';
 import type { Key, KeyUse } from '../../domain/key.ts';

@@ -1,4 +1,5 @@
-// Master keys as people see them: key rows together with their token objects. A page costs as many queries as one key does.
+// Master keys as people see them: key rows together with their token objects. A page costs as many
+// queries as one key does.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';

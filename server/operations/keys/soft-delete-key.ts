@@ -1,6 +1,6 @@
 // Soft deletion: the row stays, the vault copy is cleared on a best-effort basis and the answer
-// says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault copy. For a general key
-// use is over.
+// says whether it was. A master key's sealed copy is untouched: its next use re-imports the vault
+// copy. For a general key use is over.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';

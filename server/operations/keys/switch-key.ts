@@ -1,4 +1,5 @@
-// Enables or disables a key. A soft-deleted master key keeps its state: only the refusal of its use changes.
+// Enables or disables a key. A soft-deleted master key keeps its state: only the refusal of its use
+// changes.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';

@@ -1,4 +1,5 @@
-// A change is confirmed when every node that can hear of it shows it. A node that does not say so in time is named, with when it stops using keys.
+// A change is confirmed when every node that can hear of it shows it. A node that does not say so
+// in time is named, with when it stops using keys.
 
 import { pendingForMs, pendingOf } from '../../domain/change-protocol.ts';
 import type { Unconfirmed } from '../../ports/fleet.ts';

@@ -1,5 +1,6 @@
-// What the node's own state (ports/node-state.ts) says about the database at the start: a service that ended in quarantine starts in it, and one whose
-// database has gone back while it was down finds that, too. It is healthy only where the database has everything that was recorded.
+// What the node's own state (ports/node-state.ts) says about the database at the start: a service
+// that ended in quarantine starts in it, and one whose database has gone back while it was down
+// finds that, too. It is healthy only where the database has everything that was recorded.
 
 import type { AuditFinding } from '../../domain/audit-finding.ts';
 import { lostDifferences, type StorePosition } from '../../domain/change-protocol.ts';
@@ -37,7 +38,10 @@ const comparePosition = async (
   return found;
 };
 
-/** Another node serves: its changes reached this database until a moment ago, so no older copy was put back. */
+/**
+ * Another node serves: its changes reached this database until a moment ago, so no older copy was
+ * put back.
+ */
 const anotherServes = async ({ link }: ComparePorts['store'], selfId: string): Promise<boolean> =>
   ((await link?.nodes()) ?? []).some(
     ({ id, state, silentMs }) => id !== selfId && state === 'active' && silentMs < silentAfterMs,

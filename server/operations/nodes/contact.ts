@@ -1,5 +1,6 @@
-// Whether what this node has in memory is recent enough to be used. A node that no longer receives changes uses it for a limited time: a key that
-// was destroyed on another node must not be used for longer.
+// Whether what this node has in memory is recent enough to be used. A node that no longer receives
+// changes uses it for a limited time: a key that was destroyed on another node must not be used for
+// longer.
 
 import type { Clock } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

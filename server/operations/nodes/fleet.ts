@@ -1,7 +1,9 @@
-// This server among others of the same store. Once a second, and whenever something was committed, it reads what has changed and
-// shows it; it tells how far it is, and takes over work that one node does for all (heartbeat.ts). A change is answered when every node that can
-// hear of it shows it, or after two seconds with the names of those that do not (observed-requests.ts, acknowledgement.ts). A node that no longer
-// receives changes uses keys for a limited time (contact.ts).
+// This server among others of the same store. Once a second, and whenever something was committed,
+// it reads what has changed and shows it; it tells how far it is, and takes over work that one node
+// does for all (heartbeat.ts). A change is answered when every node that can hear of it shows it,
+// or after two seconds with the names of those that do not (observed-requests.ts,
+// acknowledgement.ts). A node that no longer receives changes uses keys for a limited time
+// (contact.ts).
 
 import { ServiceError } from '../../base/errors.ts';
 import { actsForMs, type ChangeMark } from '../../domain/change-protocol.ts';
@@ -72,7 +74,10 @@ const toNode = (
 
 const held = (ownDuties: NodeDuties): readonly Duty[] => duties.filter((duty) => ownDuties.holds(duty));
 
-/** The directory as this node's operations and fronts use it: it waits for the other nodes, and stops when contact is lost. */
+/**
+ * The directory as this node's operations and fronts use it: it waits for the other nodes, and
+ * stops when contact is lost.
+ */
 const waitingDirectory = (
   directory: Directory,
   {

@@ -1,6 +1,7 @@
-// How long each other node has been silent, by this node's own monotonic clock: a heartbeat counts from when it was first seen here. The database's
-// wall clock may jump, and another database may continue with another clock after a failover; so it counts only for a node that was silent before this
-// one began to listen, and no longer has a connection.
+// How long each other node has been silent, by this node's own monotonic clock: a heartbeat counts
+// from when it was first seen here. The database's wall clock may jump, and another database may
+// continue with another clock after a failover; so it counts only for a node that was silent before
+// this one began to listen, and no longer has a connection.
 
 import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
 import type { Ports } from '../../ports/ports.ts';

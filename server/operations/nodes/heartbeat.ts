@@ -1,5 +1,6 @@
-// The heartbeat of a node: once a second, and whenever the link to the store was lost or a root key is on its way, it tells the others that it runs,
-// shows what they have changed, follows a rotation of the root key, and takes over work that one node does for all.
+// The heartbeat of a node: once a second, and whenever the link to the store was lost or a root key
+// is on its way, it tells the others that it runs, shows what they have changed, follows a rotation
+// of the root key, and takes over work that one node does for all.
 
 import { within } from '../../base/within.ts';
 import { renewsContact } from '../../domain/change-protocol.ts';
@@ -14,9 +15,14 @@ import type { ShownChanges } from './shown-changes.ts';
 const beatMs = 1_000;
 /** Without a whole beat for so long, this node does not hear of changes: health says so. */
 const deafAfterMs = 5_000;
-/** How long a beat waits until the changes that it has found are shown. The next beat continues with them: a node that reads slowly is behind, not silent. */
+/**
+ * How long a beat waits until the changes that it has found are shown. The next beat continues with
+ * them: a node that reads slowly is behind, not silent.
+ */
 const showMs = 1_000;
-/** Changes that are kept for nodes that are behind; who is further behind reads everything again. */
+/**
+ * Changes that are kept for nodes that are behind; who is further behind reads everything again.
+ */
 const keepChangesMs = 600_000;
 const pruneEveryMs = 60_000;
 
@@ -28,7 +34,10 @@ export interface Heartbeat {
   /** Waits for the beat that is under way; none follows. */
   stop(): Promise<void>;
   isRunning(): boolean;
-  /** The link to the store was lost: health says so at once. The next beat makes it again, or tells why not. */
+  /**
+   * The link to the store was lost: health says so at once. The next beat makes it again, or tells
+   * why not.
+   */
   linkLost(): void;
   /** The last beat has failed. */
   isAway(): boolean;

@@ -1,7 +1,9 @@
-// Work that one node does for all. A node has a duty for a few seconds, by its own monotonic clock, and renews it as it continues with its work: a process
-// that hangs loses it although its connections stay open, and so does one whose work for the duty makes no progress. Another node takes it over when it
-// has seen no renewal for as long, by its own clock; so no two clocks are compared. Each owner has a higher fencing number than the one before: what an
-// owner writes too late fails in its unit of work.
+// Work that one node does for all. A node has a duty for a few seconds, by its own monotonic clock,
+// and renews it as it continues with its work: a process that hangs loses it although its
+// connections stay open, and so does one whose work for the duty makes no progress. Another node
+// takes it over when it has seen no renewal for as long, by its own clock; so no two clocks are
+// compared. Each owner has a higher fencing number than the one before: what an owner writes too
+// late fails in its unit of work.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../base/clock.ts';
@@ -31,13 +33,19 @@ export class DutyLost extends ServiceError {
 
 export interface NodeDuties {
   holds(duty: Duty): boolean;
-  /** Runs `work` when this node has the duty: its units of work fail once another node has it. Undefined: it has not. */
+  /**
+   * Runs `work` when this node has the duty: its units of work fail once another node has it.
+   * Undefined: it has not.
+   */
   perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
   /** The duty that this work is part of; undefined: none. */
   current(): DutyHold | undefined;
   /** The same store, in which units of work of a duty fail once another node has it. */
   fence(store: Store): Store;
-  /** Renews what this node has and may have, gives up what it may not have, and takes what no node renews. Answers what it has from now on. */
+  /**
+   * Renews what this node has and may have, gives up what it may not have, and takes what no node
+   * renews. Answers what it has from now on.
+   */
   tend(mayHave: (duty: Duty) => boolean): Promise<readonly Duty[]>;
   holders(): Promise<ReadonlyMap<string, readonly Duty[]>>;
   giveUpAll(): Promise<void>;

@@ -1,5 +1,6 @@
-// Requests whose changes must be shown by every node before they are answered: what such a request has committed, or has found done, is waited for
-// after its work. A change that this node cannot ask about is reported as made and not confirmed.
+// Requests whose changes must be shown by every node before they are answered: what such a request
+// has committed, or has found done, is waited for after its work. A change that this node cannot
+// ask about is reported as made and not confirmed.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
@@ -94,7 +95,8 @@ export const createObservedRequests = (
         watch.epoch = await changes.reach();
       } catch (error) {
         if (changes.isLost()) throw error;
-        // It is committed: it is shown here as far as the store can be read, its answer is kept, and its caller is told at the end.
+        // It is committed: it is shown here as far as the store can be read, its answer is kept,
+        // and its caller is told at the end.
         if (isDoubt(error)) watch.doubt = error;
         watch.unheard = true;
         await directory.renew(changed).catch(() => undefined);

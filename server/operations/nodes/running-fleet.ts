@@ -1,5 +1,5 @@
-// A server among others, as the parts that start it see it, what it tells them, and what it asks them. Two implementations: fleet.ts and
-// lone-fleet.ts.
+// A server among others, as the parts that start it see it, what it tells them, and what it asks
+// them. Two implementations: fleet.ts and lone-fleet.ts.
 
 import type { Emitter, Listening } from '../../base/events.ts';
 import type { Unsound } from '../../domain/audit-finding.ts';
@@ -34,15 +34,19 @@ export interface NodeRootKeys {
 export interface RunningFleet extends Fleet {
   /** Which duty's work this is, and a store in which what comes late fails (node-duties.ts). */
   readonly duties: Pick<NodeDuties, 'current' | 'fence'>;
-  /** The directory as this server's operations and fronts use it: it waits for the others, and stops when contact is lost. */
+  /**
+   * The directory as this server's operations and fronts use it: it waits for the others, and stops
+   * when contact is lost.
+   */
   over(directory: Directory): Directory;
   /** Enters the fleet. Everything that was committed before is shown when it resolves. */
   join(keys: NodeRootKeys, work: NodeWork): Promise<void>;
   /** Applies what was committed here after its caller was told that the outcome is unknown. */
   show(changes: Changes): Promise<void>;
   /**
-   * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that contact seems lost: it resolves when the store was
-   * asked, which tells a corrected clock from a host that stood still.
+   * Undefined at nearly all times. A promise when this host's wall clock has jumped so far that
+   * contact seems lost: it resolves when the store was asked, which tells a corrected clock from a
+   * host that stood still.
    */
   settle?(): Promise<void> | undefined;
   /** Whether a change is on its way between nodes, which uses of keys give way to. */
@@ -69,9 +73,15 @@ export interface FleetEvents {
   readonly schemaChanged: string;
   /** An operator has removed this node. */
   readonly nodeRemoved: undefined;
-  /** While this node had no connection, another process has come to run under its id: one with a copy of the data directory. */
+  /**
+   * While this node had no connection, another process has come to run under its id: one with a
+   * copy of the data directory.
+   */
   readonly nodeCopied: undefined;
-  /** Changes that this node has received are no longer in the database. Until `resume` it uses no keys and has no duties. */
+  /**
+   * Changes that this node has received are no longer in the database. Until `resume` it uses no
+   * keys and has no duties.
+   */
   readonly changesLost: Unsound;
 }
 

@@ -1,6 +1,7 @@
-// What this node has read of the changes that the nodes of a store commit, and shows. Each change has a number and a random id. After a failover that
-// has lost changes, other changes have their numbers: so the id of the last change that is shown here is compared each time, and the id of a change
-// that was made here is looked for among those that are read.
+// What this node has read of the changes that the nodes of a store commit, and shows. Each change
+// has a number and a random id. After a failover that has lost changes, other changes have their
+// numbers: so the id of the last change that is shown here is compared each time, and the id of a
+// change that was made here is looked for among those that are read.
 
 import { ServiceError } from '../../base/errors.ts';
 import { within } from '../../base/within.ts';
@@ -14,7 +15,10 @@ import type { Ports } from '../../ports/ports.ts';
 /** How long a change that was committed here may take to be shown here. */
 const reachMs = 5_000;
 const reachAgainMs = 20;
-/** Changes whose ids are known, so that one that was made here is told from another one with its number. */
+/**
+ * Changes whose ids are known, so that one that was made here is told from another one with its
+ * number.
+ */
 const mostMarks = 1_000;
 
 export interface ShownChanges {
@@ -32,8 +36,9 @@ export interface ShownChanges {
   /** The same, when this change was committed and is not shown yet. */
   heard(newest: ChangeMark): Promise<void>;
   /**
-   * The same; answers the number of the last change. `own`: the newest change that a request has made, or has found. Throws 'unavailable', `unconfirmed`
-   * when it is not among what is read, and something else when reading fails or takes too long.
+   * The same; answers the number of the last change. `own`: the newest change that a request has
+   * made, or has found. Throws 'unavailable', `unconfirmed` when it is not among what is read, and
+   * something else when reading fails or takes too long.
    */
   reach(own?: ChangeMark): Promise<number>;
   /** Reads everything again, and takes the database as it is. */
@@ -207,7 +212,8 @@ export const createShownChanges = (
     },
     reach: async (own = store.mark()) => {
       const until = clock.monotonic() + reachMs;
-      // Also a change that seems to be shown is looked up: after a failover another one may have had its number.
+      // Also a change that seems to be shown is looked up: after a failover another one may have
+      // had its number.
       for (;;) {
         if (!(await within(until - clock.monotonic(), catchUp())))
           throw new Error('the changes could not be read in time');

@@ -1,4 +1,5 @@
-// Who may do what: tokens that end, administrators that were created on the host, and rules of dual control.
+// Who may do what: tokens that end, administrators that were created on the host, and rules of dual
+// control.
 
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';

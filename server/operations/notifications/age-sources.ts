@@ -1,4 +1,5 @@
-// What people are reminded of by age: tokens without an end, the backup of the whole service, and the service's own keys.
+// What people are reminded of by age: tokens without an end, the backup of the whole service, and
+// the service's own keys.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';

@@ -1,6 +1,8 @@
-// Sends what happens in the inbox on to the targets of the configuration file, from the node that has the duty. Each has a cursor of its own
-// in the store and a loop of its own: one that is offline misses nothing, and does not delay the others. At least once; the event's id tells a repeat.
-// What was over before it could be sent is no longer sent. What a target refuses is set aside once it takes another one.
+// Sends what happens in the inbox on to the targets of the configuration file, from the node that
+// has the duty. Each has a cursor of its own in the store and a loop of its own: one that is
+// offline misses nothing, and does not delay the others. At least once; the event's id tells a
+// repeat. What was over before it could be sent is no longer sent. What a target refuses is set
+// aside once it takes another one.
 
 import { newId } from '../../base/ids.ts';
 import { ItemRefused } from '../../base/outside.ts';
@@ -64,14 +66,19 @@ interface Progress {
   readonly passed: () => void;
 }
 
-/** Sends them in their order. Answers what is left with the target's refusal, where it refuses the last ones. */
+/**
+ * Sends them in their order. Answers what is left with the target's refusal, where it refuses the
+ * last ones.
+ */
 const sendEvents = async (
   { store, log }: Pick<Ports, 'store' | 'log'>,
   target: NotificationTarget,
   events: readonly NotificationEvent[],
   { isStopping, accepted, passed }: Progress,
 ): Promise<ItemRefused | undefined> => {
-  /** They are set aside when the target takes another one: one that takes none is at fault itself. */
+  /**
+   * They are set aside when the target takes another one: one that takes none is at fault itself.
+   */
   const refused: { readonly event: NotificationEvent; readonly error: ItemRefused }[] = [];
   for (const event of events) {
     if (isStopping()) break;

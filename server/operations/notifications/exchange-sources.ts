@@ -1,4 +1,5 @@
-// What is exchanged by its age: keys, access_guids and credentials; and the certificates of callers, which end.
+// What is exchanged by its age: keys, access_guids and credentials; and the certificates of
+// callers, which end.
 
 import { X509Certificate } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';

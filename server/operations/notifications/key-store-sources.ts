@@ -1,4 +1,5 @@
-// What people are told about external key stores and about the requests that their endpoints refuse or answer late.
+// What people are told about external key stores and about the requests that their endpoints refuse
+// or answer late.
 
 import type { Condition } from '../../domain/notification.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -7,7 +8,10 @@ import type { XksLatency } from '../requests/xks-latency.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';
 
-/** Of the requests of an hour, the share that may take longer than what the cloud key service calls slow. */
+/**
+ * Of the requests of an hour, the share that may take longer than what the cloud key service calls
+ * slow.
+ */
 const slowShare = 0.01;
 const minuteMs = 60_000;
 

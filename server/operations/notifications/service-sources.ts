@@ -1,4 +1,5 @@
-// The service itself: its logs and their sinks, its root key and erasure runs, and the node that looks.
+// The service itself: its logs and their sinks, its root key and erasure runs, and the node that
+// looks.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';

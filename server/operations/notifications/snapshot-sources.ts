@@ -1,4 +1,5 @@
-// What people are told about snapshots: there is none, the last one failed, it is old, or none was opened with a recovery key.
+// What people are told about snapshots: there is none, the last one failed, it is old, or none was
+// opened with a recovery key.
 
 import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';

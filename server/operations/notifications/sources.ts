@@ -1,5 +1,6 @@
-// What people are told about, and how it is found out. Hourly the age of keys, for which every key is read; the rest each minute, so that what
-// an operator has fixed is closed. Pages are short, so that a store with many rows delays no other work.
+// What people are told about, and how it is found out. Hourly the age of keys, for which every key
+// is read; the rest each minute, so that what an operator has fixed is closed. Pages are short, so
+// that a store with many rows delays no other work.
 
 import type { Ports } from '../../ports/ports.ts';
 import type { XksLatency } from '../requests/xks-latency.ts';

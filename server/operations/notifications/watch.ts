@@ -148,9 +148,15 @@ export const createNotificationWatch = (
     return next;
   };
   return {
-    /** Checks every source that is due: a part of the jobs of every minute, which one node does for all. */
+    /**
+     * Checks every source that is due: a part of the jobs of every minute, which one node does for
+     * all.
+     */
     check: () => check(false),
-    /** Checks every source at once, on the node that does these jobs; another one leaves it to that node's next minute. */
+    /**
+     * Checks every source at once, on the node that does these jobs; another one leaves it to that
+     * node's next minute.
+     */
     checkAll: async (): Promise<void> => {
       await fleet.perform('schedules', () => check(true));
     },

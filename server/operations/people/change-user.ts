@@ -1,4 +1,5 @@
-// One change of a user: by an administrator who may manage them, with its record. Sessions end when what the user may do has changed.
+// One change of a user: by an administrator who may manage them, with its record. Sessions end when
+// what the user may do has changed.
 
 import { ServiceError } from '../../base/errors.ts';
 import { type Grant, lastingGrants } from '../../domain/access.ts';

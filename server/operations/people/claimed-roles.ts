@@ -1,5 +1,6 @@
-// Roles that the claim of the OpenID provider gives. They are given when the sign-in is complete: while it lacks a second factor, they are kept
-// for its session only, so that a first factor changes nothing. Roles that the claim no longer gives are removed at once.
+// Roles that the claim of the OpenID provider gives. They are given when the sign-in is complete:
+// while it lacks a second factor, they are kept for its session only, so that a first factor
+// changes nothing. Roles that the claim no longer gives are removed at once.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -21,7 +22,9 @@ export const openIdActor = ({ requestId, peer }: Pick<SignInOrigin, 'requestId' 
 export const sameGrants = (one: readonly Grant[], other: readonly Grant[]): boolean =>
   JSON.stringify(one.map(nameGrant).sort()) === JSON.stringify(other.map(nameGrant).sort());
 
-/** Whether another person could act as this user: then the provider's claim must not give it roles. */
+/**
+ * Whether another person could act as this user: then the provider's claim must not give it roles.
+ */
 export const isOwnedOtherwise = async (repositories: Repositories, user: StoredUser): Promise<boolean> =>
   user.tenantId !== null ||
   user.password !== null ||

@@ -1,12 +1,15 @@
-// `dke login` through the browser (RFC 8628). A command asks and gets two codes: one that it keeps, 256 random bits, and one that a
-// person types, eight letters. A person who is signed in decides by the second; the command takes the answer by the first, once.
-// Both are rows of sign-ins under way (attempts.ts): found by a keyed hash, under a code, on every node, also after a restart.
+// `dke login` through the browser (RFC 8628). A command asks and gets two codes: one that it keeps,
+// 256 random bits, and one that a person types, eight letters. A person who is signed in decides by
+// the second; the command takes the answer by the first, once. Both are rows of sign-ins under way
+// (attempts.ts): found by a keyed hash, under a code, on every node, also after a restart.
 //
-// Who chooses what: strangers choose the name of the host and the roles that they ask for, which are shown as claims and give nothing.
-// The person chooses roles and hours, of their own only. What proves it: the hash of the code, the session of the person with its
-// sign-in of the last minutes, and the user as they are when the token is issued. The approval ends with that session, so that a
-// change of roles, a new password or a sign-out takes it back. A lost answer is a token that no one has; it ends with its hours.
-// How fast a command asks is kept in the memory of each node: after a restart, or at another node, it begins with the first interval.
+// Who chooses what: strangers choose the name of the host and the roles that they ask for, which
+// are shown as claims and give nothing. The person chooses roles and hours, of their own only. What
+// proves it: the hash of the code, the session of the person with its sign-in of the last minutes,
+// and the user as they are when the token is issued. The approval ends with that session, so that a
+// change of roles, a new password or a sign-out takes it back. A lost answer is a token that no one
+// has; it ends with its hours. How fast a command asks is kept in the memory of each node: after a
+// restart, or at another node, it begins with the first interval.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -41,7 +44,10 @@ const slowerSeconds = 5;
 /** Of the whole service: a flood of requests grows no table, and guessing a code stays hopeless. */
 export const mostPending = 1_000;
 
-/** Letters without vowels, so that no word comes about, and without those that look alike (RFC 8628, section 6.1). */
+/**
+ * Letters without vowels, so that no word comes about, and without those that look alike (RFC 8628,
+ * section 6.1).
+ */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ';
 const userCodeLength = 8;
 
@@ -149,7 +155,9 @@ const createDecisions = (
   sessions: Sessions,
 ): Pick<DeviceSignInOperations, 'find' | 'approve' | 'refuse'> => {
   const { store, clock, provider } = ports;
-  /** Takes both rows of a request that waits, and leaves the decision in the place of the second. */
+  /**
+   * Takes both rows of a request that waits, and leaves the decision in the place of the second.
+   */
   const decide = async (tx: Repositories, userCode: string, decision: (asked: Asked) => Decision) => {
     const attempt = await attempts.take(tx, textOfUser(userCode));
     const asked = askedOf(attempt);
@@ -220,7 +228,9 @@ const createDecisions = (
   };
 };
 
-/** What issues the token of an approval in the unit of work that takes it. It throws `ApprovalLost`. */
+/**
+ * What issues the token of an approval in the unit of work that takes it. It throws `ApprovalLost`.
+ */
 const createIssue =
   (ports: DevicePorts, attempts: Attempts) => async (hash: string, approved: Approved, from: SignInOrigin) => {
     const { store, clock } = ports;

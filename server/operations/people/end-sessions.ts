@@ -60,7 +60,10 @@ export const createSessionEnds = (
     return { items, next: page.next };
   };
 
-  /** `ofUser`: only of this user. `own`: the roles that the caller may grant; the holder must not have more. */
+  /**
+   * `ofUser`: only of this user. `own`: the roles that the caller may grant; the holder must not
+   * have more.
+   */
   const end = async (
     actor: Actor,
     tenant: TenantScope,

@@ -1,5 +1,6 @@
-// What second factors have in common: who may change them, how they are recorded and removed, and the new value of a session after two
-// factors were verified. The kinds: one-time-passwords.ts, recovery-codes.ts, passkeys.ts.
+// What second factors have in common: who may change them, how they are recorded and removed, and
+// the new value of a session after two factors were verified. The kinds: one-time-passwords.ts,
+// recovery-codes.ts, passkeys.ts.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';

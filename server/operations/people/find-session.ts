@@ -1,4 +1,5 @@
-// Who a session is of, and what they may do: read from the store, for each request whose session is not known in this process.
+// Who a session is of, and what they may do: read from the store, for each request whose session is
+// not known in this process.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Actor } from '../../domain/actor.ts';
@@ -89,8 +90,8 @@ export const createFindSession = (
 };
 
 /**
- * The session of the caller as this unit of work sees it. Throws 'unauthenticated' when it was ended in the meantime, or its user disabled: what
- * the session would give must not outlast that.
+ * The session of the caller as this unit of work sees it. Throws 'unauthenticated' when it was
+ * ended in the meantime, or its user disabled: what the session would give must not outlast that.
  */
 export const requireLive = async (tx: Repositories, sessionId: string): Promise<StoredSession> => {
   const session = await tx.sessions.get(everyTenant, sessionId);

@@ -33,7 +33,9 @@ export interface UserChange {
 }
 
 export interface UserOperations {
-  /** Without a subject at the OpenID provider the person gets an invitation to choose a password. */
+  /**
+   * Without a subject at the OpenID provider the person gets an invitation to choose a password.
+   */
   create(
     actor: TenantActor,
     own: readonly Grant[],
@@ -50,7 +52,10 @@ export interface UserOperations {
   /** Ends their sessions; tokens that they created are not valid while they are disabled. */
   disable(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   unlock(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
-  /** Removes the password and ends sessions; the user chooses a new one with the invitation. `revokeTokens`: their own API tokens, too. */
+  /**
+   * Removes the password and ends sessions; the user chooses a new one with the invitation.
+   * `revokeTokens`: their own API tokens, too.
+   */
   resetPassword(
     actor: TenantActor,
     own: readonly Grant[],
@@ -60,7 +65,10 @@ export interface UserOperations {
       readonly deliver?: InvitationDelivery | undefined;
     },
   ): Promise<{ readonly user: UserView } & DeliveredInvitation>;
-  /** For a user who has lost their factors: all are removed, with the recovery codes, and sessions end. */
+  /**
+   * For a user who has lost their factors: all are removed, with the recovery codes, and sessions
+   * end.
+   */
   removeFactors(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   delete(actor: TenantActor, own: readonly Grant[], id: string): Promise<UserView>;
   permissions(
@@ -110,14 +118,20 @@ export interface SignInOrigin {
 }
 
 export interface SessionOperations {
-  /** 'unauthenticated' in one message for whatever is not valid. What was read is believed for a second. */
+  /**
+   * 'unauthenticated' in one message for whatever is not valid. What was read is believed for a
+   * second.
+   */
   authenticate(value: string, requestId: string, peer: string | null, isUse?: boolean): Promise<SessionCaller>;
   /** Exchanges an API token for a session. */
   startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;
   signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;
   /** Newest first. */
   list(actor: TenantActor, query: PageRequest & { readonly userId?: string | undefined }): Promise<Page<SessionView>>;
-  /** 'not-found' for one that ended; 'forbidden' when its holder may do more than could be given with `own`, unless it is the caller's. */
+  /**
+   * 'not-found' for one that ended; 'forbidden' when its holder may do more than could be given
+   * with `own`, unless it is the caller's.
+   */
   end(actor: TenantActor, own: readonly Grant[], id: string): Promise<SessionView>;
   /** A new key for the values of sessions: every session ends. Audited. */
   rotateKey(actor: Actor): Promise<{ readonly sessionsEnded: number }>;
@@ -138,14 +152,19 @@ export interface PasskeyOperations {
 export interface OpenIdOperations {
   /** The provider's name for people; null: there is none. */
   label(): string | null;
-  /** `url`: where the browser goes; `binding`: for a cookie, so that the same browser comes back. */
+  /**
+   * `url`: where the browser goes; `binding`: for a cookie, so that the same browser comes back.
+   */
   begin(): Promise<{ readonly url: string; readonly binding: string }>;
   /** `search`: the query with which it came back. */
   finish(search: string, binding: string | undefined, from: SignInOrigin): Promise<StartedSession>;
 }
 
 export interface SignInOperations extends OriginRates {
-  /** Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says until when. */
+  /**
+   * Takes the password: it is wiped here. 'unauthenticated' in one message; 'rate-limited' says
+   * until when.
+   */
   byPassword(name: string, password: Buffer, from: SignInOrigin): Promise<StartedSession>;
   /** 'unauthenticated' for a code that is not right, or was used. */
   secondFactor(
@@ -160,14 +179,20 @@ export interface SignInOperations extends OriginRates {
 }
 
 export interface FactorOperations {
-  /** A new secret for one-time passwords; it counts once it is confirmed. `secret`: Base32, wiped by the caller after it was sent. */
+  /**
+   * A new secret for one-time passwords; it counts once it is confirmed. `secret`: Base32, wiped by
+   * the caller after it was sent.
+   */
   begin(
     caller: SessionCaller,
     name: string,
   ): Promise<{ readonly id: string; readonly account: string; readonly secret: Buffer }>;
   /** By its first code. The session is complete then, and has a new value. */
   confirm(caller: SessionCaller, id: string, code: Uint8Array, from: SignInOrigin): Promise<StartedSession>;
-  /** Each is valid once, in the place of a second factor. Earlier codes stop working. The caller wipes them. */
+  /**
+   * Each is valid once, in the place of a second factor. Earlier codes stop working. The caller
+   * wipes them.
+   */
   makeRecoveryCodes(caller: SessionCaller): Promise<readonly Buffer[]>;
   /** The last one stays where the user's roles need one: 'conflict'. */
   remove(caller: SessionCaller, id: string): Promise<UserView>;
@@ -182,7 +207,10 @@ export interface ProfileOperations {
     next: Buffer,
     from: SignInOrigin,
   ): Promise<StartedSession>;
-  /** A token that does what these roles of the user do, as long as the user may; it is the user who acts by it. */
+  /**
+   * A token that does what these roles of the user do, as long as the user may; it is the user who
+   * acts by it.
+   */
   createToken(
     caller: SessionCaller,
     input: { readonly name: string; readonly expiresAt: number; readonly grants: readonly NewGrant[] | undefined },
@@ -236,7 +264,10 @@ export interface DeviceSignInOperations extends OriginRates {
   poll(deviceCode: string, from: SignInOrigin): Promise<DeviceAnswer>;
   /** 'not-found', in one text, for each code that cannot be decided. */
   find(caller: SessionCaller, userCode: string, from: SignInOrigin): Promise<DeviceRequest>;
-  /** 'forbidden' for a sign-in that is not recent; 'validation' for roles that the person does not have. */
+  /**
+   * 'forbidden' for a sign-in that is not recent; 'validation' for roles that the person does not
+   * have.
+   */
   approve(
     caller: SessionCaller,
     userCode: string,

@@ -1,5 +1,6 @@
-// An attempt is counted before its outcome is known: otherwise a thousand guesses at once would count as one. An attempt that succeeds is
-// subtracted again. Users' names and addresses are stored as a keyed hash only: a text typed as a name may be a password.
+// An attempt is counted before its outcome is known: otherwise a thousand guesses at once would
+// count as one. An attempt that succeeds is subtracted again. Users' names and addresses are stored
+// as a keyed hash only: a text typed as a name may be a password.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
@@ -22,8 +23,9 @@ export interface Attempt {
   /** Set when this attempt, should it fail, locks the user. */
   readonly lock: Failures | undefined;
   /**
-   * This attempt succeeded: it is subtracted from the counts as they are now. A lock that another attempt has set stays. `done`: no step of the
-   * sign-in is missing, and the user's count starts again; otherwise the user's count stays as it is.
+   * This attempt succeeded: it is subtracted from the counts as they are now. A lock that another
+   * attempt has set stays. `done`: no step of the sign-in is missing, and the user's count starts
+   * again; otherwise the user's count stays as it is.
    */
   succeeded(tx: Repositories, done: boolean): Promise<void>;
 }
@@ -52,7 +54,10 @@ export const createLockout = ({
   };
 
   return {
-    /** Counts an attempt for a user, known or not, from an address. 'rate-limited' while either is locked. */
+    /**
+     * Counts an attempt for a user, known or not, from an address. 'rate-limited' while either is
+     * locked.
+     */
     begin: async (name: string, peer: string | null): Promise<Attempt> => {
       const now = clock.now();
       const counted = await store.write(

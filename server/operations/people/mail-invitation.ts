@@ -1,7 +1,9 @@
-// Sends an invitation to the e-mail address of its user, after it was stored: a mail that fails leaves a user who can be invited again.
-// Who chooses it: administrators choose address and names, the configuration chooses server and sender. The address is one address, so
-// that no list and no second recipient is in it. The link is a single-use secret: it goes to the mail server only, over TLS, and is in no
-// log. Mails are few at a time; what fails is told to the administrator, who may not have the link.
+// Sends an invitation to the e-mail address of its user, after it was stored: a mail that fails
+// leaves a user who can be invited again. Who chooses it: administrators choose address and names,
+// the configuration chooses server and sender. The address is one address, so that no list and no
+// second recipient is in it. The link is a single-use secret: it goes to the mail server only, over
+// TLS, and is in no log. Mails are few at a time; what fails is told to the administrator, who may
+// not have the link.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,4 +1,5 @@
-// One-time passwords as a second factor. The secret is a key record like every other; a code counts once.
+// One-time passwords as a second factor. The secret is a key record like every other; a code counts
+// once.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,4 +1,5 @@
-// Users of the OpenID provider, where a claim gives roles: added at their first sign-in, and without roles once the provider gives none.
+// Users of the OpenID provider, where a claim gives roles: added at their first sign-in, and
+// without roles once the provider gives none.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
@@ -62,7 +63,10 @@ export const addOpenIdUser = async (
   return user;
 };
 
-/** The provider no longer gives this person a role: removes the roles, ends the sessions and revokes the user's own API tokens. */
+/**
+ * The provider no longer gives this person a role: removes the roles, ends the sessions and revokes
+ * the user's own API tokens.
+ */
 export const withdrawRoles = async (
   { store, clock }: UserPorts,
   claimedRoles: ClaimedRoles,

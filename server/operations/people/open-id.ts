@@ -1,5 +1,6 @@
-// Signing in at the OpenID provider. Who comes back is known by the subject. Where a claim gives roles, the provider decides who is
-// a user here and what they may do, at each sign-in; otherwise an administrator has registered the subject.
+// Signing in at the OpenID provider. Who comes back is known by the subject. Where a claim gives
+// roles, the provider decides who is a user here and what they may do, at each sign-in; otherwise
+// an administrator has registered the subject.
 
 import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -118,7 +119,8 @@ export const createOpenIdOperations = (
       const how = { method: 'openid', proved: person.secondFactor ? 2 : 1 } as const;
       let changed = false;
       let waiting: readonly Grant[] | undefined;
-      // Roles, and what forbids them, as they are when the session starts: an administrator may have changed them in the meantime.
+      // Roles, and what forbids them, as they are when the session starts: an administrator may
+      // have changed them in the meantime.
       const takeRoles = async (tx: Repositories, current: StoredUser): Promise<StoredUser> => {
         [changed, waiting] = [false, undefined];
         if (grants === null) return current;

@@ -14,7 +14,10 @@ const textOfHandle = (handle: string): string | null => {
   return text.includes('\0') ? null : text;
 };
 
-/** The challenge that an answer says it answers, and who the authenticator says it is of; checked afterwards. */
+/**
+ * The challenge that an answer says it answers, and who the authenticator says it is of; checked
+ * afterwards.
+ */
 export const readAnswer = (
   answer: object,
 ): { readonly challenge: string; readonly credentialId: string; readonly userId: string | null } | undefined => {

@@ -1,5 +1,6 @@
-// Passkeys: created by a user who is signed in; then a complete sign-in, because the authenticator verifies its user, or the second
-// factor after a password. A challenge is in the database until it is answered, once.
+// Passkeys: created by a user who is signed in; then a complete sign-in, because the authenticator
+// verifies its user, or the second factor after a password. A challenge is in the database until it
+// is answered, once.
 
 import { ServiceError } from '../../base/errors.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -33,7 +34,10 @@ export const createPasskeyOperations = (
   const challenges = createPasskeyChallenges(ports, attempts);
   const { keep, take } = challenges;
 
-  /** Keeps that a passkey was used, unless it was removed in the meantime. A counter never goes back. */
+  /**
+   * Keeps that a passkey was used, unless it was removed in the meantime. A counter never goes
+   * back.
+   */
   const keepUse = async (tx: Repositories, { id, counter }: StoredFactor): Promise<void> => {
     const current = await tx.factors.get(id);
     if (current === undefined) throw doesNotHold();

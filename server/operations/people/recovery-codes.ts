@@ -1,4 +1,5 @@
-// Recovery codes replace a second factor that is lost. They are kept as keyed hashes, and each counts once.
+// Recovery codes replace a second factor that is lost. They are kept as keyed hashes, and each
+// counts once.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

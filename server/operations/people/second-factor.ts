@@ -1,4 +1,5 @@
-// The second step of a sign-in, by a one-time password or a recovery code. Passkeys have a file of their own.
+// The second step of a sign-in, by a one-time password or a recovery code. Passkeys have a file of
+// their own.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,6 +1,7 @@
-// Sessions: 256 random bits in a cookie, and a keyed hash of them in the database, so that they survive a restart and every node knows
-// them. Each request looks its session up (find-session.ts). A session of a token ends with the token; a session of a user ends when what
-// the user may do changes (end-sessions.ts).
+// Sessions: 256 random bits in a cookie, and a keyed hash of them in the database, so that they
+// survive a restart and every node knows them. Each request looks its session up (find-session.ts).
+// A session of a token ends with the token; a session of a user ends when what the user may do
+// changes (end-sessions.ts).
 
 import type { Actor } from '../../domain/actor.ts';
 import { everyTenant } from '../../domain/tenant.ts';
@@ -43,7 +44,9 @@ export const createSessions = (
   const hashOf = (value: string): string | undefined =>
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
 
-  /** The same, and under the key that another node may have put into the place of the one in memory. */
+  /**
+   * The same, and under the key that another node may have put into the place of the one in memory.
+   */
   const storedHashOf = async (value: string): Promise<string | undefined> => {
     const hash = hashOf(value);
     if (hash === undefined || (await store.read.sessions.findByHash(hash)) !== undefined) return hash;

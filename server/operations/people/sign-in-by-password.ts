@@ -1,4 +1,5 @@
-// A user's name and password. A user who is not there costs the same work and gets the same answer as one whose password is another.
+// A user's name and password. A user who is not there costs the same work and gets the same answer
+// as one whose password is another.
 
 import { ServiceError } from '../../base/errors.ts';
 import { foldUserName } from '../../domain/user.ts';

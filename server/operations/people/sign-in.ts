@@ -1,5 +1,5 @@
-// The end of every sign-in: a user who has proved their identity gets a session, and a refused one is recorded. The ways: sign-in-by-password.ts,
-// redeem-invitation.ts, passkeys.ts, open-id.ts.
+// The end of every sign-in: a user who has proved their identity gets a session, and a refused one
+// is recorded. The ways: sign-in-by-password.ts, redeem-invitation.ts, passkeys.ts, open-id.ts.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

@@ -1,4 +1,5 @@
-// What changes of users have in common: their audit records, invitations, and what ends with a user's access.
+// What changes of users have in common: their audit records, invitations, and what ends with a
+// user's access.
 
 import { serviceTenantId } from '../../base/ids.ts';
 import type { Actor } from '../../domain/actor.ts';
@@ -43,7 +44,10 @@ const secretOf = (factorId: string): RecordAddress => ({
   class: 'second-factor',
 });
 
-/** A deleted user: the row stays, so that its id is not used again, without the person. The audit log keeps who it was. */
+/**
+ * A deleted user: the row stays, so that its id is not used again, without the person. The audit
+ * log keeps who it was.
+ */
 export const withoutPerson = (user: StoredUser): StoredUser => ({
   ...user,
   name: `deleted-${user.id}`,

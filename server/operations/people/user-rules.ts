@@ -1,5 +1,5 @@
-// Who may change what of a user. Administrators manage only users whose roles they could give: otherwise a person who resets passwords could act as any
-// user.
+// Who may change what of a user. Administrators manage only users whose roles they could give:
+// otherwise a person who resets passwords could act as any user.
 
 import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -33,7 +33,10 @@ export const checkSubject = (subject: string | null): string | null => {
   return subject;
 };
 
-/** A claim may give the owner of a subject roles for the whole platform, so a tenant's administrator must not set subjects. */
+/**
+ * A claim may give the owner of a subject roles for the whole platform, so a tenant's administrator
+ * must not set subjects.
+ */
 export const requireSubjectRight = (own: readonly Grant[]): void => {
   if (!isAllowed(own, 'users:manage', null, null))
     throw new ServiceError(
@@ -96,7 +99,10 @@ export const refuseNamedApprover = async (
   });
 };
 
-/** Who names another subject for an approver could agree as that person to requests that wait already. */
+/**
+ * Who names another subject for an approver could agree as that person to requests that wait
+ * already.
+ */
 export const refuseAwaitedApprover = async (tx: Repositories, userId: string): Promise<void> => {
   for (const { id, rules, subject } of await tx.approvals.listOpen())
     if (rules.some(({ approvers }) => approvers?.includes(userId)))

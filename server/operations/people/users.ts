@@ -1,5 +1,5 @@
-// Users, as administrators manage them. They manage only users whose roles they could give: otherwise a person who resets passwords could
-// act as any user.
+// Users, as administrators manage them. They manage only users whose roles they could give:
+// otherwise a person who resets passwords could act as any user.
 
 import { effectivePermissions } from '../../domain/access.ts';
 import { foldUserName } from '../../domain/user.ts';

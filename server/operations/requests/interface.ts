@@ -13,16 +13,22 @@ export type RequestPages = AsyncIterable<readonly LoggedRequest[]>;
 
 /** The request log of the key store endpoints. */
 export interface RequestOperations {
-  /** Newest first. A page may be short before the end, even empty: `next` tells. Endpoints that were deleted have theirs too. */
+  /**
+   * Newest first. A page may be short before the end, even empty: `next` tells. Endpoints that were
+   * deleted have theirs too.
+   */
   search(actor: TenantActor, filter: RequestFilter & PageRequest): Promise<Page<LoggedRequest>>;
   /** Audited. Records are read as the caller takes them: at most one page is in memory. */
   export(actor: TenantActor, filter: RequestFilter, format: 'ndjson' | 'csv'): Promise<RequestPages>;
   /**
-   * The records of the calls that a CloudTrail event tells of: its text as it was copied, whatever stands around it, or a bare
-   * request id. 'validation' when there is no request id in it.
+   * The records of the calls that a CloudTrail event tells of: its text as it was copied, whatever
+   * stands around it, or a bare request id. 'validation' when there is no request id in it.
    */
   correlate(actor: TenantActor, text: string): Promise<CorrelatedRequests>;
-  /** Compares the log with the hashes of its minutes in the audit log; the last hour when no time is given. Of every tenant. */
+  /**
+   * Compares the log with the hashes of its minutes in the audit log; the last hour when no time is
+   * given. Of every tenant.
+   */
   verify(
     actor: TenantActor,
     span: { readonly from?: number | undefined; readonly to?: number | undefined },

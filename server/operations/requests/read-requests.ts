@@ -11,7 +11,10 @@ import { checkSequenceCursor, limitOf } from '../shared/paging.ts';
 import type { LoggedRequest, RequestOperations } from './interface.ts';
 import { verifyRequests } from './request-minutes.ts';
 
-/** Our request ids begin with the time at which they were made; their record is written when the answer is. */
+/**
+ * Our request ids begin with the time at which they were made; their record is written when the
+ * answer is.
+ */
 const longestRequestMs = 600_000;
 const verifiedByDefaultMs = 3_600_000;
 /** Few enough that no request waits long behind one. */
@@ -23,7 +26,8 @@ const narrowed = (filter: RequestFilter): RequestFilter => {
   const madeAt = Number.parseInt(requestId.replaceAll('-', '').slice(0, 12), 16);
   return {
     ...filter,
-    // A clock that is set back while a request is worked on leaves its record a little earlier than its id.
+    // A clock that is set back while a request is worked on leaves its record a little earlier than
+    // its id.
     from: Math.max(from ?? 0, madeAt - longestRequestMs),
     to: Math.min(to ?? Number.MAX_SAFE_INTEGER, madeAt + longestRequestMs),
   };

@@ -1,6 +1,7 @@
-// The hash of the request log, minute by minute, in the audit log: one node reads each minute that is over, a grace after its end, and
-// writes how many records each space had and one hash over them (base/request-minutes.ts), and how many requests could not be recorded. Records
-// that come later still get parts of their own. And the comparison of the log with all that.
+// The hash of the request log, minute by minute, in the audit log: one node reads each minute that
+// is over, a grace after its end, and writes how many records each space had and one hash over them
+// (base/request-minutes.ts), and how many requests could not be recorded. Records that come later
+// still get parts of their own. And the comparison of the log with all that.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -24,9 +25,14 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 
-/** After the end of a minute: records are written five times a second, by nodes whose clocks may differ a little. */
+/**
+ * After the end of a minute: records are written five times a second, by nodes whose clocks may
+ * differ a little.
+ */
 const graceMs = 60_000;
-/** Records of one step: little enough that a request that comes in in the meantime does not notice. */
+/**
+ * Records of one step: little enough that a request that comes in in the meantime does not notice.
+ */
 const stepRecords = 100;
 /** Sequences of one step, of which few are examined closely. */
 const stepSequences = 2_000;
@@ -36,8 +42,8 @@ const stateSetting = 'request-log-minutes';
 const subject = { kind: 'service', id: 'request-log' } as const;
 
 /**
- * How far the hashes are: minutes up to `closed`, of records up to `through`. `next` is what is being worked on; of its minutes those
- * up to `done` are hashed.
+ * How far the hashes are: minutes up to `closed`, of records up to `through`. `next` is what is
+ * being worked on; of its minutes those up to `done` are hashed.
  */
 interface State {
   readonly closed: number;
@@ -58,7 +64,10 @@ interface ToldMinute {
   readonly parts: readonly MinutePart[];
 }
 
-/** Each minute with what it lost. A minute that has lost something and has nothing else is told on its own. */
+/**
+ * Each minute with what it lost. A minute that has lost something and has nothing else is told on
+ * its own.
+ */
 const withDropped = (
   minutes: readonly ToldMinute[],
   dropped: readonly DroppedRequests[],
@@ -99,7 +108,10 @@ const append = (
     },
   });
 
-/** How far the hashes are, in the settings of the store: one node after the other continues from there. */
+/**
+ * How far the hashes are, in the settings of the store: one node after the other continues from
+ * there.
+ */
 const createHashState = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => {
   /** Up to this minute there was nothing to hash, when the state was this. */
   let quiet: { readonly text: string | undefined; readonly through: number } | undefined;
@@ -131,7 +143,10 @@ const createHashState = ({ store, clock }: Pick<Ports, 'store' | 'clock'>) => {
     );
   };
 
-  /** From here on what is written into these minutes counts as late: their records so far are those up to `through`. */
+  /**
+   * From here on what is written into these minutes counts as late: their records so far are those
+   * up to `through`.
+   */
   const close = async (): Promise<{ readonly text: string; readonly state: State } | undefined> => {
     const closed = minuteOf(clock.now() - graceMs) - 1;
     const { text, state } = await stateOf(store.read);
@@ -272,9 +287,14 @@ export const createRequestMinutes = ({ store, clock, log }: Pick<Ports, 'store' 
 };
 
 const auditPage = 500;
-/** Parts that are compared at once, and a commit of the hashing node more: so many are in memory. */
+/**
+ * Parts that are compared at once, and a commit of the hashing node more: so many are in memory.
+ */
 const partsAtOnce = 1_000;
-/** Parts that came late, in all: they stand anywhere in the audit log, so that all of a span are in memory. */
+/**
+ * Parts that came late, in all: they stand anywhere in the audit log, so that all of a span are in
+ * memory.
+ */
 const mostLateParts = 50_000;
 
 interface MinuteSpan {
@@ -282,7 +302,9 @@ interface MinuteSpan {
   readonly last: number;
 }
 
-/** What is said about the span anywhere in the audit log, and where the log begins to speak of it. */
+/**
+ * What is said about the span anywhere in the audit log, and where the log begins to speak of it.
+ */
 const surveyMinutes = async (read: Repositories, { first, last }: MinuteSpan) => {
   const late = gatherMinutes();
   const newest = { minute: Number.NEGATIVE_INFINITY, sequence: 0 };
@@ -322,7 +344,10 @@ const minutesOf = (events: readonly AuditEvent[]): HashedMinutes => {
   return minutes.end();
 };
 
-/** What the audit log says in its order, except of what came late: a few commits at a time, each of them whole. */
+/**
+ * What the audit log says in its order, except of what came late: a few commits at a time, each of
+ * them whole.
+ */
 async function* hashedInOrder(read: Repositories, begin: number): AsyncGenerator<readonly AuditEvent[]> {
   let held: AuditEvent[] = [];
   let parts = 0;
@@ -348,7 +373,10 @@ async function* hashedInOrder(read: Repositories, begin: number): AsyncGenerator
   yield held;
 }
 
-/** Compares what the store has with what was hashed, of the minutes of this time. `from` is inclusive, `to` is not. */
+/**
+ * Compares what the store has with what was hashed, of the minutes of this time. `from` is
+ * inclusive, `to` is not.
+ */
 export const verifyRequests = async (
   read: Repositories,
   { from, to }: { readonly from: number; readonly to: number },

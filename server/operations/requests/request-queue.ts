@@ -1,5 +1,6 @@
-// Request records that wait to be written, in the order in which they came. Unsigned requests have places of their own, so that they, which
-// anyone can send, take none from signed ones. What finds no place is counted by the minute.
+// Request records that wait to be written, in the order in which they came. Unsigned requests have
+// places of their own, so that they, which anyone can send, take none from signed ones. What finds
+// no place is counted by the minute.
 
 import { type DroppedRequests, minuteOf, spaceOf, unsignedSpace } from '../../base/request-minutes.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
@@ -47,7 +48,10 @@ export const createRequestQueue = (length: number) => {
       for (const entry of taken) if (isUnsigned(entry)) waitingUnsigned -= 1;
       return taken;
     },
-    /** Puts back what was taken and is certainly not written. The queue may be longer than its limit by that much. */
+    /**
+     * Puts back what was taken and is certainly not written. The queue may be longer than its limit
+     * by that much.
+     */
     putBack: (entries: readonly XksRequestRecord[]): void => {
       waitingUnsigned += entries.filter(isUnsigned).length;
       queue.putBack(entries);
@@ -77,10 +81,15 @@ export interface Queue<T> {
   putBack(entries: readonly T[]): void;
 }
 
-/** Taken entries are released when they are as many as the remaining ones, and at least this many. */
+/**
+ * Taken entries are released when they are as many as the remaining ones, and at least this many.
+ */
 const leastLetGo = 1024;
 
-/** A queue whose oldest entries are taken in batches. Taking a batch costs its own length: the remaining entries are not moved each time. */
+/**
+ * A queue whose oldest entries are taken in batches. Taking a batch costs its own length: the
+ * remaining entries are not moved each time.
+ */
 export const createQueue = <T>(): Queue<T> => {
   let entries: T[] = [];
   let taken = 0;

@@ -1,5 +1,6 @@
-// Retention of the request log. Records that are too old go. Where there are too many, the space that has the most gives up its oldest: a busy
-// endpoint does not remove the records of a quiet one, and unsigned requests, which anyone can send, remove only each other.
+// Retention of the request log. Records that are too old go. Where there are too many, the space
+// that has the most gives up its oldest: a busy endpoint does not remove the records of a quiet
+// one, and unsigned requests, which anyone can send, remove only each other.
 
 import { unsignedSpace } from '../../base/request-minutes.ts';
 import type { RowAuthenticator, RowJob } from '../../base/row-jobs.ts';
@@ -24,8 +25,9 @@ const step = 500;
 /** Records that are counted at once. */
 const countStep = 2000;
 /**
- * What was removed and is not in the audit log yet, with its authentication code: by space, '' for those that were too old. A writer of the database must
- * not bring the service to say that it has removed what they have.
+ * What was removed and is not in the audit log yet, with its authentication code: by space, '' for
+ * those that were too old. A writer of the database must not bring the service to say that it has
+ * removed what they have.
  */
 const removedSetting = 'request-log-removed';
 
@@ -42,7 +44,10 @@ export const createRemovals = (authenticate: RowAuthenticator) => {
     return isOurs ? (JSON.parse(text) as Removed) : {};
   };
   return {
-    /** In the transaction in which they are removed, so that a process that ends in between leaves nothing untold. */
+    /**
+     * In the transaction in which they are removed, so that a process that ends in between leaves
+     * nothing untold.
+     */
     note: async (
       tx: Repositories,
       space: string,
@@ -72,7 +77,10 @@ export const createRemovals = (authenticate: RowAuthenticator) => {
 };
 
 export interface RequestRetention {
-  /** Removes what is due, in steps; `between` is called after each one. Ends early when it answers false. */
+  /**
+   * Removes what is due, in steps; `between` is called after each one. Ends early when it answers
+   * false.
+   */
   remove(between: () => Promise<boolean>): Promise<void>;
   /** Another node may remove records from now on. */
   forget(): void;

@@ -1,5 +1,6 @@
-// The latency of key store endpoints over time: counted in memory, written once a minute, read back by the hour or the day. Several
-// processes write rows of their own, which are added up; a minute that was not written yet is taken from memory.
+// The latency of key store endpoints over time: counted in memory, written once a minute, read back
+// by the hour or the day. Several processes write rows of their own, which are added up; a minute
+// that was not written yet is taken from memory.
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -31,7 +32,10 @@ export interface XksLatency {
   record(entry: XksRequestRecord): void;
   /** Writes the minutes that are over, all of them when `all`. */
   flush(all: boolean): Promise<void>;
-  /** Of these endpoints together, oldest first; a point for every step, whether there was a request or not. */
+  /**
+   * Of these endpoints together, oldest first; a point for every step, whether there was a request
+   * or not.
+   */
   read(endpointIds: readonly string[], span: LatencySpan): Promise<readonly LatencyPoint[]>;
   /** Of each endpoint, over the last hour. */
   lastHour(endpointIds: readonly string[]): Promise<ReadonlyMap<string, LatencySummary>>;
@@ -42,7 +46,10 @@ export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'
   /** By endpoint, of the minutes that are not written. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
   let flushedMinute = 0;
-  /** The flush under way, and how many have started: between taking minutes out of memory and their commit they are nowhere to be read. */
+  /**
+   * The flush under way, and how many have started: between taking minutes out of memory and their
+   * commit they are nowhere to be read.
+   */
   let flushing: Promise<void> = Promise.resolve();
   let flushes = 0;
 

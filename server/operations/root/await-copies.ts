@@ -1,6 +1,8 @@
-// What an erasure run waits for before it overwrites the old root key. A copy of the database that lags behind, and takes over, has the records as they
-// were sealed under the old root key: without that key nothing of it could be opened again. So every copy that the database knows must have stored the
-// records that are sealed again. For those that it does not know (of the storage, by files), an operator states how far they may lag.
+// What an erasure run waits for before it overwrites the old root key. A copy of the database that
+// lags behind, and takes over, has the records as they were sealed under the old root key: without
+// that key nothing of it could be opened again. So every copy that the database knows must have
+// stored the records that are sealed again. For those that it does not know (of the storage, by
+// files), an operator states how far they may lag.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -26,13 +28,19 @@ export interface CopiesState {
 
 export type AwaitCopies = (isStopping: () => boolean) => Promise<CopiesState>;
 
-/** What is waited for, in the database that it protects: a restart, or the node that has the duty next, continues with it. */
+/**
+ * What is waited for, in the database that it protects: a restart, or the node that has the duty
+ * next, continues with it.
+ */
 const copiesSetting = 'erasure-copies';
 interface Awaited {
   /** Everything was sealed under this root key, for the first time, at this position. */
   readonly rootEpoch: number;
   readonly position: LogPosition;
-  /** Copies that are not known to be up to date: one that has lost its connection since may take over all the same. */
+  /**
+   * Copies that are not known to be up to date: one that has lost its connection since may take
+   * over all the same.
+   */
   readonly names: readonly string[];
 }
 const readAwaited = async ({ decisions }: Pick<Repositories, 'decisions'>): Promise<Awaited | undefined> => {
@@ -40,7 +48,9 @@ const readAwaited = async ({ decisions }: Pick<Repositories, 'decisions'>): Prom
   return text === undefined ? undefined : (JSON.parse(text) as Awaited);
 };
 
-/** To be called when nothing is sealed under the old root key, and all of that is committed durably. */
+/**
+ * To be called when nothing is sealed under the old root key, and all of that is committed durably.
+ */
 export const createAwaitCopies = (
   { store, root, clock }: Pick<Ports, 'store' | 'root' | 'clock'>,
   /** How far a copy that the database does not know may lag. */
@@ -52,7 +62,10 @@ export const createAwaitCopies = (
   const { link } = store;
   const write = (awaited: Awaited | null): Promise<unknown> =>
     store.write((tx) => tx.decisions.set(copiesSetting, awaited === null ? null : JSON.stringify(awaited)));
-  /** Checks the copies once, and keeps what was seen before it counts. Undefined: another server is the primary now. */
+  /**
+   * Checks the copies once, and keeps what was seen before it counts. Undefined: another server is
+   * the primary now.
+   */
   const look = async (known: NodeLink, { rootEpoch, position }: Awaited) => {
     const copies = await known.copies(position);
     if (copies === 'other') return undefined;
@@ -76,7 +89,8 @@ export const createAwaitCopies = (
       return stored;
     }
     const position = await known.logPosition();
-    // Asked after the position: another server may have taken over since the last unit of work, without what was sealed again.
+    // Asked after the position: another server may have taken over since the last unit of work,
+    // without what was sealed again.
     if ((await store.read.keks.list()).some((kek) => kek.rootEpoch !== rootEpoch))
       throw new Error('the database is sealed under another root key: the run starts again');
     const copies = await known.copies(position);
@@ -113,8 +127,8 @@ export const createAwaitCopies = (
 
 const disconnected = ', disconnected';
 /**
- * An operator states that a copy will never become the database. One that is connected and behind is waited for again at the next look. Throws
- * 'not-found' when it is not waited for.
+ * An operator states that a copy will never become the database. One that is connected and behind
+ * is waited for again at the next look. Throws 'not-found' when it is not waited for.
  */
 export const releaseCopy = async (tx: Repositories, actor: Actor, given: string): Promise<void> => {
   const stored = await readAwaited(tx);

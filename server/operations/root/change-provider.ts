@@ -1,5 +1,6 @@
-// A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the request next to the root key, sealed so that only
-// a process that has the root key open can read it. The root key is rotated too, because older copies of its file still open with the former key.
+// A provider of the root key gets a new key while the service runs: `dke root rewrap` leaves the
+// request next to the root key, sealed so that only a process that has the root key open can read
+// it. The root key is rotated too, because older copies of its file still open with the former key.
 
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';
@@ -26,7 +27,8 @@ export const createProviderChanges = ({
         change = root.pendingChange();
         if (change === undefined) return;
         const { name, type, apply } = change;
-        // The file is changed last within the transaction: what fails leaves neither the change nor its record.
+        // The file is changed last within the transaction: what fails leaves neither the change nor
+        // its record.
         await store.write(async (tx) => {
           await recordEvent(tx, 'root.provider-rewrapped', serviceActor(newId(clock.now())), aboutService(), {
             name,

@@ -1,6 +1,7 @@
-// Which destroyed keys nothing can bring back from the database: concluded from rows whose authentication code is right, never from what SQL finds. Key
-// material that is stored leads to its row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is concluded
-// before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
+// Which destroyed keys nothing can bring back from the database: concluded from rows whose
+// authentication code is right, never from what SQL finds. Key material that is stored leads to its
+// row: one that is missing, or was changed from outside, may be a copy of any key, so nothing is
+// concluded before it is repaired or destroyed (docs/decisions/0042-deletion-proofs.md).
 
 import { otherWork } from '../../base/other-work.ts';
 import type { OutsideCopy } from '../../domain/copies.ts';
@@ -123,7 +124,10 @@ const relativesOf = async (
   return found.length === ids.length && found.every(isSame) ? found : undefined;
 };
 
-/** Purged tenants that nothing can bring back, but for their keys that were destroyed before and are still to be marked. */
+/**
+ * Purged tenants that nothing can bring back, but for their keys that were destroyed before and are
+ * still to be marked.
+ */
 export const erasedTenants = async (
   from: Reads,
   before: number,
@@ -148,7 +152,10 @@ export const isErased = async (from: Reads, key: Key, walk: Walk, files: readonl
   return relatives !== undefined && (await copiesOf(from, key, everyTenant, { files, relatives })).count === 0;
 };
 
-/** Whether something was destroyed that old copies of the store could still reveal, and that a run would end. */
+/**
+ * Whether something was destroyed that old copies of the store could still reveal, and that a run
+ * would end.
+ */
 export const isRunDue = async (from: Reads): Promise<boolean> => {
   const covered = await coveredUntil(from);
   for await (const { destroyedAt } of destroyedKeys(from)) if ((destroyedAt ?? 0) >= covered) return true;

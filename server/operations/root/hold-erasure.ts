@@ -1,4 +1,5 @@
-// What holds an erasure run back: it is reported once, in the log and the audit log, until it changes.
+// What holds an erasure run back: it is reported once, in the log and the audit log, until it
+// changes.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import type { Actor } from '../../domain/actor.ts';

@@ -21,10 +21,14 @@ export interface RootView {
 export interface RootOperations {
   get(actor: Actor): Promise<RootView>;
   /**
-   * Asks for a new root key and new keys of every tenant, or for a new key of one tenant; live records are sealed again after it,
-   * while everything is served. Acknowledged is that it will be done, also after a restart.
+   * Asks for a new root key and new keys of every tenant, or for a new key of one tenant; live
+   * records are sealed again after it, while everything is served. Acknowledged is that it will be
+   * done, also after a restart.
    */
   rotate(actor: Actor, tenantId?: string): Promise<RootView>;
-  /** A copy of the database that a run waits for will never become the database: it is no longer waited for. Throws 'not-found'. */
+  /**
+   * A copy of the database that a run waits for will never become the database: it is no longer
+   * waited for. Throws 'not-found'.
+   */
   releaseCopy(actor: Actor, name: string): Promise<RootView>;
 }

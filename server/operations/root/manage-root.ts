@@ -1,5 +1,6 @@
-// The root key as operators see it, and its rotation on demand. A rotation that was asked for is a setting in the store, so that it
-// is done though the service ends in between; the erasure run does it.
+// The root key as operators see it, and its rotation on demand. A rotation that was asked for is a
+// setting in the store, so that it is done though the service ends in between; the erasure run does
+// it.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';

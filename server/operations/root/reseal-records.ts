@@ -1,6 +1,8 @@
-// What an erasure run does with the stored key records: each one under an older KEK is sealed under the current one. A record that does
-// not open is repaired from its other copy when it has one (a master key has two, independent of each other). Otherwise it counts as damaged
-// and stays as it is. A record that was put back under a destroyed key is wiped, so that the run does not carry it on.
+// What an erasure run does with the stored key records: each one under an older KEK is sealed under
+// the current one. A record that does not open is repaired from its other copy when it has one (a
+// master key has two, independent of each other). Otherwise it counts as damaged and stays as it
+// is. A record that was put back under a destroyed key is wiped, so that the run does not carry it
+// on.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceActor } from '../../domain/actor.ts';
@@ -69,7 +71,10 @@ export interface ResealStep {
   readonly next: RecordPosition | null;
 }
 
-/** Goes through up to `limit` of a tenant's records under an epoch below this one, those behind `after`. */
+/**
+ * Goes through up to `limit` of a tenant's records under an epoch below this one, those behind
+ * `after`.
+ */
 export const resealStep = async (
   ports: ResealPorts,
   tx: Repositories,

@@ -1,5 +1,6 @@
-// What a node proves with its root key, and the parcel in which it gives a new root key to another node. A proof is a record under a root key: that it
-// opens shows who made it, and binds its attributes. What it contains is thrown away. When a node proves or gives what: spread-root.ts.
+// What a node proves with its root key, and the parcel in which it gives a new root key to another
+// node. A proof is a record under a root key: that it opens shows who made it, and binds its
+// attributes. What it contains is thrown away. When a node proves or gives what: spread-root.ts.
 
 import { labelBytes } from '../../../addon/labels.ts';
 import { canonicalJson } from '../../base/bytes.ts';
@@ -82,7 +83,10 @@ export const sealParcel = (
   return { nodeId: id, epoch, publicKey, sealed: Buffer.concat([head, sealed, proof]) };
 };
 
-/** The new root key, which the caller releases. `current`: the root key that this node has. Undefined: no other node has sealed it. */
+/**
+ * The new root key, which the caller releases. `current`: the root key that this node has.
+ * Undefined: no other node has sealed it.
+ */
 export const openParcel = (
   core: CryptoCore,
   own: { readonly id: string; readonly key: KeyRef; readonly current: RootKey },

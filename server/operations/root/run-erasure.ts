@@ -1,10 +1,11 @@
-// The erasure run. After a destruction the store still has old pages, logs and backups with the destroyed key, sealed. The run makes them
-// worthless: a new root epoch, new tenant KEKs under it, every live record sealed again, everything proved, then the old root key
-// overwritten in place. Each step checks what is there and does what is missing, so that a run that was interrupted at any point is finished
-// by running it again. Until the old root key is overwritten, both open.
+// The erasure run. After a destruction the store still has old pages, logs and backups with the
+// destroyed key, sealed. The run makes them worthless: a new root epoch, new tenant KEKs under it,
+// every live record sealed again, everything proved, then the old root key overwritten in place.
+// Each step checks what is there and does what is missing, so that a run that was interrupted at
+// any point is finished by running it again. Until the old root key is overwritten, both open.
 //
-// Callers do not wait for it: it writes in short background units, and a caller's unit of work goes first (store/writer.ts). When it runs:
-// schedule-erasure.ts.
+// Callers do not wait for it: it writes in short background units, and a caller's unit of work goes
+// first (store/writer.ts). When it runs: schedule-erasure.ts.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -48,7 +49,10 @@ export type RunPorts = Pick<
   readonly awaitCopies: AwaitCopies;
   /** Brings the receipts of backups into the store. */
   readonly takeReceipts: () => Promise<void>;
-  /** Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is missing. */
+  /**
+   * Whether a destroyed key becomes unrecoverable while the file of a snapshot that may hold it is
+   * missing.
+   */
   readonly missingSnapshots: 'wait' | 'name';
 };
 
@@ -58,7 +62,10 @@ const recordsAtOnce = 32;
 const mostPasses = 5;
 /** Keys marked as unrecoverable in one unit of work, each with a record in the audit log. */
 const keysAtOnce = 10;
-/** Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become unrecoverable. */
+/**
+ * Snapshots out of reach, of the tenants whose destroyed keys, or which themselves, are to become
+ * unrecoverable.
+ */
 export const missingFor = (
   ports: Pick<RunPorts, 'store' | 'archive'>,
 ): Promise<readonly Pick<Snapshot, 'id' | 'state'>[]> =>
@@ -89,7 +96,10 @@ const goOnUnless =
 const background = { background: true } as const;
 const service = { kind: 'service', id: 'service' } as const;
 
-/** Reseals everything that is under an older KEK, a few records at a time. Answers how many, and what does not open. */
+/**
+ * Reseals everything that is under an older KEK, a few records at a time. Answers how many, and
+ * what does not open.
+ */
 const resealAll = async (
   ports: RunPorts,
   goOn: GoOn,
@@ -101,7 +111,8 @@ const resealAll = async (
     for (let after: RecordPosition | null | undefined = undefined; after !== null; ) {
       goOn();
       const from: RecordPosition | undefined = after;
-      // A power failure may undo these: the old KEKs are there until the durable commit that follows them all.
+      // A power failure may undo these: the old KEKs are there until the durable commit that
+      // follows them all.
       const step: ResealStep = await store.write(
         (tx) => resealStep(ports, tx, { tenantId, epoch }, recordsAtOnce, from),
         {
@@ -122,11 +133,15 @@ interface Pause {
 }
 export type Outcome = ErasureBlockers | Pause | null;
 
-/** Runs once, as far as possible. Answers what holds the run back, or how long it pauses; null when it is finished, or there was nothing to do. */
+/**
+ * Runs once, as far as possible. Answers what holds the run back, or how long it pauses; null when
+ * it is finished, or there was nothing to do.
+ */
 export const runErasure =
   (ports: RunPorts, isStopping: () => boolean = () => false) =>
   (): Promise<Outcome> =>
-    // Not while a snapshot is made: it would read records whose key is removed here, and keep what was destroyed.
+    // Not while a snapshot is made: it would read records whose key is removed here, and keep what
+    // was destroyed.
     ports.exclusion.run(() => runOnce(ports, isStopping));
 
 /** What is asked of a run, and by whom it is done. */
@@ -147,7 +162,10 @@ const readTask = async ({ store, clock }: RunPorts): Promise<Task> => {
   return { actor, asked, tenantId, epochBefore: Number(epochBefore) };
 };
 
-/** Whether the old root key is to go: the new one is made here, if it is not there. Undefined: there is nothing to do at all. */
+/**
+ * Whether the old root key is to go: the new one is made here, if it is not there. Undefined: there
+ * is nothing to do at all.
+ */
 const beginErasing = async (
   { store, root, spread }: RunPorts,
   asked: string | undefined,
@@ -188,7 +206,8 @@ const addKeks = async (ports: RunPorts, { actor, tenantId, epochBefore }: Task):
       });
     });
   }
-  // Not when the run has done it for every tenant, nor when an interrupted rotation had already done it.
+  // Not when the run has done it for every tenant, nor when an interrupted rotation had already
+  // done it.
   if (tenantId !== undefined && ring.epochs().get(tenantId) === epochBefore)
     await writeKeks(ports, (tx) => ring.addKekEpoch(tx, tenantId));
 };
@@ -198,7 +217,10 @@ interface Halt {
   readonly outcome: Outcome;
 }
 
-/** Reseals until nothing is under an old KEK, and removes the old KEKs. Answers how many records were resealed. */
+/**
+ * Reseals until nothing is under an old KEK, and removes the old KEKs. Answers how many records
+ * were resealed.
+ */
 const dropOldKeks = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promise<number | Halt> => {
   const { ring } = ports;
   let records = 0;
@@ -219,8 +241,9 @@ const dropOldKeks = async (ports: RunPorts, actor: Actor, goOn: GoOn): Promise<n
       isOver = true;
     });
     if (isOver) return records;
-    // Nothing is sealed under an old KEK, so what is left does not open.
-    // What another node has sealed in the meantime is sealed again in the next pass; what stays was not sealed by the service.
+    // Nothing is sealed under an old KEK, so what is left does not open. What another node has
+    // sealed in the meantime is sealed again in the next pass; what stays was not sealed by the
+    // service.
     const stuck = damaged.length > 0 ? damaged : passes < mostPasses ? [] : left;
     if (stuck.length > 0) return { outcome: await holdForRecords(ports, actor, stuck) };
   }
@@ -236,7 +259,10 @@ interface Resealed {
   readonly missing: readonly string[];
 }
 
-/** Before the old root key goes: a good backup of a row that was changed from outside may be the only one that says whose its keys are. */
+/**
+ * Before the old root key goes: a good backup of a row that was changed from outside may be the
+ * only one that says whose its keys are.
+ */
 const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | undefined> => {
   const { unknown, isWhole } = await walkKeys(ports.store);
   if (unknown.length > 0) return { outcome: await holdForRecords(ports, actor, unknown) };
@@ -246,7 +272,10 @@ const holdForUnknown = async (ports: RunPorts, actor: Actor): Promise<Halt | und
   });
 };
 
-/** Everything up to the end of the old root key: what is live is under new keys, everywhere, and what was destroyed is in no snapshot. */
+/**
+ * Everything up to the end of the old root key: what is live is under new keys, everywhere, and
+ * what was destroyed is in no snapshot.
+ */
 const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () => boolean): Promise<Resealed | Halt> => {
   const { store, ring, root, spread } = ports;
   const { actor } = task;
@@ -266,7 +295,8 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await store.write((tx) => ring.prove(tx), { ...background, durable: false });
   await store.checkpoint();
   if (erasing) {
-    // What follows cannot be undone: no copy of the database may come to be the database without what was done so far.
+    // What follows cannot be undone: no copy of the database may come to be the database without
+    // what was done so far.
     const { behind, forMs } = await ports.awaitCopies(isStopping);
     goOn();
     if (behind.length > 0) return { outcome: await holdFor(ports, actor, 'standbys', behind) };
@@ -275,7 +305,8 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await eraseFromSnapshots(ports, actor, goOn);
   const unreached = await missingFor(ports);
   const missing = unreached.map(({ id }) => id);
-  // Those of a folder that is not mounted, too: when it is back, the keys are erased before anything else is done with the files.
+  // Those of a folder that is not mounted, too: when it is back, the keys are erased before
+  // anything else is done with the files.
   await markMissing(ports, unreached);
   if (missing.length > 0 && ports.missingSnapshots === 'wait')
     return { outcome: await holdFor(ports, actor, 'snapshots', missing) };

@@ -1,4 +1,5 @@
-// When erasure runs run: soon after destructions, which are collected for one run, and again when one failed or is held back.
+// When erasure runs run: soon after destructions, which are collected for one run, and again when
+// one failed or is held back.
 
 import { canonicalJson } from '../../base/bytes.ts';
 import { rotationSetting } from '../../domain/changes.ts';
@@ -11,7 +12,10 @@ import { isConclusionDue, isRunDue } from './conclude-erasure.ts';
 import { Interrupted, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
 
 export interface ErasureScheduler extends ErasureRuns {
-  /** Finishes a run that was interrupted, or starts one for destructions that have not had theirs. Called at start. */
+  /**
+   * Finishes a run that was interrupted, or starts one for destructions that have not had theirs.
+   * Called at start.
+   */
   resume(): Promise<void>;
   /** Interrupts a run that is under way, and resolves when none is. None begins afterwards. */
   stop(): Promise<void>;
@@ -63,7 +67,10 @@ const createSharedState = (
 
 export const createErasureScheduler = (
   ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
-  /** How long destructions are collected for one run, and how long a run waits that has failed, and one that is held back. */
+  /**
+   * How long destructions are collected for one run, and how long a run waits that has failed, and
+   * one that is held back.
+   */
   delays: { readonly gatherMs: number; readonly retryMs: number; readonly heldMs: number },
 ): ErasureScheduler => {
   const recoverSnapshots = recoverMissing(ports);
@@ -82,7 +89,10 @@ export const createErasureScheduler = (
     await recoverSnapshots();
     return (await missingFor(ports)).length > 0 ? held : runOnceMore();
   };
-  /** How long the last run took. The next one collects destructions for as long, so that runs take at most half of the time. */
+  /**
+   * How long the last run took. The next one collects destructions for as long, so that runs take
+   * at most half of the time.
+   */
   let lastMs = 0;
 
   const isDue = async (): Promise<boolean> =>
@@ -128,7 +138,8 @@ export const createErasureScheduler = (
           held = holding;
           failure = null;
           lastMs = clock.monotonic() - began;
-          // The next check, which costs next to nothing, finds what the operator did about the damaged records.
+          // The next check, which costs next to nothing, finds what the operator did about the
+          // damaged records.
           if (holding !== null) later(Math.max(delays.heldMs, lastMs), 'copies');
           else if (pauseMs > 0) later(pauseMs, 'copies');
           // Destructions during the run need another one.

@@ -1,11 +1,14 @@
 // A new root key on its way to every node, and the old one's end on every node (decision 22).
 //
-// The node that has the duty makes the new key and seals it to each other node's own X25519 key. Which key that is, a node tells in its
-// row, with a proof: a record under the root key that binds the node, that key and the root keys it still has. An attacker who can write to
-// the database but has no root key therefore gets nothing; and what a node is given is bound to the old root key in the same way, so
-// that an attacker cannot insert a root key. A node takes the key into its own file, reads it back, and proves that it has it by a record
-// under the new one. Nothing is sealed under the new key before every node has it. At the end every node overwrites the old one, and
-// says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited for, or removed by an operator.
+// The node that has the duty makes the new key and seals it to each other node's own X25519 key.
+// Which key that is, a node tells in its row, with a proof: a record under the root key that binds
+// the node, that key and the root keys it still has. An attacker who can write to the database but
+// has no root key therefore gets nothing; and what a node is given is bound to the old root key in
+// the same way, so that an attacker cannot insert a root key. A node takes the key into its own
+// file, reads it back, and proves that it has it by a record under the new one. Nothing is sealed
+// under the new key before every node has it. At the end every node overwrites the old one, and
+// says so under the new one, before any key counts as unrecoverable. Nodes that are away are waited
+// for, or removed by an operator.
 
 import { command } from '../../base/command-line.ts';
 import type { Emitter } from '../../base/events.ts';
@@ -30,7 +33,10 @@ import { DutyLost } from '../nodes/node-duties.ts';
 import type { NodeRootKeys, RootEvents, RunningFleet } from '../nodes/running-fleet.ts';
 import { isProofOf, ofKeys, openParcel, prove, sealParcel } from './root-parcels.ts';
 
-/** How long nodes that are there have before the run is called blocked. It continues on its own in any case. */
+/**
+ * How long nodes that are there have before the run is called blocked. It continues on its own in
+ * any case.
+ */
 const waitMs = 6_000;
 const lookEveryMs = 100;
 
@@ -39,10 +45,13 @@ export interface RootSpread {
   nodeKeys(): NodeRootKeys;
   /** Whether this node may lead the run that is under way, if one is. */
   mayLead(run: RootRun | undefined, others: readonly SeenNode[]): Promise<boolean>;
-  /** Does what the run asks of this node. `shown`: its row, which may not say which root keys it has: then it tells them again. */
+  /**
+   * Does what the run asks of this node. `shown`: its row, which may not say which root keys it
+   * has: then it tells them again.
+   */
   follow(run: RootRun | undefined, shown: SeenNode | undefined): Promise<void>;
 
-  // --- for the node that has the duty ----------------------------------------------------------------------------------
+  // --- for the node that has the duty ------------------------------------------------------------
   /** Whether a run has come as far as its end: nothing is sealed under the old root. */
   isEnding(): Promise<boolean>;
   /** Whether an earlier run is to be brought to its end, without a new root key. */
@@ -51,7 +60,10 @@ export interface RootSpread {
   begin(): Promise<void>;
   /** Gives it to the others; answers the names of those that do not have it. */
   offer(): Promise<readonly string[]>;
-  /** Has the one before that of this epoch overwritten elsewhere; answers the names of those that have not done so. */
+  /**
+   * Has the one before that of this epoch overwritten elsewhere; answers the names of those that
+   * have not done so.
+   */
   erase(epoch: number): Promise<readonly string[]>;
   /** Overwrites the old root key of this node, and shows the others that it has. */
   endOldRoot(): Promise<void>;
@@ -116,7 +128,10 @@ const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
 const createOtherRootReport = (log: SpreadPorts['log']) => {
   /** As `<id> <number>`. */
   const reported = new Set<string>();
-  /** Both were made for the same run, of which a failover has lost a part. Nothing is sealed under either before every node has it. */
+  /**
+   * Both were made for the same run, of which a failover has lost a part. Nothing is sealed under
+   * either before every node has it.
+   */
   return ({ id, name, rootEpoch }: SeenNode): void => {
     const what = `${id} ${rootEpoch}`;
     if (reported.has(what)) return;
@@ -220,7 +235,8 @@ const createFleetSpread = (
       if (mayLeadRun(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
       if (!isSameRun(known, next)) await setRootRun(undefined, next);
       await root.reach();
-      // It may have stood still since, and another node may have started a run in the meantime, after a failover that has lost this one.
+      // It may have stood still since, and another node may have started a run in the meantime,
+      // after a failover that has lost this one.
       if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
     },
@@ -228,7 +244,8 @@ const createFleetSpread = (
       const { previous } = root;
       const run = rootRunOf(keys(), fleet.id, 'offered');
       const known = await link.rootRun();
-      // A failover may have lost that the run has started. The others may have the new root key or not: they are asked as always.
+      // A failover may have lost that the run has started. The others may have the new root key or
+      // not: they are asked as always.
       if (!isSameRun(known, run)) await setRootRun(known, run);
       const given = new Map<string, string>();
       return waitForNodes({ fleet, clock }, async (node) => {
@@ -243,7 +260,8 @@ const createFleetSpread = (
       });
     },
     erase: async (epoch) => {
-      // Everything is sealed under that one. It may have taken the key of a later run, which a failover has lost.
+      // Everything is sealed under that one. It may have taken the key of a later run, which a
+      // failover has lost.
       if (root.current.epoch !== epoch) throw new Error('this node has taken a newer root key: the run starts again');
       const run = rootRunOf(keys(), fleet.id, 'erase');
       const known = await link.rootRun();

@@ -1,5 +1,6 @@
-// A sealed service waits here for its root key: for a passphrase, or for a provider that is available again. scrypt makes guesses slow, one is
-// checked at a time, and each wrong one makes its address wait longer. Requests from the service's own host never wait for other addresses, so
+// A sealed service waits here for its root key: for a passphrase, or for a provider that is
+// available again. scrypt makes guesses slow, one is checked at a time, and each wrong one makes
+// its address wait longer. Requests from the service's own host never wait for other addresses, so
 // outsiders cannot keep the service sealed.
 
 import type { Clock } from '../../base/clock.ts';
@@ -24,7 +25,10 @@ interface SealedRoot {
 export interface Unsealing {
   /** Resolves once the root is open. */
   readonly root: Promise<RootProvider>;
-  /** 'forbidden' for a wrong passphrase, 'rate-limited' when one from the same address comes too soon after it. */
+  /**
+   * 'forbidden' for a wrong passphrase, 'rate-limited' when one from the same address comes too
+   * soon after it.
+   */
   unseal(passphrase: Buffer, peer: string | null): Promise<void>;
   /** How many wrong passphrases were given. */
   failures(): number;

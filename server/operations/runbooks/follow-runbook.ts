@@ -1,5 +1,5 @@
-// Runbooks with an application's own values, and runs of them: started, completed step by step, finished. Every completed step is audited under
-// the application, in one transaction with itself.
+// Runbooks with an application's own values, and runs of them: started, completed step by step,
+// finished. Every completed step is audited under the application, in one transaction with itself.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';

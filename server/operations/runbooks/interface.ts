@@ -14,7 +14,10 @@ export interface RunbookVariant {
 export interface RunbookOperations {
   /** In the order in which they are shown. */
   all(): Promise<readonly RunbookSummary[]>;
-  /** With the application's own values. An unknown runbook: 'not-found'; a release that it cannot be followed on: 'conflict'. */
+  /**
+   * With the application's own values. An unknown runbook: 'not-found'; a release that it cannot be
+   * followed on: 'conflict'.
+   */
   fill(actor: TenantActor, applicationId: string, variant: RunbookVariant): Promise<FilledRunbook>;
   /** Newest first. */
   list(actor: TenantActor, applicationId: string, query: PageRequest): Promise<Page<RunbookRun>>;

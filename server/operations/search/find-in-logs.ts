@@ -1,4 +1,5 @@
-// What is found in the request log and the audit log: requests by their ids, and who acted, in which request, on what.
+// What is found in the request log and the audit log: requests by their ids, and who acted, in
+// which request, on what.
 
 import { isId } from '../../base/ids.ts';
 import type { Found } from '../../domain/search.ts';

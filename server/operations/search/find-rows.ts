@@ -7,7 +7,10 @@ import type { TermKind } from '../../ports/search.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { one, type Sight, type Some } from './sight.ts';
 
-/** Only resources that the caller has a role for; used if all roles of the caller are for single resources. */
+/**
+ * Only resources that the caller has a role for; used if all roles of the caller are for single
+ * resources.
+ */
 export const findScoped = async (read: Repositories, kind: TermKind, { tenant, folded, ids, limit }: Sight): Some => {
   const items: Found[] = [];
   for (const id of ids ?? []) {

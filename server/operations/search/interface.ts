@@ -16,8 +16,9 @@ export interface SearchQuery {
 
 export interface SearchOperations {
   /**
-   * By the beginnings of words, and by ids (domain/search.ts); in the order of the kinds. `searched` are the kinds that the caller may
-   * see; `more` those of which there are others. 'validation' where the text has neither letter nor digit.
+   * By the beginnings of words, and by ids (domain/search.ts); in the order of the kinds.
+   * `searched` are the kinds that the caller may see; `more` those of which there are others.
+   * 'validation' where the text has neither letter nor digit.
    */
   find(
     actor: TenantActor,

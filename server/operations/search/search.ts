@@ -1,5 +1,6 @@
-// Search: names, ids, labels, people, request ids. A caller finds what their lists show them, in the tenant they act in or, where they
-// have the right for the whole platform and name no tenant, what the platform's lists show. Kinds that they may not see are not looked for.
+// Search: names, ids, labels, people, request ids. A caller finds what their lists show them, in
+// the tenant they act in or, where they have the right for the whole platform and name no tenant,
+// what the platform's lists show. Kinds that they may not see are not looked for.
 
 import { ServiceError } from '../../base/errors.ts';
 import { effectivePermissions, type Grant, isAllowed, isPlatformOnly } from '../../domain/access.ts';
@@ -17,7 +18,10 @@ import type { Sight, Some } from './sight.ts';
 export const defaultSearchLimit = 10;
 export const largestSearchLimit = 100;
 
-/** Kinds whose lists show what every tenant and the platform has to those who have the right for all of it. */
+/**
+ * Kinds whose lists show what every tenant and the platform has to those who have the right for all
+ * of it.
+ */
 const acrossTenants: ReadonlySet<SearchKind> = new Set([
   'user',
   'token',

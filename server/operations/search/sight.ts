@@ -18,6 +18,9 @@ export type Some = Promise<{ readonly items: readonly Found[]; readonly more: bo
 
 export const one = (found: Found | undefined) => ({ items: found === undefined ? [] : [found], more: false });
 
-/** An id of a request, not a word that is still being typed: no blank in it, and a digit, or longer than words are. */
+/**
+ * An id of a request, not a word that is still being typed: no blank in it, and a digit, or longer
+ * than words are.
+ */
 export const looksLikeId = (text: string): boolean =>
   /^[\x21-\x7e]{3,128}$/.test(text) && (/\d/.test(text) || text.length >= 12);

@@ -1,5 +1,6 @@
-// The deadline clock (domain/deadline-clock.ts) as it is kept: one setting of the store, written once a minute by the node that has the
-// duty, so that it outlasts restarts and is the same on all nodes. Time that passes is the host's uptime, also while the service is stopped.
+// The deadline clock (domain/deadline-clock.ts) as it is kept: one setting of the store, written
+// once a minute by the node that has the duty, so that it outlasts restarts and is the same on all
+// nodes. Time that passes is the host's uptime, also while the service is stopped.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';

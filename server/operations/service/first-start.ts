@@ -46,7 +46,8 @@ export const setUp =
   async (show: (token: string) => void): Promise<{ readonly adminToken: string | undefined }> => {
     const { store, ring, clock } = ports;
     const actor = serviceActor('first-start');
-    // A store that has tenants is past its first start: when it has lost the name of the default one, no other is made in its place.
+    // A store that has tenants is past its first start: when it has lost the name of the default
+    // one, no other is made in its place.
     if ((await store.read.tenants.list()).length === 0) {
       const now = clock.now();
       const tenant = newTenant('default', now);

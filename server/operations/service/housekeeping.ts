@@ -11,7 +11,8 @@ import type { LogForwarding } from '../audit/forward-logs.ts';
 import { createRequestRetention, type RequestLogLimits } from '../requests/request-retention.ts';
 import type { JobBoard } from '../shared/job-board.ts';
 
-// At 20,000 requests a second the queue of the default length holds one second's records: they leave well before it is full.
+// At 20,000 requests a second the queue of the default length holds one second's records: they
+// leave well before it is full.
 const everyMs = 200;
 // Where many write, or the disk is slow, what is written by the clock has a fifth of the time at
 // most: changes of callers go before the records of uses. Not while the queue of records fills.
@@ -21,8 +22,8 @@ const usesEveryMs = 1_000;
 const refusedEveryMs = 10_000;
 // Written at once: little enough that a request that comes in in the meantime does not notice.
 const requestBatch = 50;
-// For each so many that wait one more batch is written at once: a node whose loop is full serves more requests in a turn than one batch
-// holds, and the queue would run over.
+// For each so many that wait one more batch is written at once: a node whose loop is full serves
+// more requests in a turn than one batch holds, and the queue would run over.
 const waitingForAnother = 1_000;
 // Of one commit, which writes each page once, however many of its records lie there.
 const mostInCommit = 2_000;
@@ -36,7 +37,10 @@ export interface Housekeeping {
 
 /** Writes the queued request records. */
 const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'directory'>): (() => Promise<void>) => {
-  /** One commit of what is queued; it ends early for others who want to write. Answers how many records it wrote. */
+  /**
+   * One commit of what is queued; it ends early for others who want to write. Answers how many
+   * records it wrote.
+   */
   const commitRequests = async (): Promise<number> => {
     const taken: XksRequestRecord[] = [];
     // What could not be recorded is written with what can be.
@@ -61,8 +65,9 @@ const createRequestWriter = ({ store, directory }: Pick<Ports, 'store' | 'direct
       directory.droppedWritten(dropped);
       return taken.length;
     } catch (error) {
-      // A full disk or a locked database: the records wait for the next attempt. Where the commit may have been made, they could be written
-      // twice; where it failed for another reason, it would fail again.
+      // A full disk or a locked database: the records wait for the next attempt. Where the commit
+      // may have been made, they could be written twice; where it failed for another reason, it
+      // would fail again.
       const isUnwritten =
         error instanceof ServiceError && error.code === 'unavailable' && error.reason !== 'unconfirmed';
       if (isUnwritten) directory.putBackRequests(taken);
@@ -119,7 +124,8 @@ export const createHousekeeping = (
     const uses = directory.drainCredentialUses();
     const keyUses = directory.keyUses(all);
     if (uses.size > 0 || keyUses.length > 0) {
-      // A power failure may take the last second's times along; waiting for the disk would delay what comes in in the meantime.
+      // A power failure may take the last second's times along; waiting for the disk would delay
+      // what comes in in the meantime.
       await store.write(
         async (tx) => {
           for (const [id, at] of uses) await tx.endpoints.touchCredential(id, at);
@@ -149,8 +155,8 @@ export const createHousekeeping = (
   const removeOld = async (): Promise<true> => {
     const now = await deadlines.now();
     await store.write((tx) => tx.pruning.run(now, people.sessionIdleMs), { durable: false });
-    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and what comes in in the meantime is
-    // written between the steps.
+    // In steps, as often as it takes: what comes in at thousands a second goes out as fast, and
+    // what comes in in the meantime is written between the steps.
     await retention.remove(async () => {
       await writeRequests();
       await otherWork();

@@ -86,9 +86,11 @@ export interface QuarantineState {
   readonly quarantined: boolean;
   readonly reason: string | null;
   /**
-   * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were signed. `rows-changed`: policy rows were restored,
-   * removed or added in the database. `lost-changes`: confirmed changes are missing, as after a failover. `restored`: a backup of the service was
-   * restored. `copied`: the data directory was used on another host, where it may still be in use.
+   * `older`, `incomplete`: audit records are missing. `changed`: they are not the ones that were
+   * signed. `rows-changed`: policy rows were restored, removed or added in the database.
+   * `lost-changes`: confirmed changes are missing, as after a failover. `restored`: a backup of the
+   * service was restored. `copied`: the data directory was used on another host, where it may still
+   * be in use.
    */
   readonly finding: 'older' | 'incomplete' | 'changed' | 'rows-changed' | 'lost-changes' | 'restored' | 'copied' | null;
   /** Records of the audit log that the database has, and had at the checkpoint. */
@@ -136,7 +138,10 @@ export interface ClockOperations {
 
 export interface QuarantineOperations {
   get(actor: Actor): Promise<QuarantineState>;
-  /** Accepts the database as it is; the service serves when this resolves. 'forbidden' for a wrong code. */
+  /**
+   * Accepts the database as it is; the service serves when this resolves. 'forbidden' for a wrong
+   * code.
+   */
   confirm(actor: Actor, code: string): Promise<QuarantineState>;
 }
 

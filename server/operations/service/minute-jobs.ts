@@ -1,4 +1,5 @@
-// Checks that run once a minute, one after another. A job that fails is reported and tried again with the next minute.
+// Checks that run once a minute, one after another. A job that fails is reported and tried again
+// with the next minute.
 
 import type { Fleet } from '../../ports/fleet.ts';
 import type { Ports } from '../../ports/ports.ts';

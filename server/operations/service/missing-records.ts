@@ -1,6 +1,8 @@
-// What happened after the last record of a database that was put back, or that has taken over without the last changes: the sinks of the audit log
-// still have it. Their records are compared with the signed checkpoints among them, as a continuation of the database's own log. A database that has
-// taken over may have records of its own since: the log ends where the sink's records begin to differ.
+// What happened after the last record of a database that was put back, or that has taken over
+// without the last changes: the sinks of the audit log still have it. Their records are compared
+// with the signed checkpoints among them, as a continuation of the database's own log. A database
+// that has taken over may have records of its own since: the log ends where the sink's records
+// begin to differ.
 
 import { verifyLogNote } from '../../base/checkpoint.ts';
 import { leafHash, nodeHash, rootHash, type SubtreeHash } from '../../base/merkle-tree.ts';
@@ -12,7 +14,10 @@ import type { MissingRecord, MissingRecords } from './interface.ts';
 const mostListed = 1_000;
 /** Hashes that are kept for the comparison: 32 bytes each. */
 const mostCompared = 1_000_000;
-/** How many records back a log may differ: those that were written between a failover and the moment when a node finds it. */
+/**
+ * How many records back a log may differ: those that were written between a failover and the moment
+ * when a node finds it.
+ */
 const mostOwn = 1_000;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -1,5 +1,6 @@
-// Quarantine: a database that is not the one of the checkpoint next to the root key, at start or later, is shown, and neither used nor
-// changed, until an operator takes it as it is. An older database may have tokens that were revoked since: so the confirmation needs a code that only
+// Quarantine: a database that is not the one of the checkpoint next to the root key, at start or
+// later, is shown, and neither used nor changed, until an operator takes it as it is. An older
+// database may have tokens that were revoked since: so the confirmation needs a code that only
 // those know who have the service's host, next to the permission.
 
 import { type Clock, toRfc3339 } from '../../base/clock.ts';
@@ -31,7 +32,10 @@ export interface QuarantineGate extends DoubtedLog {
     | undefined;
   /** Wrong codes were entered so often that there is a new one: it has to be printed. */
   onNewCode(print: () => void): void;
-  /** What is done once an operator has confirmed, before the answer. When it fails, the quarantine stays, and the operator confirms again. */
+  /**
+   * What is done once an operator has confirmed, before the answer. When it fails, the quarantine
+   * stays, and the operator confirms again.
+   */
   onConfirmed(begin: () => Promise<void>): void;
 }
 
@@ -172,7 +176,9 @@ export const createQuarantine = (
   let accepted = false;
   let begin: () => Promise<void> = () => Promise.resolve();
   const code = createConfirmationCode({ core, clock, log });
-  /** Closed in any case: what cannot be recorded is found again from what is kept of the database. */
+  /**
+   * Closed in any case: what cannot be recorded is found again from what is kept of the database.
+   */
   const record = (found: Unsound): void => {
     try {
       kept.recordQuarantine({ finding: found, since });

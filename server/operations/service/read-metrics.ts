@@ -1,6 +1,7 @@
-// Gathers the numbers of domain/metrics.ts when they are asked for. Most come from memory; nodes, notifications, snapshots and the like
-// are read from the store, and health is at most ten seconds old. A part that cannot be read leaves its metrics out, and the others stay:
-// a database that is away is when the numbers are needed.
+// Gathers the numbers of domain/metrics.ts when they are asked for. Most come from memory; nodes,
+// notifications, snapshots and the like are read from the store, and health is at most ten seconds
+// old. A part that cannot be read leaves its metrics out, and the others stay: a database that is
+// away is when the numbers are needed.
 
 import { serviceTenantId } from '../../base/ids.ts';
 import { type LimitRefusals, limitNames } from '../../base/limit-refusals.ts';

@@ -1,4 +1,5 @@
-// How the key store endpoints do: what the first page of the console shows next to the notifications.
+// How the key store endpoints do: what the first page of the console shows next to the
+// notifications.
 
 import { largestPageSize } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';

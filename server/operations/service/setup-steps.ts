@@ -26,7 +26,10 @@ const readWord = async (from: Repositories, step: ConfirmedStep): Promise<Word |
   return text === undefined ? null : (JSON.parse(text) as Word);
 };
 
-/** Whether there was a copy of the root key, and every one is of an older epoch: it no longer opens anything. */
+/**
+ * Whether there was a copy of the root key, and every one is of an older epoch: it no longer opens
+ * anything.
+ */
 export const hasOldRootCopy = async (from: Repositories, root: Pick<Ports['root'], 'current'>): Promise<boolean> => {
   const word = await readWord(from, 'root-key');
   const backup = await newestBackup(from, 'root-backup');

@@ -1,5 +1,6 @@
-// The offline check of everything that is stored: every key record opens, every policy row is as the service wrote it, the audit log is
-// whole, destroyed keys have no material, and no key is in a state that no operation leaves behind. Changes nothing.
+// The offline check of everything that is stored: every key record opens, every policy row is as
+// the service wrote it, the audit log is whole, destroyed keys have no material, and no key is in a
+// state that no operation leaves behind. Changes nothing.
 
 import { verifyLogNote } from '../../base/checkpoint.ts';
 import { growTree, leafHash, rootHash } from '../../base/merkle-tree.ts';
@@ -42,16 +43,22 @@ type Read = Needs['store']['read'];
 /** Where each check puts its findings. */
 type Findings = string[];
 
-/** Every KEK was opened under the root by unlocking; here the newest of each tenant, from what is stored. */
+/**
+ * Every KEK was opened under the root by unlocking; here the newest of each tenant, from what is
+ * stored.
+ */
 const checkTenants = async ({ store: { read }, root }: Needs, findings: Findings) => {
   const keks = await read.keks.list();
   const tenants = new Set(keks.map(({ tenantId }) => tenantId));
-  /** Nothing of these can be opened, and their rows are removed step by step, also after a restart. */
+  /**
+   * Nothing of these can be opened, and their rows are removed step by step, also after a restart.
+   */
   const purged = new Set<string>();
   for (const { id, state } of await read.tenants.list()) {
     if (state === 'purged') purged.add(id);
     if (state !== 'purged' && !tenants.has(id)) findings.push(`tenant ${id} has no key`);
-    // Its key was deleted in the commit that purged it: with it, everything sealed under it would open.
+    // Its key was deleted in the commit that purged it: with it, everything sealed under it would
+    // open.
     if (state === 'purged' && tenants.has(id)) findings.push(`tenant ${id} is purged, but its key still exists`);
   }
   if (root.previous === undefined)
@@ -221,7 +228,10 @@ const readCheckpoints = async (read: Read): Promise<ReadonlyMap<number, string>>
   }
 };
 
-/** Builds the tree of the audit log again, and compares it with every checkpoint, the stored tree, and the anchor next to the root key. */
+/**
+ * Builds the tree of the audit log again, and compares it with every checkpoint, the stored tree,
+ * and the anchor next to the root key.
+ */
 const checkAuditLog = async ({ store: { read, committed }, ring, root }: Needs, findings: Findings) => {
   const size = await read.audit.size();
   const confirmed = committed?.found;

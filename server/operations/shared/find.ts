@@ -1,7 +1,9 @@
-// Look-ups that must succeed: one place says what is missing. What another tenant has is missing like anything else.
+// Look-ups that must succeed: one place says what is missing. What another tenant has is missing
+// like anything else.
 //
-// `find…` is for decisions: a row that was changed from outside the service is refused ('key-tampered'), because its
-// state, rule or owner is not known. `show…` answers the row as it is stored, for people: it says that it was changed.
+// `find…` is for decisions: a row that was changed from outside the service is refused
+// ('key-tampered'), because its state, rule or owner is not known. `show…` answers the row as it is
+// stored, for people: it says that it was changed.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
@@ -64,7 +66,10 @@ const orNoKey = <K extends Key>(key: K | undefined): K => {
 export const findKey: Lookup<'keys', Sound<Key>> = async (from, tenant, id) => orNoKey(await from.keys.get(tenant, id));
 export const showKey: Lookup<'keys', Key> = async (from, tenant, id) => orNoKey(await from.keys.stored(tenant, id));
 
-/** Every vault of a tenant. A rule that was removed from its row outside the service may still apply: such a row is refused. */
+/**
+ * Every vault of a tenant. A rule that was removed from its row outside the service may still
+ * apply: such a row is refused.
+ */
 export const vaultsOf = async (from: Reads<'vaults'>, tenantId: string): Promise<readonly Sound<Vault>[]> => {
   const vaults: Sound<Vault>[] = [];
   for await (const { id } of each((window) => from.vaults.list(tenantId, window), byId, largestPageSize))

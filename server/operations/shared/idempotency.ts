@@ -1,6 +1,7 @@
-// The same request under the same `Idempotency-Key` is carried out once, whichever nodes it reaches, and however soon one after the
-// other. That it is carried out is written in the unit of work that carries it out, the first one that the request makes: so both
-// are there or neither is, and of two nodes one comes first. The other one waits for the answer.
+// The same request under the same `Idempotency-Key` is carried out once, whichever nodes it
+// reaches, and however soon one after the other. That it is carried out is written in the unit of
+// work that carries it out, the first one that the request makes: so both are there or neither is,
+// and of two nodes one comes first. The other one waits for the answer.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { command } from '../../base/command-line.ts';
@@ -24,7 +25,10 @@ export interface RepeatableRequest {
 }
 
 export interface IdempotencyOperations {
-  /** Runs `work` unless this request was carried out; the same key with another request is 'conflict'. */
+  /**
+   * Runs `work` unless this request was carried out; the same key with another request is
+   * 'conflict'.
+   */
   once(
     request: RepeatableRequest,
     work: () => Promise<KeptAnswer>,
@@ -42,7 +46,10 @@ class Taken extends Error {
   override readonly name = 'Taken';
 }
 
-/** What represents the node when it continues no longer with a request that was, or may have been, carried out. */
+/**
+ * What represents the node when it continues no longer with a request that was, or may have been,
+ * carried out.
+ */
 const givenUp = 'given up';
 /** How long an answer is waited for that another node is about to give. */
 const waitMs = 10_000;
@@ -67,7 +74,10 @@ const check = (found: StoredRequest, { fingerprint }: RepeatableRequest): void =
       hint: 'use a new Idempotency-Key for a new request',
     });
 };
-/** What another run answers to this request. Undefined: it was not carried out after all. `live`: what this process is carrying out. */
+/**
+ * What another run answers to this request. Undefined: it was not carried out after all. `live`:
+ * what this process is carrying out.
+ */
 const awaitAnswer = async (
   { inner, clock, fleet }: WaitPorts,
   live: ReadonlySet<StoredRequest>,
@@ -95,7 +105,10 @@ const awaitAnswer = async (
   }
 };
 
-/** Gives up a request that was, or may have been, carried out: the other nodes wait for its answer no longer. */
+/**
+ * Gives up a request that was, or may have been, carried out: the other nodes wait for its answer
+ * no longer.
+ */
 const createGivingUp = (inner: Pick<Store, 'write'>, log: Ports['log']) => {
   /** What is given up, while the others are still to be told. */
   const untold = new Set<StoredRequest>();
@@ -127,7 +140,10 @@ const createGivingUp = (inner: Pick<Store, 'write'>, log: Ports['log']) => {
   };
 };
 
-/** Whether nothing of it is carried out: the same key may try again. `written`: its first unit of work was committed. */
+/**
+ * Whether nothing of it is carried out: the same key may try again. `written`: its first unit of
+ * work was committed.
+ */
 const isRefused = (error: unknown, written: boolean): boolean =>
   error instanceof Waiting ||
   (error instanceof ServiceError &&
@@ -163,7 +179,8 @@ export const createIdempotency = (
         return value;
       }
       const value = await inner.write(async (tx) => {
-        // Of two units of work of one request at the same time, the first has written it; this one sees that.
+        // Of two units of work of one request at the same time, the first has written it; this one
+        // sees that.
         if (claim.state === 'open' && !(await tx.idempotency.insert(claim.row))) {
           const found = await tx.idempotency.get(claim.row.id);
           if (found === undefined || !isSame(claim.row, found)) throw new Taken();
@@ -204,7 +221,8 @@ export const createIdempotency = (
         const kept = await claims.run(claim, work);
         const written = isWritten();
         claim.state = 'over';
-        // A power failure may take the answer along, not the request: then the repeat says that it was carried out.
+        // A power failure may take the answer along, not the request: then the repeat says that it
+        // was carried out.
         if (written)
           await inner
             .write(
@@ -223,7 +241,8 @@ export const createIdempotency = (
         const written = isWritten();
         claim.state = 'over';
         if (error instanceof Taken) continue;
-        // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not carry it out twice.
+        // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not
+        // carry it out twice.
         if (!isRefused(error, written)) await giveUp(row);
         // The same key may try again.
         else if (written)

@@ -1,5 +1,6 @@
-// Labels of keys. A database selects its master key by the label and nothing else, so a master key shares its label with no other key of the
-// group. Other keys may share one: the halves of a pair do, and programs keep the old and the new key under one label when they rotate.
+// Labels of keys. A database selects its master key by the label and nothing else, so a master key
+// shares its label with no other key of the group. Other keys may share one: the halves of a pair
+// do, and programs keep the old and the new key under one label when they rotate.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isMasterKeyLabel, isUnreadableMasterKey } from '../../base/master-keys.ts';
@@ -13,11 +14,17 @@ type Labelled = Pick<StoredObject, 'groupId' | 'label' | 'class' | 'modifiable'>
 const keyClasses: readonly ObjectClass[] = ['secret-key', 'public-key', 'private-key'];
 const hasMasterKeyLabel = (label: string): boolean => isMasterKeyLabel(Buffer.from(label, 'base64'));
 
-/** Databases make their master keys so that nothing about them can be changed; Oracle's have labels of a form of their own. */
+/**
+ * Databases make their master keys so that nothing about them can be changed; Oracle's have labels
+ * of a form of their own.
+ */
 const isMasterKey = (object: Labelled): boolean =>
   object.class === 'secret-key' && (!object.modifiable || hasMasterKeyLabel(object.label));
 
-/** The handle of the key because of which an object may not have its label. An absent label is not a name: any number of keys have none. */
+/**
+ * The handle of the key because of which an object may not have its label. An absent label is not a
+ * name: any number of keys have none.
+ */
 export const takerOfLabel = async (
   tx: Repositories,
   object: Labelled,
@@ -31,7 +38,10 @@ export const takerOfLabel = async (
   return tx.objects.keyWithLabel(groupId, label, { classes: ['secret-key'], fixed }, handle);
 };
 
-/** Throws 'label-exists', which says what has the label, when the object may not have it. `handle`: of the object, if it has one. */
+/**
+ * Throws 'label-exists', which says what has the label, when the object may not have it. `handle`:
+ * of the object, if it has one.
+ */
 export const requireFreeLabel = async (
   tx: Repositories,
   { application }: { readonly application: Pick<TdeApplication, 'id'> },
@@ -48,7 +58,9 @@ export const requireFreeLabel = async (
   });
 };
 
-/** Throws 'validation' for a master key under which nothing could be read, however it came to be. */
+/**
+ * Throws 'validation' for a master key under which nothing could be read, however it came to be.
+ */
 export const requireReadable = (object: Parameters<typeof isUnreadableMasterKey>[0]): void => {
   if (isUnreadableMasterKey(object))
     throw new ServiceError('validation', `the master key ${nameFromLabel(object.label)} must be able to decrypt`, {

@@ -1,5 +1,6 @@
-// Pages of token objects. An object has up to 64 KiB of attributes, so a page is bounded by bytes as well as by number: an answer fits into a
-// message, and no caller waits for it. The rows are read a few at a time, and the store lets others go first between two statements.
+// Pages of token objects. An object has up to 64 KiB of attributes, so a page is bounded by bytes
+// as well as by number: an answer fits into a message, and no caller waits for it. The rows are
+// read a few at a time, and the store lets others go first between two statements.
 import type { Repositories } from '../../ports/store.ts';
 import type { StoredObject } from '../../ports/tde-repositories.ts';
 

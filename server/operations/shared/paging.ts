@@ -1,5 +1,5 @@
-// Cursors: reading one row more than the limit shows whether there is a next page. Rows are read in steps; other requests are answered between
-// them.
+// Cursors: reading one row more than the limit shows whether there is a next page. Rows are read in
+// steps; other requests are answered between them.
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';
@@ -21,8 +21,8 @@ export const fewAtOnce = 8;
 const heaviestPage = 256 * 1024;
 
 /**
- * Asks `list` for a page; `cursor` is what the next page begins after. `weigh` estimates the bytes of an item: a page of large items is shorter
- * than its limit.
+ * Asks `list` for a page; `cursor` is what the next page begins after. `weigh` estimates the bytes
+ * of an item: a page of large items is shorter than its limit.
  */
 export const pageOf = async <T>(
   query: PageRequest,

@@ -1,5 +1,6 @@
-// A change on a condition (If-Match): the condition is checked in the unit of work that makes the change, the first one of the request.
-// Units of work run one at a time, over all nodes, so nothing changes between the check and the change.
+// A change on a condition (If-Match): the condition is checked in the unit of work that makes the
+// change, the first one of the request. Units of work run one at a time, over all nodes, so nothing
+// changes between the check and the change.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';
@@ -7,21 +8,26 @@ import type { Repositories, Store } from '../../ports/store.ts';
 
 export interface PreconditionOperations {
   /**
-   * Runs `work`. The first unit of work that it makes begins with `check`, in which whatever is read is what that unit of work sees; when
-   * it throws, nothing is changed. Without any unit of work nothing is checked. A nested condition adds to the outer one.
+   * Runs `work`. The first unit of work that it makes begins with `check`, in which whatever is
+   * read is what that unit of work sees; when it throws, nothing is changed. Without any unit of
+   * work nothing is checked. A nested condition adds to the outer one.
    */
   under<T>(check: () => Promise<void>, work: () => Promise<T>): Promise<T>;
 }
 
 interface Condition {
   readonly check: () => Promise<void>;
-  /** A unit of work that began with it is committed, or the request has ended: what it has set going is under no condition. */
+  /**
+   * A unit of work that began with it is committed, or the request has ended: what it has set going
+   * is under no condition.
+   */
   over: boolean;
 }
 
 /**
- * `store` is what the operations are to read and write through, for a request. What the service writes on its own in the meantime (uses, alarms) is
- * to go past it: it would pass for the change, which is then not checked.
+ * `store` is what the operations are to read and write through, for a request. What the service
+ * writes on its own in the meantime (uses, alarms) is to go past it: it would pass for the change,
+ * which is then not checked.
  */
 export const createPreconditions = (
   inner: Store,

@@ -1,4 +1,5 @@
-// The name of a vault is unique among the live vaults of its tenant, whether a user gives it or it follows the name of a group.
+// The name of a vault is unique among the live vaults of its tenant, whether a user gives it or it
+// follows the name of a group.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';

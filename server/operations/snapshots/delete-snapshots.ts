@@ -20,7 +20,8 @@ export const deleteSnapshots = (
     store.write(async (tx) => {
       const before = await findSnapshot(tx, id, ['available', 'missing'], reach);
       const deletedAt = await deadlines.latest();
-      // There is no file to undelete: the person who deletes the snapshot confirms that it is destroyed.
+      // There is no file to undelete: the person who deletes the snapshot confirms that it is
+      // destroyed.
       if (before.state === 'missing') {
         const purged: Snapshot = { ...before, state: 'purged', deletedAt, purgedAt: deletedAt };
         await tx.snapshots.update(purged);
@@ -47,7 +48,10 @@ export const deleteSnapshots = (
         await recordEvent(tx, 'snapshot.undeleted', actor, about('snapshot', before), { origin: before.origin });
         return after;
       }),
-    /** Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago is purged. */
+    /**
+     * Scheduled ones that are too many or too old are deleted, and what was deleted long enough ago
+     * is purged.
+     */
     tidy: async (actor: Actor): Promise<void> => {
       const now = await deadlines.now();
       const held = await listSnapshots(store.read, ['available']);
@@ -70,7 +74,8 @@ export const deleteSnapshots = (
         deletedAt !== null && now - deletedAt >= settings.undeleteDays * day;
       for (const { id } of (await listSnapshots(store.read, ['deleted'])).filter(isDue)) {
         await store.write(async (tx) => {
-          // It may have been undeleted in the meantime: then its file is needed, so the file is removed in the unit of work that decides.
+          // It may have been undeleted in the meantime: then its file is needed, so the file is
+          // removed in the unit of work that decides.
           const snapshot = await tx.snapshots.get(id);
           if (snapshot?.state !== 'deleted' || !isDue(snapshot)) return;
           await archive.remove(id);

@@ -1,5 +1,6 @@
-// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the service cannot open them, but each key is
-// there under a key of its own, which is overwritten in place. Part of the erasure run: no key is unrecoverable before it is done.
+// Takes what was destroyed out of the snapshots that the service holds, deleted ones too: the
+// service cannot open them, but each key is there under a key of its own, which is overwritten in
+// place. Part of the erasure run: no key is unrecoverable before it is done.
 
 import { ServiceError } from '../../base/errors.ts';
 import { serviceTenantId } from '../../base/ids.ts';
@@ -46,7 +47,10 @@ export const listSnapshots = async (
   return all;
 };
 
-/** How many keys are erased in the file, by its own account. Of runs that overlap, and of one that is repeated, each key is reported once. */
+/**
+ * How many keys are erased in the file, by its own account. Of runs that overlap, and of one that
+ * is repeated, each key is reported once.
+ */
 const recordErased = async (
   { store }: Pick<ErasePorts, 'store'>,
   actor: Actor,
@@ -102,8 +106,10 @@ export const setMaker = (tx: Repositories, id: string, run: string | null): Prom
   tx.settings.set(makerOf(id), run);
 
 /**
- * Snapshots that are being made according to the store, and are not: the service ended, or the failure could not be recorded. To be called while none is
- * made here. One of another run is left alone while that run sends heartbeats. A node that continues after that finds its row ended, and fails.
+ * Snapshots that are being made according to the store, and are not: the service ended, or the
+ * failure could not be recorded. To be called while none is made here. One of another run is left
+ * alone while that run sends heartbeats. A node that continues after that finds its row ended, and
+ * fails.
  */
 export const settleUnfinished = async ({
   store,
@@ -193,7 +199,9 @@ export const unreachedOf = async (
   return [...unreached.filter(({ tenantId }) => own.has(tenantId)), ...lost];
 };
 
-/** Snapshots that are waited for, or named instead: their keys are erased when their files are back. */
+/**
+ * Snapshots that are waited for, or named instead: their keys are erased when their files are back.
+ */
 export const markMissing = async (
   { store }: Pick<ErasePorts, 'store'>,
   snapshots: readonly Pick<Snapshot, 'id' | 'state'>[],

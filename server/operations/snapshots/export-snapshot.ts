@@ -1,4 +1,5 @@
-// Gives out the file of a snapshot, under the rules of all vaults of its tenant: any of their keys may be in it.
+// Gives out the file of a snapshot, under the rules of all vaults of its tenant: any of their keys
+// may be in it.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { newId } from '../../base/ids.ts';

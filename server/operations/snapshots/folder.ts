@@ -1,7 +1,8 @@
-// The one folder of snapshots that all nodes use. What makes a destroyed key unrecoverable is that it is overwritten in every snapshot,
-// where it is: in another folder, or on the bare mount point of a disk that is not mounted, nothing is found, and that would count as done. So
-// the folder has a mark, the store knows it, and it is compared before a file is used. Where it is another one, or none, snapshots are left
-// alone.
+// The one folder of snapshots that all nodes use. What makes a destroyed key unrecoverable is that
+// it is overwritten in every snapshot, where it is: in another folder, or on the bare mount point
+// of a disk that is not mounted, nothing is found, and that would count as done. So the folder has
+// a mark, the store knows it, and it is compared before a file is used. Where it is another one, or
+// none, snapshots are left alone.
 
 import { ServiceError } from '../../base/errors.ts';
 import { newId } from '../../base/ids.ts';
@@ -14,15 +15,19 @@ export const folderSetting = 'snapshot-folder';
 
 export interface SnapshotFolder {
   /**
-   * At start, and when a node was removed. Marks the folder at the first start, when it has the snapshots and lost its mark, or when the one
-   * that was marked was that of a node that is removed.
+   * At start, and when a node was removed. Marks the folder at the first start, when it has the
+   * snapshots and lost its mark, or when the one that was marked was that of a node that is
+   * removed.
    */
   settle(): Promise<void>;
   /** Whether this node has the folder. */
   reached(): Promise<boolean>;
   /** Whether the node that should have the folder has it not. */
   away(): Promise<boolean>;
-  /** Whether work on all snapshots is this node's: it has the folder, or the one that has it does not run. */
+  /**
+   * Whether work on all snapshots is this node's: it has the folder, or the one that has it does
+   * not run.
+   */
   mayTend(): Promise<boolean>;
   /** 'unavailable', with the name of the node that has it, or what to do. */
   require(): Promise<void>;
@@ -68,7 +73,8 @@ export const createSnapshotFolder = (
       const before = text === undefined ? undefined : (JSON.parse(text) as NonNullable<typeof known>);
       const isOthers = shared && before !== undefined && before.nodeId !== fleet.id;
       if (isOthers && others.has(before.nodeId)) return before;
-      // With snapshots to be found in it, the folder that was marked stays the folder, unless its node is removed.
+      // With snapshots to be found in it, the folder that was marked stays the folder, unless its
+      // node is removed.
       const kept = isOthers || (expected.length === 0 && found !== undefined) ? undefined : before?.mark;
       const mark = kept ?? found ?? newId(clock.now());
       const now = { mark, nodeId: fleet.id, nodeName: fleet.name };

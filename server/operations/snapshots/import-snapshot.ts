@@ -39,7 +39,10 @@ const signersOf = (
 
 type Inspected = Awaited<ReturnType<ImportPorts['archive']['inspect']>>;
 
-/** Missing until what is destroyed here is erased from the file: should the service end before that, nothing else is done with the file. */
+/**
+ * Missing until what is destroyed here is erased from the file: should the service end before that,
+ * nothing else is done with the file.
+ */
 const importedOf = (
   { preface, closing, size, erased }: Inspected,
   before: Snapshot | undefined,
@@ -88,7 +91,10 @@ const recordImported = (
     });
   });
 
-/** `signer`: the verifier key of the service that made it, when that is not this one: one of `trustedSigners`. */
+/**
+ * `signer`: the verifier key of the service that made it, when that is not this one: one of
+ * `trustedSigners`.
+ */
 export const importSnapshot =
   (ports: ImportPorts, { trustedSigners }: Pick<SnapshotSettings, 'trustedSigners'>) =>
   async (actor: Actor, body: AsyncIterable<Uint8Array>, signer: string | undefined): Promise<Snapshot> => {
@@ -109,7 +115,8 @@ export const importSnapshot =
         )
           throw new ServiceError('conflict', `this snapshot is already here, and it is ${before.state}`);
         const imported = importedOf(inspected, before, clock.now());
-        // Known before its file is there: keys that are destroyed here are never left in a file that no record names.
+        // Known before its file is there: keys that are destroyed here are never left in a file
+        // that no record names.
         await recordImported(ports, actor, imported, before, inspected);
         await archive.rename(arrived, id);
         if ((await eraseUnits(ports, actor, imported)) < (imported.counts?.erased ?? 0)) {

@@ -21,11 +21,13 @@ export interface OpeningAnswer {
 
 export interface SnapshotOperations {
   /**
-   * Of one tenant; null: the one acted in, for the whole platform the default one. 'not-found' for one that is not the actor's;
-   * 'conflict' when no recovery key is registered.
+   * Of one tenant; null: the one acted in, for the whole platform the default one. 'not-found' for
+   * one that is not the actor's; 'conflict' when no recovery key is registered.
    */
   create(actor: TenantActor, tenantId: string | null): Promise<Snapshot>;
-  /** Of the tenant acted in, or of all. So it is with every one: of another tenant, there is none. */
+  /**
+   * Of the tenant acted in, or of all. So it is with every one: of another tenant, there is none.
+   */
   list(actor: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
   get(actor: TenantActor, id: string): Promise<Snapshot>;
   exports(actor: TenantActor, id: string): Promise<readonly OutsideCopy[]>;

@@ -1,5 +1,6 @@
-// Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key is opened in the addon and sealed to
-// the recovery keys; the service keeps nothing with which it could open the file again.
+// Makes a snapshot of a tenant: one state, read from beginning to end while others write. Every key
+// is opened in the addon and sealed to the recovery keys; the service keeps nothing with which it
+// could open the file again.
 
 import { verifierKey } from '../../base/checkpoint.ts';
 import { toRfc3339 } from '../../base/clock.ts';
@@ -23,7 +24,9 @@ import { ownSigners } from './verify-snapshot.ts';
 
 export type MakePorts = Pick<Ports, 'store' | 'ring' | 'core' | 'archive' | 'exclusion' | 'clock' | 'log' | 'fleet'>;
 
-/** Rows read at once: little enough that a request that comes in in the meantime does not notice. */
+/**
+ * Rows read at once: little enough that a request that comes in in the meantime does not notice.
+ */
 const pageSize = 50;
 /** Applications that the record of a snapshot names. */
 const mostNamed = 20;
@@ -31,7 +34,10 @@ const mostNamed = 20;
 export const signerOf = async (ring: Ports['ring'], from: Repositories): Promise<string> =>
   verifierKey(await auditOrigin(from), ring.auditPublicKey());
 
-/** Opens what there is of each version of a unit's key, and hands it on. Answers how many versions did not open. */
+/**
+ * Opens what there is of each version of a unit's key, and hands it on. Answers how many versions
+ * did not open.
+ */
 const carryUnit = async (
   { ring, core, archive, log }: Pick<Ports, 'ring' | 'core' | 'archive' | 'log'>,
   writer: SnapshotWriter,
@@ -54,7 +60,8 @@ const carryUnit = async (
           continue;
         }
         opened.push(key);
-        // Two copies of one version are of one key; of two that are not, neither can be said to be right.
+        // Two copies of one version are of one key; of two that are not, neither can be said to be
+        // right.
         if (carried !== undefined && archive.checkOf(carried.key) !== archive.checkOf(key)) {
           carried = undefined;
           break;

@@ -1,4 +1,5 @@
-// Snapshots as they are kept: which there are, which of them may still hold a key, and what can be done with one.
+// Snapshots as they are kept: which there are, which of them may still hold a key, and what can be
+// done with one.
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { KeyCopies, OutsideCopy } from '../../domain/copies.ts';

@@ -1,5 +1,6 @@
-// When a snapshot was last opened with a recovery key: by a verification with the key, or by a restore. Kept apart from the snapshots, whose
-// last verification may have been one without the key, and which are removed in time.
+// When a snapshot was last opened with a recovery key: by a verification with the key, or by a
+// restore. Kept apart from the snapshots, whose last verification may have been one without the
+// key, and which are removed in time.
 
 import type { Snapshot } from '../../domain/snapshot.ts';
 import type { Repositories } from '../../ports/store.ts';

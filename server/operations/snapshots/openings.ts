@@ -1,6 +1,7 @@
-// How the service gets to open one snapshot, once: it makes a key pair for the occasion; who has a recovery key opens the snapshot's key
-// with it, elsewhere, and sends that key sealed to the pair. The recovery key itself never comes here. The pair is in the store, as a key
-// record, until it is used: the answer may reach another node, or this one after a restart.
+// How the service gets to open one snapshot, once: it makes a key pair for the occasion; who has a
+// recovery key opens the snapshot's key with it, elsewhere, and sends that key sealed to the pair.
+// The recovery key itself never comes here. The pair is in the store, as a key record, until it is
+// used: the answer may reach another node, or this one after a restart.
 
 import { canonicalJson, parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

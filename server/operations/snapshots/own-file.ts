@@ -1,9 +1,11 @@
-// Whether this service made the file of a snapshot. Its signature says only that it was one of the service's keys, and the holder of an old database has
-// the former ones: so the audit log says it. The record of the creation has the file's digest, and is in the log that the present key has
-// signed. Everything else is foreign: it needs a signer that dke.toml names, a second person, and an empty tenant.
+// Whether this service made the file of a snapshot. Its signature says only that it was one of the
+// service's keys, and the holder of an old database has the former ones: so the audit log says it.
+// The record of the creation has the file's digest, and is in the log that the present key has
+// signed. Everything else is foreign: it needs a signer that dke.toml names, a second person, and
+// an empty tenant.
 //
-// Files from before records had digests, and those that are newer than a restored database, have no such record: they count as own while the
-// key that signed them is the present one.
+// Files from before records had digests, and those that are newer than a restored database, have no
+// such record: they count as own while the key that signed them is the present one.
 
 import { parseVerifierKey, publicKeyOf, verifyLogNote } from '../../base/checkpoint.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -37,7 +39,10 @@ export const isOwnFile = async (
   return verifier !== null && publicKeyOf(verifier).equals(ring.auditPublicKey());
 };
 
-/** Throws 'forbidden' unless this service made the file, or the configuration names the key that signed it. */
+/**
+ * Throws 'forbidden' unless this service made the file, or the configuration names the key that
+ * signed it.
+ */
 export const requireTrusted = (isOwn: boolean, trustedSigners: readonly string[], signer: string): void => {
   const keyOf = (text: string): Buffer | undefined => {
     const verifier = parseVerifierKey(text);

@@ -1,5 +1,5 @@
-// Snapshots whose files are back, for example because their disk is mounted again: what was destroyed in the meantime is erased from them, and then
-// they are held again.
+// Snapshots whose files are back, for example because their disk is mounted again: what was
+// destroyed in the meantime is erased from them, and then they are held again.
 
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';

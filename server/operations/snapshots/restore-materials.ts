@@ -1,6 +1,8 @@
-// The key material of a snapshot: it is sealed again into the records of the tenant's rows that own it, and records that the snapshot does not
-// have go. A row owns keys if it is in the tenant now, with the right authentication code; a key of no such row is left out, whatever the file
-// says of it. The value of a key's version never changes: where the tenant has another one, nothing is restored.
+// The key material of a snapshot: it is sealed again into the records of the tenant's rows that own
+// it, and records that the snapshot does not have go. A row owns keys if it is in the tenant now,
+// with the right authentication code; a key of no such row is left out, whatever the file says of
+// it. The value of a key's version never changes: where the tenant has another one, nothing is
+// restored.
 
 import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -114,8 +116,9 @@ const recordsOf = (
 };
 
 /**
- * A key that says that it is a copy of another one delays what is said about that one's destruction, and may be another tenant's: it must have
- * its value. The first version is the one that copies never have differently.
+ * A key that says that it is a copy of another one delays what is said about that one's
+ * destruction, and may be another tenant's: it must have its value. The first version is the one
+ * that copies never have differently.
  */
 const checkClaimedCopy = async (restore: RunningRestore, { unitId, version, check }: Material): Promise<void> => {
   const { tx, target, claimedCopies } = restore;
@@ -199,7 +202,8 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
     if (newIds && copies.includes('endpoint-secret')) continue;
     put.push(...recordsOf(restore, material, all, stored));
     await checkClaimedCopy(restore, material);
-    // A copy that was not there then, and is now, goes: the vault's, of a key that is soft-deleted again.
+    // A copy that was not there then, and is now, goes: the vault's, of a key that is soft-deleted
+    // again.
     const objectId = idHere(restore, unitId);
     const extra = stored.get(`${objectId} ${version} vault-copy`);
     const row = all.find(({ table }) => table === 'keys')?.rows.get(objectId);
@@ -212,8 +216,9 @@ export const putMaterials = async (restore: RunningRestore, { materials }: Resto
 const isWithout = (row: SnapshotRow): boolean => row.state === 'soft-deleted' || row.destroyed_at != null;
 
 /**
- * Keys whose material the snapshot does not have had none: a general key that was soft-deleted, and one that was destroyed. The row that is in
- * the tenant by now decides: what the file says may be what was changed from outside, and such a row is not put.
+ * Keys whose material the snapshot does not have had none: a general key that was soft-deleted, and
+ * one that was destroyed. The row that is in the tenant by now decides: what the file says may be
+ * what was changed from outside, and such a row is not put.
  */
 export const wipeLeftovers = async (restore: RunningRestore, { rows, materials }: RestoreBatch): Promise<void> => {
   const { tx, gone, target } = restore;

@@ -1,5 +1,6 @@
-// Brings what a snapshot holds back into a tenant, within one unit of work. Nothing that was made since is taken away. What was destroyed
-// stays destroyed, whatever the snapshot says: a key that is a tombstone here, and one that was erased from the file.
+// Brings what a snapshot holds back into a tenant, within one unit of work. Nothing that was made
+// since is taken away. What was destroyed stays destroyed, whatever the snapshot says: a key that
+// is a tombstone here, and one that was erased from the file.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isId } from '../../base/ids.ts';
@@ -88,7 +89,8 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
     }
     await otherWork();
   };
-  // Vaults come first and are few. One that is another tenant's here: what follows is a copy next to the original.
+  // Vaults come first and are few. One that is another tenant's here: what follows is a copy next
+  // to the original.
   const lookAtVaults = async (): Promise<void> => {
     vaultsSeen = true;
     const ids = (batch.rows.get('vaults') ?? []).map((each) => String(each.row.id));
@@ -123,14 +125,18 @@ const restoreItems = async (restore: RunningRestore, items: AsyncIterable<Snapsh
   }
 };
 
-/** Applications that had been moved are in their group again, and what they made in the meantime goes with them. */
+/**
+ * Applications that had been moved are in their group again, and what they made in the meantime
+ * goes with them.
+ */
 const moveStrays = async ({ tx: { tenantRows }, target }: RunningRestore): Promise<void> => {
   await tenantRows.place(await tenantRows.strays(target.tenantId));
 };
 
 /**
- * What was made since may have a name that was given to something of the snapshot. The rules are those of live operations: programs keep two keys
- * under one label, a master key shares its label with none. Vaults that shared a name when the snapshot was made still may.
+ * What was made since may have a name that was given to something of the snapshot. The rules are
+ * those of live operations: programs keep two keys under one label, a master key shares its label
+ * with none. Vaults that shared a name when the snapshot was made still may.
  */
 const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promise<void> => {
   const { vaults, handles } = await tx.tenantRows.namesakes(target.tenantId);

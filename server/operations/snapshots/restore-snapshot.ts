@@ -42,10 +42,16 @@ export interface RestoreRequest {
   readonly dryRun: boolean;
 }
 
-/** What was restored; for a dry run also whose dual control applies (none: it would be done at once). */
+/**
+ * What was restored; for a dry run also whose dual control applies (none: it would be done at
+ * once).
+ */
 export type RuledRestore = RestoreOutcome & { readonly rules: readonly ApprovalRule[] };
 
-/** Where others find the request: the snapshot's tenant; where it is not here, the one that it goes into, or the oldest. */
+/**
+ * Where others find the request: the snapshot's tenant; where it is not here, the one that it goes
+ * into, or the oldest.
+ */
 const tenantToAskIn = async (from: Repositories, fromTenantId: string, into: string | null): Promise<string> => {
   if ((await from.tenants.stored(fromTenantId)) !== undefined) return fromTenantId;
   return into ?? (await from.tenants.list())[0]?.id ?? fromTenantId;
@@ -118,11 +124,15 @@ type Wanted = {
   readonly snapshotId: string;
   readonly tenantId: string | null;
   readonly newTenant: string | null;
-  /** It creates credentials, brings back into use what was disabled or removed, or sets attributes back: a second person must agree. */
+  /**
+   * It creates credentials, brings back into use what was disabled or removed, or sets attributes
+   * back: a second person must agree.
+   */
   readonly widensUse: boolean;
   /**
-   * What the second person agrees to: the items that become active by their names, and a digest over all of them and over the file. Null where no
-   * second person is needed. Another content is another request.
+   * What the second person agrees to: the items that become active by their names, and a digest
+   * over all of them and over the file. Null where no second person is needed. Another content is
+   * another request.
    */
   readonly activates: { readonly names: readonly string[]; readonly count: number; readonly digest: string } | null;
 };
@@ -189,8 +199,8 @@ export const restoreSnapshot = (
   };
 
   /**
-   * Under the rules of the vaults that it comes from, and of those that are where it goes: these may get an older rule back. The key is the
-   * snapshot's own.
+   * Under the rules of the vaults that it comes from, and of those that are where it goes: these
+   * may get an older rule back. The key is the snapshot's own.
    */
   const governed = withApproval('snapshot.restore', {
     permission: 'snapshots:restore',
@@ -235,7 +245,10 @@ export const restoreSnapshot = (
     },
   });
 
-  /** `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry run never does. */
+  /**
+   * `key`: the snapshot's own; it is released here. Throws `ApprovalNeeded` where it waits; a dry
+   * run never does.
+   */
   return async (actor: Actor, id: string, key: KeyRef, request: RestoreRequest): Promise<RuledRestore> => {
     const { dryRun, ...target } = request;
     const wanted: Wanted = { snapshotId: id, ...target, widensUse: false, activates: null };

@@ -1,5 +1,5 @@
-// The rows of one table of a snapshot: which of them are put into the tenant, as what, and what happens to those that are here. What was
-// destroyed stays destroyed.
+// The rows of one table of a snapshot: which of them are put into the tenant, as what, and what
+// happens to those that are here. What was destroyed stays destroyed.
 
 import { contentDigest } from '../../base/content-digest.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -16,7 +16,9 @@ interface GivenRow {
   readonly tampered: boolean;
 }
 
-/** A file cannot use up the numbers of everybody: above half of them, an object gets a fresh one. */
+/**
+ * A file cannot use up the numbers of everybody: above half of them, an object gets a fresh one.
+ */
 const isGiven = (handle: SnapshotRow[string] | undefined): handle is number =>
   Number.isSafeInteger(handle) && Number(handle) >= 1 && Number(handle) <= 0x3fffffff;
 
@@ -48,8 +50,8 @@ export const reusedNames = (names: readonly string[]): ServiceError =>
   );
 
 /**
- * No two groups of a tenant have one name, and no two applications: what was renamed since may have left its name to another
- * one. The file does not take it away again.
+ * No two groups of a tenant have one name, and no two applications: what was renamed since may have
+ * left its name to another one. The file does not take it away again.
  */
 const refuseTakenNames = async (
   { tx, target }: RunningRestore,
@@ -121,7 +123,8 @@ const wantedKey = (
   }
   // Versions that were made since stay, and the newest continues being the one that seals.
   if (existing !== undefined && from.destroyed_at != null && !tampered) {
-    // It was destroyed later than what is here: its records go, and the erasure run that follows says that it is unrecoverable.
+    // It was destroyed later than what is here: its records go, and the erasure run that follows
+    // says that it is unrecoverable.
     const at = Number(from.destroyed_at);
     stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt: at });
     wanted = { ...wanted, unrecoverable_at: null };
@@ -229,8 +232,9 @@ const takenHandlesOf = async (
   );
 
 /**
- * The rows whose references all lead to rows of this tenant, which are there by now: a reference to anything else does not exist. Of a row that
- * was changed from outside before the snapshot was made, that may be what was changed: it is left out.
+ * The rows whose references all lead to rows of this tenant, which are there by now: a reference to
+ * anything else does not exist. Of a row that was changed from outside before the snapshot was
+ * made, that may be what was changed: it is left out.
  */
 const referring = async (
   restore: RunningRestore,

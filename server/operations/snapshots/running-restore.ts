@@ -1,4 +1,5 @@
-// One restore on its way: where it goes, what of the snapshot is worked on, and what was found and done so far.
+// One restore on its way: where it goes, what of the snapshot is worked on, and what was found and
+// done so far.
 
 import { hash } from 'node:crypto';
 import { idBytes } from '../../base/ids.ts';
@@ -56,9 +57,14 @@ export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
   /** Labels of token objects that stay destroyed, by their id here. */
   readonly labels: Map<string, string>;
   readonly activated: Activated[];
-  /** Names of the snapshot's applications, by their ids here: a credential is shown by the name of its application. */
+  /**
+   * Names of the snapshot's applications, by their ids here: a credential is shown by the name of
+   * its application.
+   */
   readonly applications: Map<string, string>;
-  /** Keys of the tenant that are copies of another one, as the file says: their values are compared. */
+  /**
+   * Keys of the tenant that are copies of another one, as the file says: their values are compared.
+   */
   readonly claimedCopies: Set<string>;
   /** Units of which nothing comes back, and when they were destroyed. By the snapshot's own ids. */
   readonly gone: Map<string, number>;

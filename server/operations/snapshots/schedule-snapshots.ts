@@ -1,4 +1,5 @@
-// Snapshots by the clock: one of each tenant at the times of the configuration file, and once an hour what is too old goes.
+// Snapshots by the clock: one of each tenant at the times of the configuration file, and once an
+// hour what is too old goes.
 
 import { newId } from '../../base/ids.ts';
 import { serviceActor } from '../../domain/actor.ts';

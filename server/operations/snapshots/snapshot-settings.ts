@@ -11,7 +11,10 @@ export interface SnapshotSettings {
   readonly undeleteDays: number;
   /** Verifier keys of other services whose snapshots may be imported. */
   readonly trustedSigners: readonly string[];
-  /** Whether a restore that creates credentials, brings back into use what was disabled or removed, or sets attributes back waits for a second person. */
+  /**
+   * Whether a restore that creates credentials, brings back into use what was disabled or removed,
+   * or sets attributes back waits for a second person.
+   */
   readonly restoreSecondPerson: boolean;
   /** Whether an export, and a new recovery key, wait for a second person where there is one. */
   readonly exportSecondPerson: boolean;

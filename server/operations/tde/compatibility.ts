@@ -1,5 +1,5 @@
-// Cryptography that an application may use only while its compatibility switch is on. The caller's application is read with each request, so a
-// change counts from the next request on.
+// Cryptography that an application may use only while its compatibility switch is on. The caller's
+// application is read with each request, so a change counts from the next request on.
 
 import { command } from '../../base/command-line.ts';
 import { type CompatibilitySwitch, isShortRsa } from '../../base/compatibility.ts';
@@ -20,7 +20,10 @@ export const requireSwitch = (
   });
 };
 
-/** Throws when the key is a short RSA key that the application may not have. A public one may also be for verification only. */
+/**
+ * Throws when the key is a short RSA key that the application may not have. A public one may also
+ * be for verification only.
+ */
 export const requireRsaSize = (
   caller: TdeCaller,
   { kind, bits }: Pick<KeyDescription, 'kind' | 'bits'>,

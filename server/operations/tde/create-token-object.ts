@@ -1,6 +1,7 @@
-// Token objects come into being: keys made inside the service, keys imported, and values (data, certificates, public keys).
-// A key object gets a key row in the group's vault, a vault copy, and an independent sealed copy of the application. A
-// value is encrypted under a content key of its own, whose record is sealed like any key.
+// Token objects come into being: keys made inside the service, keys imported, and values (data,
+// certificates, public keys). A key object gets a key row in the group's vault, a vault copy, and
+// an independent sealed copy of the application. A value is encrypted under a content key of its
+// own, whose record is sealed like any key.
 
 import { parseBase64, toBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -44,9 +45,13 @@ export const checkTexts = ({ label, attributes }: NewTokenObject): void => {
     throw new ServiceError('validation', `attributes is Base64 of at most ${mostAttributeBytes} bytes`);
 };
 
-/** The caller's group, as the request began: an object created in one that the application has left in the meantime would have no owner. */
+/**
+ * The caller's group, as the request began: an object created in one that the application has left
+ * in the meantime would have no owner.
+ */
 const findOwnGroup = async (tx: Repositories, { application }: TdeCaller): Promise<TdeGroup> => {
-  // Read here, not in the directory: what is made must not come after the record that stopped its tenant.
+  // Read here, not in the directory: what is made must not come after the record that stopped its
+  // tenant.
   const tenant = await findTenant(tx, application.tenantId);
   if (isStopped(tenant) !== null)
     throw new ServiceError('unauthenticated', 'the tenant of the application is no longer active', {
@@ -99,7 +104,10 @@ export type Past = Pick<StoredObject, 'alwaysSensitive' | 'neverExtractable'>;
 const madeHere: Past = { alwaysSensitive: true, neverExtractable: true };
 const fromOutside: Past = { alwaysSensitive: false, neverExtractable: false };
 
-/** Writes a key that is open in the addon, its copies and its audit record. The vault and the label have been checked. */
+/**
+ * Writes a key that is open in the addon, its copies and its audit record. The vault and the label
+ * have been checked.
+ */
 const insertKey = async (
   { core, ring, clock }: CreatePorts,
   tx: Repositories,
@@ -164,7 +172,10 @@ const insertKey = async (
   return made;
 };
 
-/** Writes an object whose value is not a secret key. `contentKey` is its own; `publicKey` is the value of a public key. */
+/**
+ * Writes an object whose value is not a secret key. `contentKey` is its own; `publicKey` is the
+ * value of a public key.
+ */
 const insertValue = async (
   { core, ring, clock }: CreatePorts,
   tx: Repositories,
@@ -198,7 +209,10 @@ const insertValue = async (
   return object;
 };
 
-/** Stores a key that is open in the addon. `past` is that of the key it is derived from. The caller releases the reference. */
+/**
+ * Stores a key that is open in the addon. `past` is that of the key it is derived from. The caller
+ * releases the reference.
+ */
 export const storeKey = async (
   ports: CreatePorts,
   caller: TdeCaller,
@@ -342,7 +356,10 @@ export const pairAlgorithm = ({ kind, curve }: KeyDescription): KeyAlgorithm | u
   return curve === undefined ? undefined : algorithmByCurve.get(curve);
 };
 
-/** Algorithms that one type of key of the caller's represents: which of them it is, the key itself tells. */
+/**
+ * Algorithms that one type of key of the caller's represents: which of them it is, the key itself
+ * tells.
+ */
 const families: readonly (readonly KeyAlgorithm[])[] = [
   ['ec', 'secp256k1', 'brainpool'],
   ['ed25519', 'ed448'],

@@ -1,5 +1,5 @@
-// Destroys a token object of the caller's own permanently: a key through `destroyKey` (both copies, audit, erasure run), a
-// value by overwriting it and its content key's record.
+// Destroys a token object of the caller's own permanently: a key through `destroyKey` (both copies,
+// audit, erasure run), a value by overwriting it and its content key's record.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

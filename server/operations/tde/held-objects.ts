@@ -1,6 +1,8 @@
-// What an agent holds, checked for many objects at once: a heartbeat of hundreds of keys is one request, and so are the values of a few hundred data
-// objects. An answer says of each object no more than a request of its own would. Nothing is recorded and nothing refused here: where a single
-// request would be refused, the object is left out, and the agent asks for it alone, which tells why and is recorded.
+// What an agent holds, checked for many objects at once: a heartbeat of hundreds of keys is one
+// request, and so are the values of a few hundred data objects. An answer says of each object no
+// more than a request of its own would. Nothing is recorded and nothing refused here: where a
+// single request would be refused, the object is left out, and the agent asks for it alone, which
+// tells why and is recorded.
 
 import { ServiceError } from '../../base/errors.ts';
 import { otherWork } from '../../base/other-work.ts';

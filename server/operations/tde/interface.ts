@@ -26,7 +26,9 @@ export interface InstanceDescription {
   readonly osUser: string;
 }
 
-/** A client certificate that a connection has shown, with proof that the caller has its private key. */
+/**
+ * A client certificate that a connection has shown, with proof that the caller has its private key.
+ */
 export interface ShownCertificate {
   /** SHA-256 of its DER: 32 bytes in hexadecimal digits and colons. */
   readonly fingerprint: string;
@@ -112,7 +114,10 @@ export type KeyToWrap =
       readonly key: SealedKey;
     };
 
-/** The client's own key, to which keys are sealed on their way out: an X25519 public key, and HPKE's `info`. */
+/**
+ * The client's own key, to which keys are sealed on their way out: an X25519 public key, and HPKE's
+ * `info`.
+ */
 export interface SealTo {
   readonly recipient: Uint8Array;
   readonly info: Uint8Array;
@@ -136,7 +141,10 @@ export interface MadeKey {
   readonly sealed: Buffer | null;
 }
 
-/** A part of a message whose other parts are in other requests. `state`: what the part before has answered, sealed. */
+/**
+ * A part of a message whose other parts are in other requests. `state`: what the part before has
+ * answered, sealed.
+ */
 export interface PartOfMessage {
   readonly state: Uint8Array;
   readonly last: boolean;
@@ -144,7 +152,10 @@ export interface PartOfMessage {
 }
 
 export interface TdeOperations {
-  /** Throws 'unauthenticated' (unknown, removed, or of a disabled application) in one message. Counts the instance's use. */
+  /**
+   * Throws 'unauthenticated' (unknown, removed, or of a disabled application) in one message.
+   * Counts the instance's use.
+   */
   authenticate(
     input: {
       readonly accessGuid: string;
@@ -155,7 +166,9 @@ export interface TdeOperations {
   ): Promise<TdeCaller>;
   info(caller: TdeCaller): Promise<TdeServiceInfo>;
   generateKey(caller: TdeCaller, input: NewTokenObject): Promise<VisibleObject>;
-  /** Both halves in one transaction, or neither. Without `publicKey` only the private half is kept. */
+  /**
+   * Both halves in one transaction, or neither. Without `publicKey` only the private half is kept.
+   */
   generateKeyPair(
     caller: TdeCaller,
     input: { readonly privateKey: NewTokenObject; readonly publicKey: NewTokenObject | null },
@@ -163,8 +176,8 @@ export interface TdeOperations {
   /** Data, a certificate or a public key. `value` stays the caller's. */
   createObject(caller: TdeCaller, input: NewTokenObject, value: Uint8Array): Promise<VisibleObject>;
   /**
-   * A secret or a private key. 'conflict' with the reason `recipient-changed` when it was sealed to a public key that is no longer in use: nothing
-   * was done.
+   * A secret or a private key. 'conflict' with the reason `recipient-changed` when it was sealed to
+   * a public key that is no longer in use: nothing was done.
    */
   importKey(caller: TdeCaller, input: NewTokenObject, key: SealedKey): Promise<VisibleObject>;
   findObjects(
@@ -178,13 +191,13 @@ export interface TdeOperations {
   ): Promise<{ readonly objects: readonly VisibleObject[]; readonly more: boolean }>;
   getObject(caller: TdeCaller, handle: number): Promise<VisibleObject>;
   /**
-   * The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. A key's value is sealed `to` the caller's key where
-   * one is given.
+   * The caller wipes the buffer. 'forbidden' for a sensitive or unextractable key. A key's value is
+   * sealed `to` the caller's key where one is given.
    */
   readValue(caller: TdeCaller, handle: number, to?: SealTo): Promise<Buffer>;
   /**
-   * 'conflict' where the object is not as the caller has `seen` it. `value`: the new value of a data object; it stays the caller's, which
-   * wipes it.
+   * 'conflict' where the object is not as the caller has `seen` it. `value`: the new value of a
+   * data object; it stays the caller's, which wipes it.
    */
   updateObject(
     caller: TdeCaller,
@@ -195,12 +208,18 @@ export interface TdeOperations {
   destroyObject(caller: TdeCaller, handle: number): Promise<void>;
   /** Withdraws the caller's request with this Idempotency-Key; see tde/withdraw-request.ts. */
   withdraw(caller: TdeCaller, key: string): Promise<'not-carried-out' | 'undone' | 'kept'>;
-  /** In the order of what is held: the uses that `checkUse` would permit, and whether the object is there in this version. */
+  /**
+   * In the order of what is held: the uses that `checkUse` would permit, and whether the object is
+   * there in this version.
+   */
   refresh(
     caller: TdeCaller,
     held: readonly { readonly handle: number; readonly uses: readonly KeyUsage[]; readonly version: number }[],
   ): Promise<readonly { readonly uses: readonly KeyUsage[]; readonly same: boolean }[]>;
-  /** Values of data objects, as far as the caller may read them; with those that fit into so many bytes. The caller wipes them. */
+  /**
+   * Values of data objects, as far as the caller may read them; with those that fit into so many
+   * bytes. The caller wipes them.
+   */
   readValues(
     caller: TdeCaller,
     handles: readonly number[],
@@ -219,7 +238,10 @@ export interface TdeOperations {
     input: Uint8Array,
   ): Promise<Buffer>;
   sign(caller: TdeCaller, handle: number, parameters: MacParameters, input: Uint8Array): Promise<Buffer>;
-  /** A part of a message under GCM or CCM; 'invalid-ciphertext' with the last one when the tag is wrong. The caller wipes input and output. */
+  /**
+   * A part of a message under GCM or CCM; 'invalid-ciphertext' with the last one when the tag is
+   * wrong. The caller wipes input and output.
+   */
   cipherPart(
     caller: TdeCaller,
     handle: number,
@@ -229,7 +251,10 @@ export interface TdeOperations {
   ): Promise<{ readonly state: Buffer; readonly output: Buffer }>;
   /** The MAC with the last part, else the state. */
   signPart(caller: TdeCaller, handle: number, parameters: MacParameters, part: PartOfMessage): Promise<Buffer>;
-  /** The state; nothing after the last part, which brings the signature. A wrong one throws 'invalid-ciphertext'. */
+  /**
+   * The state; nothing after the last part, which brings the signature. A wrong one throws
+   * 'invalid-ciphertext'.
+   */
   verifyPart(
     caller: TdeCaller,
     handle: number,
@@ -245,7 +270,10 @@ export interface TdeOperations {
     parameters: SignatureParameters,
     input: Uint8Array,
   ): Promise<Buffer>;
-  /** A wrong signature throws 'invalid-ciphertext'. It is the whole MAC, or its first `length` bytes. */
+  /**
+   * A wrong signature throws 'invalid-ciphertext'. It is the whole MAC, or its first `length`
+   * bytes.
+   */
   verify(
     caller: TdeCaller,
     handle: number,

@@ -1,5 +1,6 @@
-// That no IV encrypts two messages under one key of the token. What remains of it (docs/pkcs11.md): each node remembers on its own, until it ends. The
-// keys of each application have a share of that memory, which uses of other applications' keys leave alone.
+// That no IV encrypts two messages under one key of the token. What remains of it (docs/pkcs11.md):
+// each node remembers on its own, until it ends. The keys of each application have a share of that
+// memory, which uses of other applications' keys leave alone.
 
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
@@ -48,9 +49,11 @@ export const createIvClaims = (
     shares.set(applicationId, share);
     return share;
   };
-  // One IV is for one message: a second one would tell the difference of the two and let others forge (SP 800-38D, section 8). The agent refuses
-  // every repeat, but it ends, and other hosts have the key as well. The same message again, from a library whose agent ended
-  // before the answer, gives the same bytes and tells nothing. Remembered in the addon, two entries for each message.
+  // One IV is for one message: a second one would tell the difference of the two and let others
+  // forge (SP 800-38D, section 8). The agent refuses every repeat, but it ends, and other hosts
+  // have the key as well. The same message again, from a library whose agent ended before the
+  // answer, gives the same bytes and tells nothing. Remembered in the addon, two entries for each
+  // message.
   const claim = ({ applicationId }: Owned, iv: Uint8Array, identity: string, message: Buffer): void => {
     const { ivs, messages } = shareOf(applicationId);
     if (core.claimIv(ivs, iv, Buffer.from(identity))) core.claimIv(messages, iv, message);
@@ -65,8 +68,9 @@ export const createIvClaims = (
     const head = `${object.id}\n${parameters.algorithm} ${tagLength} ${aad.length}\n`;
     claim(object, iv, object.id, digestOf(head, aad, input));
   };
-  // The parts of a message are claimed one by one. Behind a first part that is claimed there can be only one second one, and so on: whatever states the
-  // caller brings back, every byte of the message is encrypted in one way.
+  // The parts of a message are claimed one by one. Behind a first part that is claimed there can be
+  // only one second one, and so on: whatever states the caller brings back, every byte of the
+  // message is encrypted in one way.
   const claimPart = (
     object: Owned,
     parameters: AeadParameters,

@@ -1,5 +1,6 @@
-// Keys that come of a key of the token: unwrapped (PKCS#11 C_UnwrapKey) or derived (C_DeriveKey). They stay on the token, or go to the
-// agent that asked, sealed to its ephemeral key (HPKE, RFC 9180), and the audit log says so.
+// Keys that come of a key of the token: unwrapped (PKCS#11 C_UnwrapKey) or derived (C_DeriveKey).
+// They stay on the token, or go to the agent that asked, sealed to its ephemeral key (HPKE, RFC
+// 9180), and the audit log says so.
 
 import { ServiceError } from '../../base/errors.ts';
 import { mayHaveLength } from '../../base/key-rules.ts';
@@ -51,7 +52,9 @@ const kindOf = (into: KeyDestination): UnwrappedKind => {
   return wanted.algorithm;
 };
 
-/** Puts an open key where it is to go, and releases it. `past`: of a derived key, that of its base. */
+/**
+ * Puts an open key where it is to go, and releases it. `past`: of a derived key, that of its base.
+ */
 const deliver = async (
   ports: MakePorts,
   { caller, input, admitted: [maker] }: Running<Making<{ readonly way: string }>>,
@@ -111,7 +114,10 @@ const opening = async <T>(work: () => T | Promise<T>): Promise<T> => {
   }
 };
 
-/** What the key that makes it prescribes. What leaves to a session has fewer members; its uses are the agent's. */
+/**
+ * What the key that makes it prescribes. What leaves to a session has fewer members; its uses are
+ * the agent's.
+ */
 const requireAsPrescribed = (prescription: Prescription | undefined, into: KeyDestination): void => {
   const { rules = null, ...wanted }: Described = wantedOf(into);
   const misfit = misfitOf(prescription, { ...wanted, rules, onToken: into.on === 'token' });
@@ -195,7 +201,8 @@ const deriveRow = (ports: MakePorts): TokenKeyUseRow<Making<DeriveParameters>, K
   },
   checks: ({ mechanism, into }, [{ object }]) => {
     requireAsPrescribed(object.rules?.derives, into);
-    // A chosen value encrypted as a key that may be read: the base key would encrypt for callers who may only derive.
+    // A chosen value encrypted as a key that may be read: the base key would encrypt for callers
+    // who may only derive.
     if (mechanism.way === 'encryption' && object.sensitive)
       throw new ServiceError('key-usage', 'a sensitive key derives no key by encryption');
     // CMAC is of AES keys, and they have no HMAC.

@@ -1,7 +1,9 @@
-// A request that creates or changes token objects is carried out once, however often it is sent: an agent whose connection ends before
-// the answer sends it again, to any node, under the same key. What was done is stored in the transaction that did it, so both are there or
-// neither is. An agent that cannot learn the outcome in time withdraws the request (withdraw-request.ts); what is withdrawn is not carried
-// out afterwards. Stored without the values of keys, which a digest could reveal.
+// A request that creates or changes token objects is carried out once, however often it is sent: an
+// agent whose connection ends before the answer sends it again, to any node, under the same key.
+// What was done is stored in the transaction that did it, so both are there or neither is. An agent
+// that cannot learn the outcome in time withdraws the request (withdraw-request.ts); what is
+// withdrawn is not carried out afterwards. Stored without the values of keys, which a digest could
+// reveal.
 
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../base/errors.ts';
@@ -21,7 +23,10 @@ const fingerprintOf = (deed: Deed, { fingerprint }: { readonly fingerprint: stri
 const idOf = ({ application }: TdeCaller, key: string): string =>
   createHash('sha256').update(`${application.id}\n${key}`).digest('base64url');
 
-/** The objects of the request when it was carried out before. Throws 'conflict' when that was another one, or when it was withdrawn. */
+/**
+ * The objects of the request when it was carried out before. Throws 'conflict' when that was
+ * another one, or when it was withdrawn.
+ */
 export const findCarriedOut = async (
   from: Pick<Repositories, 'tdeRequests' | 'objects'>,
   caller: TdeCaller,
@@ -50,7 +55,10 @@ export const findCarriedOut = async (
   return objects;
 };
 
-/** Runs `work` in a unit of work, unless the same request has: then its objects are answered, in the same order. */
+/**
+ * Runs `work` in a unit of work, unless the same request has: then its objects are answered, in the
+ * same order.
+ */
 export const writeOnce = (
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   caller: TdeCaller,
@@ -85,8 +93,9 @@ export const writeOneOnce = async (
 };
 
 /**
- * Marks the caller's request with this key as withdrawn, in the transaction that undoes it. `undo` gets the live objects that it created, and
- * answers whether it destroyed them: if not, the request stays as it is. Not called when there are none. Answers what is left of the request.
+ * Marks the caller's request with this key as withdrawn, in the transaction that undoes it. `undo`
+ * gets the live objects that it created, and answers whether it destroyed them: if not, the request
+ * stays as it is. Not called when there are none. Answers what is left of the request.
  */
 export const withdrawOnce = async (
   tx: Repositories,

@@ -1,6 +1,6 @@
-// Keys that a client sends are sealed to the recipient of their tenant (HPKE, RFC 9180), and are opened inside the addon: their
-// values are never in this process's JavaScript. The recipient ends with the KEK that it follows from, so that no later copy
-// of the store opens a recorded message.
+// Keys that a client sends are sealed to the recipient of their tenant (HPKE, RFC 9180), and are
+// opened inside the addon: their values are never in this process's JavaScript. The recipient ends
+// with the KEK that it follows from, so that no later copy of the store opens a recorded message.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { KeyRef, UnwrappedKind } from '../../ports/crypto-core.ts';
@@ -9,7 +9,10 @@ import type { Ports } from '../../ports/ports.ts';
 import type { TdeCaller } from './interface.ts';
 import { inTurn } from './slow-work.ts';
 
-/** The key, which the caller releases; null when its recipient no longer exists. 'invalid-ciphertext' when it does not open. */
+/**
+ * The key, which the caller releases; null when its recipient no longer exists.
+ * 'invalid-ciphertext' when it does not open.
+ */
 export const openSealed = async (
   { ring, store }: Pick<Ports, 'ring' | 'store'>,
   caller: TdeCaller,

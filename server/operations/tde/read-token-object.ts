@@ -1,4 +1,5 @@
-// Finds and reads token objects. Finding goes by the index on group and label; nothing lists everything.
+// Finds and reads token objects. Finding goes by the index on group and label; nothing lists
+// everything.
 
 import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -11,7 +12,9 @@ import { admittedUses, type TokenKeyUseRow, tokenKeyUse, type UsePorts } from '.
 import { findVisible, instanceDetails, recordDenial, recordSearchElsewhere, show } from './visibility.ts';
 
 const mostFound = 1000;
-/** Found objects whose uses are checked: a database looks for one key to use it, and others list. */
+/**
+ * Found objects whose uses are checked: a database looks for one key to use it, and others list.
+ */
 const mostAdmitted = 4;
 
 type ReadPorts = UsePorts & Pick<Ports, 'identity'>;

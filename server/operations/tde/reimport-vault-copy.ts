@@ -1,4 +1,5 @@
-// The first use of a master key after it was soft-deleted puts its vault copy back from the sealed copy.
+// The first use of a master key after it was soft-deleted puts its vault copy back from the sealed
+// copy.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Key } from '../../domain/key.ts';
@@ -38,7 +39,8 @@ export const reimportVaultCopy = async (
     await directory.renew({ keys: [keyId] });
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'key-tampered') throw error;
-    // The sealed copy is enough to continue: a store that cannot be written must not stop the database.
+    // The sealed copy is enough to continue: a store that cannot be written must not stop the
+    // database.
     log.error('a vault copy could not be re-imported; the next use tries again', { keyId, error });
   }
 };

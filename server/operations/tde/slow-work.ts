@@ -1,6 +1,8 @@
-// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the event loop answers everybody in the meantime, and so
-// much at a time that the processors have time for the loop, too. Each application has a queue of its own, and the queues are served round robin:
-// what one application asks for does not delay another one. A key or a state is checked when the work begins, not when it is requested.
+// Work of the core that may take longer than 5 ms. It runs on threads of its own, so that the event
+// loop answers everybody in the meantime, and so much at a time that the processors have time for
+// the loop, too. Each application has a queue of its own, and the queues are served round robin:
+// what one application asks for does not delay another one. A key or a state is checked when the
+// work begins, not when it is requested.
 
 import { createFairQueue, QueueFull } from '../../base/fair-queue.ts';
 import { LimitRefused } from '../../base/limit-refusals.ts';
@@ -15,11 +17,17 @@ export const isSlowPrivateKey = (key: { readonly algorithm: string | null; reado
 const queues = {
   /** Finding primes takes a CPU for up to some seconds. */
   search: createFairQueue({ running: 2, runningEach: 1, waiting: 16 }),
-  /** Private operations with large RSA keys, and the check of a private key that comes in: up to 10 ms each. */
+  /**
+   * Private operations with large RSA keys, and the check of a private key that comes in: up to 10
+   * ms each.
+   */
   computation: createFairQueue({ running: 2, runningEach: 1, waiting: 64 }),
 } as const;
 
-/** Runs `work` from the queue of the application. 'rate-limited' when too much of the application's work waits already. */
+/**
+ * Runs `work` from the queue of the application. 'rate-limited' when too much of the application's
+ * work waits already.
+ */
 export const inTurn = async <T>(
   kind: keyof typeof queues,
   { application }: TdeCaller,

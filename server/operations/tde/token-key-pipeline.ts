@@ -1,17 +1,21 @@
-// The only way to an open key of the token. A use is declared: which keys it takes, for what and with which mechanism, its own
-// rules, its work, and what is recorded before an answer leaves. This runs it, always in the same order, so that no use can leave
-// out a check:
+// The only way to an open key of the token. A use is declared: which keys it takes, for what and
+// with which mechanism, its own rules, its work, and what is recorded before an answer leaves. This
+// runs it, always in the same order, so that no use can leave out a check:
 //
 // 1. `permits`: what the application may do at all (compatibility switches)
-// 2. admission of each key: visible to the caller, unchanged, its owner's where it leaves, its uses, its type for the mechanism, its
+// 2. admission of each key: visible to the caller, unchanged, its owner's where it leaves, its
+//    uses, its type for the mechanism, its
 //    state and that of its vault; then the `checks` of this use. Refusals of policy are recorded
 // 3. `prepare`: what takes long, before keys are open
-// 4. all keys are open: membership, admission and `checks` again, because each may have changed; then the `work`, in one step
-// 5. `record`: with `commit`, in whose transaction every key is checked again: so no record of a use, and none of its bytes, come
+// 4. all keys are open: membership, admission and `checks` again, because each may have changed;
+//    then the `work`, in one step
+// 5. `record`: with `commit`, in whose transaction every key is checked again: so no record of a
+//    use, and none of its bytes, come
 //    after the record of a destruction
 //
-// A soft-deleted master key continues from its sealed copy: its first use re-imports the vault copy (reimport-vault-copy.ts). A
-// use costs no store access when its keys are in the directory's cache and nothing is recorded.
+// A soft-deleted master key continues from its sealed copy: its first use re-imports the vault copy
+// (reimport-vault-copy.ts). A use costs no store access when its keys are in the directory's cache
+// and nothing is recorded.
 
 import { ServiceError, type ServiceErrorCode } from '../../base/errors.ts';
 import type { Key, KeyUsage } from '../../domain/key.ts';
@@ -86,7 +90,9 @@ export interface TokenKeyUseRow<Input, Made, Answer = Made, Prepared = undefined
   readonly permits?: (caller: TdeCaller, input: Input) => void;
   /** Beyond those of every use. Throws. `keys`: in the order of `wants`. */
   readonly checks?: (input: Input, keys: All<LoadedObject>) => void;
-  /** Whether the work takes a turn (slow-work.ts). `key`: the first one, before anything is checked. */
+  /**
+   * Whether the work takes a turn (slow-work.ts). `key`: the first one, before anything is checked.
+   */
   readonly isSlow?: (input: Input, key: LoadedObject | undefined) => boolean;
   readonly prepare?: (running: Running<Input>) => Promise<Prepared>;
   /** Ends what `prepare` made, however the use ended. */
@@ -102,7 +108,10 @@ export interface TokenKeyUseRow<Input, Made, Answer = Made, Prepared = undefined
   readonly record?: (running: Running<Input>, made: Made, commit: Commit) => Promise<Answer>;
 }
 
-/** Thrown by `checks`: a refusal by policy of the key at this place of `wants`, which the audit log calls `recorded`. */
+/**
+ * Thrown by `checks`: a refusal by policy of the key at this place of `wants`, which the audit log
+ * calls `recorded`.
+ */
 export class Denied extends ServiceError {
   readonly at: number;
   readonly recorded: string;
@@ -148,8 +157,8 @@ export const checkUse = async (ports: UsePorts, caller: TdeCaller, handle: numbe
 };
 
 /**
- * The uses of a visible object that `checkUse` would permit. Nothing is recorded, and nothing done: where a use would, it is not among
- * them.
+ * The uses of a visible object that `checkUse` would permit. Nothing is recorded, and nothing done:
+ * where a use would, it is not among them.
  */
 export const usesAdmitted = (loaded: LoadedObject): readonly KeyUsage[] => {
   const { object, key } = loaded;
@@ -175,7 +184,10 @@ const all = <T>([first, ...rest]: readonly T[]): All<T> => {
   return [first, ...rest];
 };
 
-/** Runs `then` with all keys open, in the order of `wanted`. Public keys, which have no secret, are opened for this run. */
+/**
+ * Runs `then` with all keys open, in the order of `wanted`. Public keys, which have no secret, are
+ * opened for this run.
+ */
 const withKeys = async <T>(
   { core, directory }: UsePorts,
   wanted: All<Wanted>,
@@ -206,7 +218,10 @@ const withKeys = async <T>(
   }
 };
 
-/** Throws if the key may no longer be used; for one that leaves, also if that is no longer permitted. */
+/**
+ * Throws if the key may no longer be used; for one that leaves, also if that is no longer
+ * permitted.
+ */
 const requireStillUsable = async (tx: Repositories, { object, key }: LoadedObject, use: TokenKeyUse): Promise<void> => {
   if (key === undefined) return;
   const { id, tenantId } = object;

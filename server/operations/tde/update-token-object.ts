@@ -1,6 +1,7 @@
-// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's own, or the value of data, and takes freedoms from a
-// key: it becomes sensitive, or stops being extractable, permanently. What it was before stays known (`alwaysSensitive`,
-// `neverExtractable`): a key that was outside once is never again as good as one that was not.
+// Changes the label, the usages or the agent's attributes of a modifiable object of the caller's
+// own, or the value of data, and takes freedoms from a key: it becomes sensitive, or stops being
+// extractable, permanently. What it was before stays known (`alwaysSensitive`, `neverExtractable`):
+// a key that was outside once is never again as good as one that was not.
 
 import { parseBase64 } from '../../base/bytes.ts';
 import { ServiceError } from '../../base/errors.ts';

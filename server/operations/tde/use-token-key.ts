@@ -1,5 +1,5 @@
-// The data path of a TDE application: encrypt, decrypt, sign, verify with a token key. Each use is a row; what every use checks
-// is in token-key-pipeline.ts.
+// The data path of a TDE application: encrypt, decrypt, sign, verify with a token key. Each use is
+// a row; what every use checks is in token-key-pipeline.ts.
 
 import { digestLengths } from '../../base/digests.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -185,7 +185,8 @@ const privateKeyRows = (ports: UsePorts) => {
       (isSlow ? core.rsaDecryptLater : core.rsaDecrypt)(reference, parameters, input),
   };
   const sign: TokenKeyUseRow<Call<SignatureParameters> & { readonly use: 'sign' }, Buffer> = {
-    // Of the other signatures the service sees the finished digest only; the agent refuses those of SHA-1.
+    // Of the other signatures the service sees the finished digest only; the agent refuses those of
+    // SHA-1.
     permits: (caller, { parameters }) => {
       if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1')
         requireSwitch(caller, ['sha1-signatures']);

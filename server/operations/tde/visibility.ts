@@ -1,4 +1,5 @@
-// Which token objects an application sees: those of its group. It owns those it made; only the owner changes or destroys.
+// Which token objects an application sees: those of its group. It owns those it made; only the
+// owner changes or destroys.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { AuditValue } from '../../domain/audit-event.ts';
@@ -32,7 +33,10 @@ const subjectKindOf = ({ class: objectClass }: StoredObject): 'key' | 'object' =
 
 type Needs = Pick<Ports, 'store' | 'directory' | 'usage'>;
 
-/** Records that policy refused a use: the first of its kind at once, repeats counted (ports/usage-log.ts). */
+/**
+ * Records that policy refused a use: the first of its kind at once, repeats counted
+ * (ports/usage-log.ts).
+ */
 export const recordDenial = (
   { usage }: Pick<Needs, 'usage'>,
   caller: TdeCaller,
@@ -54,13 +58,19 @@ export const recordDenial = (
     },
   });
 
-/** A label that has no key in the caller's group, but one in another: not found, as any other, and recorded. */
+/**
+ * A label that has no key in the caller's group, but one in another: not found, as any other, and
+ * recorded.
+ */
 export const recordSearchElsewhere = async (needs: Needs, caller: TdeCaller, label: string): Promise<void> => {
   const hidden = await needs.directory.findElsewhere(caller.application.tenantId, caller.application.groupId, label);
   if (hidden !== undefined) await recordDenial(needs, caller, hidden, 'find', 'another group');
 };
 
-/** The application as it is at this moment: it may have been moved or disabled since the request was admitted. */
+/**
+ * The application as it is at this moment: it may have been moved or disabled since the request was
+ * admitted.
+ */
 export const requireStillMember = (
   { directory }: Pick<Needs, 'directory'>,
   { application: { id } }: TdeCaller,
@@ -73,8 +83,8 @@ export const requireStillMember = (
 };
 
 /**
- * The object, when the caller may see it. An object of another group looks as if it did not exist; the attempt is recorded, unless
- * it is another tenant's: neither log would be the place for it.
+ * The object, when the caller may see it. An object of another group looks as if it did not exist;
+ * the attempt is recorded, unless it is another tenant's: neither log would be the place for it.
  */
 export const findVisible = async (
   needs: Needs,

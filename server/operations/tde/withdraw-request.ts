@@ -1,6 +1,7 @@
-// The end of a request whose outcome the agent could not learn in time: its caller was told that it failed, so nothing of it may remain.
-// If the request comes later, it is refused. If it was carried out, what it created is destroyed: its handle was never returned. Another
-// process of the database may have found it by its label and used it; then data may depend on it, and it stays.
+// The end of a request whose outcome the agent could not learn in time: its caller was told that it
+// failed, so nothing of it may remain. If the request comes later, it is refused. If it was carried
+// out, what it created is destroyed: its handle was never returned. Another process of the database
+// may have found it by its label and used it; then data may depend on it, and it stays.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Ports } from '../../ports/ports.ts';

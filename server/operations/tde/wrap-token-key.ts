@@ -1,6 +1,7 @@
-// A key of the token wraps another key (PKCS#11 C_WrapKey). What is sensitive leaves only under a key that cannot open it again in the
-// clear: one that the service made and that was never extractable, so that there is no second object with it, and that does
-// not decrypt. It is marked before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
+// A key of the token wraps another key (PKCS#11 C_WrapKey). What is sensitive leaves only under a
+// key that cannot open it again in the clear: one that the service made and that was never
+// extractable, so that there is no second object with it, and that does not decrypt. It is marked
+// before the wrapped bytes leave, and from then on it never decrypts (Clulow 2003; Bortolozzo and
 // others 2010). The mark takes something from the key forever, so only the key's owner has it set.
 
 import { isShortRsa } from '../../base/compatibility.ts';
@@ -22,7 +23,9 @@ interface Wrapping {
   readonly key: KeyToWrap;
 }
 
-/** What is to be wrapped: a key of the token as it was admitted, or what the agent says of its own. */
+/**
+ * What is to be wrapped: a key of the token as it was admitted, or what the agent says of its own.
+ */
 const subjectOf = (key: KeyToWrap, [, exported]: readonly LoadedObject[]) =>
   key.from === 'session'
     ? { id: null, class: key.class, sensitive: key.sensitive }
@@ -32,7 +35,10 @@ const subjectOf = (key: KeyToWrap, [, exported]: readonly LoadedObject[]) =>
         sensitive: exported?.object.sensitive !== false,
       };
 
-/** The half of a pair, or the secret key, that could open what is wrapped. More than one when a private key came in twice. */
+/**
+ * The half of a pair, or the secret key, that could open what is wrapped. More than one when a
+ * private key came in twice.
+ */
 const openersOf = async (from: Repositories, wrapping: StoredObject): Promise<readonly StoredObject[]> => {
   if (wrapping.class === 'public-key' && wrapping.publicKey !== null) {
     const { groupId, publicKey } = wrapping;
@@ -67,7 +73,10 @@ const refusals = {
   },
 } as const;
 
-/** Marks what could open the wrapped key, or refuses. Returns when the mark is on the disk and this node goes by it. */
+/**
+ * Marks what could open the wrapped key, or refuses. Returns when the mark is on the disk and this
+ * node goes by it.
+ */
 const markWrapping = async (ports: UsePorts, caller: TdeCaller, loaded: LoadedObject): Promise<void> => {
   const { store, directory } = ports;
   if (await isMarked(ports, loaded)) return;

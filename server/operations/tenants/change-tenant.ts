@@ -1,6 +1,6 @@
-// The life of a tenant after it was made: rename, suspend, resume, delete, restore. What is in it is not touched: the directory
-// asks the tenant's state with every request, so one row stops it all and one row brings it all back, open sessions too. Leaves
-// out the purge: purge-tenant.ts.
+// The life of a tenant after it was made: rename, suspend, resume, delete, restore. What is in it
+// is not touched: the directory asks the tenant's state with every request, so one row stops it all
+// and one row brings it all back, open sessions too. Leaves out the purge: purge-tenant.ts.
 
 import { toRfc3339 } from '../../base/clock.ts';
 import { ServiceError } from '../../base/errors.ts';
@@ -31,7 +31,10 @@ export interface TenantRules {
   readonly retentionMs: number;
 }
 
-/** 'conflict' where the state of the tenant refuses the event; 'key-tampered' where its row is not what the service wrote. */
+/**
+ * 'conflict' where the state of the tenant refuses the event; 'key-tampered' where its row is not
+ * what the service wrote.
+ */
 export const stateAfter = (tenant: Tenant, event: TenantEvent): Tenant['state'] => {
   if (tenant.integrity !== 'ok')
     throw new ServiceError('key-tampered', 'the stored tenant was changed from outside', {
@@ -134,7 +137,10 @@ const detailsOf = async (
   };
 };
 
-/** The step within a transaction; the caller renews the directory after it. What is already so stays so, without a record. */
+/**
+ * The step within a transaction; the caller renews the directory after it. What is already so stays
+ * so, without a record.
+ */
 export const changeTenantIn = async (
   tx: Repositories,
   actor: Actor,
@@ -175,7 +181,8 @@ export const changeTenant = (
     await directory.renew({ tenants: [id] });
     return tenant;
   };
-  // A deleted tenant is purged by the clock, and its keys are gone: who is asked before keys are destroyed is asked here.
+  // A deleted tenant is purged by the clock, and its keys are gone: who is asked before keys are
+  // destroyed is asked here.
   const governedDelete = withApproval<{ readonly tenantId: string }, Tenant>('tenant.delete', {
     permission: 'tenants:manage',
     plan: (from, id) => planForTenant(from, id, 'delete'),

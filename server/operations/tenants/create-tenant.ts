@@ -1,4 +1,5 @@
-// Creates a tenant with its KEK. `createTenantIn` is the step within a transaction that the caller has opened: first start, restore.
+// Creates a tenant with its KEK. `createTenantIn` is the step within a transaction that the caller
+// has opened: first start, restore.
 
 import { ServiceError } from '../../base/errors.ts';
 import { isId, newId } from '../../base/ids.ts';
@@ -11,7 +12,10 @@ import { checkName } from '../shared/names.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
 import type { TenantOperations } from './interface.ts';
 
-/** A tenant is named where an id could stand as well: a name that looks like one would hide the other's. */
+/**
+ * A tenant is named where an id could stand as well: a name that looks like one would hide the
+ * other's.
+ */
 export const checkTenantName = (name: string): string => {
   checkName(name);
   if (isId(name)) throw new ServiceError('validation', 'the name of a tenant must not look like an identifier');

@@ -8,18 +8,32 @@ export interface TenantOperations {
   /** Sorted by id, purged tenants included. An actor within one tenant sees only that tenant. */
   list(actor: TenantActor): Promise<readonly Tenant[]>;
   get(actor: TenantActor, id: string): Promise<Tenant>;
-  /** With a KEK of its own, and nothing else. Names are unique among those that are not purged: 'conflict'. */
+  /**
+   * With a KEK of its own, and nothing else. Names are unique among those that are not purged:
+   * 'conflict'.
+   */
   create(actor: Actor, input: { readonly name: string }): Promise<Tenant>;
   /** 'conflict' when the name is taken, or the tenant deleted. */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Tenant>;
-  /** Everything in it stops before this resolves: endpoints, databases (open sessions too), tokens. */
+  /**
+   * Everything in it stops before this resolves: endpoints, databases (open sessions too), tokens.
+   */
   suspend(actor: TenantActor, id: string): Promise<Tenant>;
   resume(actor: TenantActor, id: string): Promise<Tenant>;
-  /** As suspended, and it can be restored until `purgeAt`. The default tenant is not deleted: 'conflict'. */
+  /**
+   * As suspended, and it can be restored until `purgeAt`. The default tenant is not deleted:
+   * 'conflict'.
+   */
   delete(actor: TenantActor, id: string): Promise<Tenant>;
-  /** As it was when it was deleted; keys that were destroyed stay so. 'conflict' after its retention. */
+  /**
+   * As it was when it was deleted; keys that were destroyed stay so. 'conflict' after its
+   * retention.
+   */
   restore(actor: TenantActor, id: string): Promise<Tenant>;
-  /** Of a deleted tenant, before its retention is over as well. Terminal; an erasure run follows on its own. */
+  /**
+   * Of a deleted tenant, before its retention is over as well. Terminal; an erasure run follows on
+   * its own.
+   */
   purge(actor: TenantActor, id: string): Promise<Tenant>;
   /** What is in the tenant; 'conflict' where its state refuses the event. */
   impact(

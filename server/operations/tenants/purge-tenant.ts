@@ -1,6 +1,7 @@
-// The purge of a deleted tenant: a crypto-erase. One transaction marks it and removes its KEK; from the commit on nothing that was
-// sealed for it opens with what the store holds. What is left is then cleared in small steps, each complete in itself and found
-// again after a crash: keys become tombstones, records and credentials go. The erasure run that follows makes old pages, logs and
+// The purge of a deleted tenant: a crypto-erase. One transaction marks it and removes its KEK; from
+// the commit on nothing that was sealed for it opens with what the store holds. What is left is
+// then cleared in small steps, each complete in itself and found again after a crash: keys become
+// tombstones, records and credentials go. The erasure run that follows makes old pages, logs and
 // backups worthless too. Tombstones of keys and of the tenant stay forever.
 
 import { toRfc3339 } from '../../base/clock.ts';
@@ -22,7 +23,10 @@ import { clearingSteps, type PurgePorts } from './purge-steps.ts';
 
 type RetentionPorts = PurgePorts & Pick<Ports, 'deadlines'>;
 
-/** Continues where an earlier process ended: each step finds what is left. Then the tenant can become unrecoverable. */
+/**
+ * Continues where an earlier process ended: each step finds what is left. Then the tenant can
+ * become unrecoverable.
+ */
 const clearPurged = async (ports: PurgePorts, actor: Actor, tenantId: string): Promise<void> => {
   const { store, clock, erasure } = ports;
   for (const step of Object.values(clearingSteps)) await step(ports, actor, tenantId);
@@ -91,7 +95,10 @@ export const purgeTenant = (
   return (actor, id) => governed.run(inTenant(actor, id), { tenantId: id });
 };
 
-/** Tenants that were purged and can still be read by who has an old copy of the database and of the root key of then. */
+/**
+ * Tenants that were purged and can still be read by who has an old copy of the database and of the
+ * root key of then.
+ */
 export const listPurged = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
   (await from.tenants.list()).filter(
     ({ purgedAt, unrecoverableAt, integrity }) =>
@@ -126,7 +133,9 @@ export const markErased = async (
 };
 
 export interface TenantRetention {
-  /** Purges the deleted tenants whose retention is over, and clears what an earlier process left. */
+  /**
+   * Purges the deleted tenants whose retention is over, and clears what an earlier process left.
+   */
   run(): Promise<void>;
 }
 
@@ -141,7 +150,8 @@ export const createTenantRetention = (ports: RetentionPorts): TenantRetention =>
       const isDue = ({ purgeAt }: Tenant): boolean => purgeAt !== null && purgeAt <= now;
       for (const tenant of await store.read.tenants.list())
         if (tenant.state === 'deleted' && tenant.integrity === 'ok' && isDue(tenant)) {
-          // Its deletion was under the rules of its vaults (change-tenant.ts), and this is what was agreed to.
+          // Its deletion was under the rules of its vaults (change-tenant.ts), and this is what was
+          // agreed to.
           await store.write((tx) => purgeIn(ports, tx, actor, tenant.id, isDue));
           await afterPurge(ports, actor, tenant.id);
           cleared.add(tenant.id);

@@ -1,5 +1,6 @@
-// Enables, disables, renames or deletes a vault. What is already so stays so, without a record. A deleted vault stays deleted, and lists do not show its
-// keys again: under dual control others must agree to that.
+// Enables, disables, renames or deletes a vault. What is already so stays so, without a record. A
+// deleted vault stays deleted, and lists do not show its keys again: under dual control others must
+// agree to that.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TenantActor } from '../../domain/actor.ts';

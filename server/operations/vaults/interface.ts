@@ -13,7 +13,10 @@ export interface VaultOperations {
   get(actor: TenantActor, id: string): Promise<Vault>;
   enable(actor: TenantActor, id: string): Promise<Vault>;
   disable(actor: TenantActor, id: string): Promise<Vault>;
-  /** The row stays with state 'deleted'; its keys are not found afterwards. A TDE vault with live master keys: 'conflict'. */
+  /**
+   * The row stays with state 'deleted'; its keys are not found afterwards. A TDE vault with live
+   * master keys: 'conflict'.
+   */
   delete(actor: TenantActor, id: string): Promise<Vault>;
   /** The same rule as for a new name: 'conflict'. A TDE vault is renamed with its group. */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Vault>;

@@ -1,5 +1,6 @@
-// Key records are addressed by their tenant too. SQLite cannot change a primary key, so that the table is made again; in the same transaction
-// the copy is compared with what was there, and the upgrade is undone if anything is missing. A record says itself where it belongs
+// Key records are addressed by their tenant too. SQLite cannot change a primary key, so that the
+// table is made again; in the same transaction the copy is compared with what was there, and the
+// upgrade is undone if anything is missing. A record says itself where it belongs
 // (addon/FORMAT.md): one that another tenant's row named does not open, before and after.
 
 import { sql } from 'kysely';
@@ -45,7 +46,8 @@ export const ownedRecords: SchemaMigration = {
         where a.object_id is null or (a.record is null) <> (b.record is null) or a.record <> b.record
           or a.attributes <> b.attributes or a.epoch <> b.epoch limit 1`.execute(db);
     if (lost.rows.length > 0) throw new Error(`the key record of ${lost.rows[0]?.id} was not copied`);
-    // What its pages still hold is worth nothing after the next erasure run, as with every older copy of the database.
+    // What its pages still hold is worth nothing after the next erasure run, as with every older
+    // copy of the database.
     await db.schema.dropTable('key_records_before').execute();
   },
 };

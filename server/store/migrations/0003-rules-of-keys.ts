@@ -1,4 +1,5 @@
-// What the maker of a token key has laid down for it (docs/decisions/0036-rules-of-token-keys.md). Keys from before have no rules.
+// What the maker of a token key has laid down for it (docs/decisions/0036-rules-of-token-keys.md).
+// Keys from before have no rules.
 
 import type { SchemaMigration } from './migration.ts';
 

@@ -1,5 +1,5 @@
-// Settings that decide something get rows with authentication codes (server/domain/decisions.ts). Their values are moved by the first start, which
-// has the key of the codes.
+// Settings that decide something get rows with authentication codes (server/domain/decisions.ts).
+// Their values are moved by the first start, which has the key of the codes.
 
 import type { SchemaMigration } from './migration.ts';
 

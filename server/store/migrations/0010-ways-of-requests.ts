@@ -1,5 +1,5 @@
-// The request log says which way a request came to the cloud: the VPC, its endpoint, and the service
-// that asked for its caller. Records from before have none.
+// The request log says which way a request came to the cloud: the VPC, its endpoint, and the
+// service that asked for its caller. Records from before have none.
 
 import type { SchemaMigration } from './migration.ts';
 

@@ -1,5 +1,6 @@
-// Every step that databases of released versions take, oldest first. A released step is never edited: it does not use the declarations of
-// the tables (tables/), which change after it. docs/decisions/0024-schema-of-released-versions.md says when one is needed.
+// Every step that databases of released versions take, oldest first. A released step is never
+// edited: it does not use the declarations of the tables (tables/), which change after it.
+// docs/decisions/0024-schema-of-released-versions.md says when one is needed.
 
 import { ownedRecords } from './0002-owned-records.ts';
 import { rulesOfKeys } from './0003-rules-of-keys.ts';

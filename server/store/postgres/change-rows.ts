@@ -1,4 +1,5 @@
-// The changes that nodes tell one another: a row for each, kept until every node that is connected has read it.
+// The changes that nodes tell one another: a row for each, kept until every node that is connected
+// has read it.
 
 import type { RowAuthenticator } from '../../base/row-jobs.ts';
 import { type ChangeMark, continuationOf } from '../../domain/change-protocol.ts';
@@ -34,7 +35,8 @@ export const createChangeRows = (
         ? undefined
         : { epoch: Number(first.previous), history: String(first.previous_history) };
     const how = continuationOf(mark, { head, next });
-    // Either the head is not beyond it, or the changes that are kept follow another one with its number.
+    // Either the head is not beyond it, or the changes that are kept follow another one with its
+    // number.
     if (how === 'lost') return { lost: head.epoch > mark.epoch && next !== undefined ? next : head };
     if (how === 'reload') return 'pruned';
     const at = {

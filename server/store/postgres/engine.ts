@@ -1,11 +1,14 @@
-// PostgreSQL as the store's engine. One connection of each process writes; an advisory lock keeps the writers of all processes apart,
-// as the embedded database does, so that what a unit of work has read stays true until it is committed. What it has changed is told
-// to the other processes in the same transaction (node-link.ts). A connection that is lost before its commit has changed nothing and
-// is opened again. One that is lost during it leaves open what happened: the caller is told so, and when the change was made, it is among those that this
-// process reads like any other's.
+// PostgreSQL as the store's engine. One connection of each process writes; an advisory lock keeps
+// the writers of all processes apart, as the embedded database does, so that what a unit of work
+// has read stays true until it is committed. What it has changed is told to the other processes in
+// the same transaction (node-link.ts). A connection that is lost before its commit has changed
+// nothing and is opened again. One that is lost during it leaves open what happened: the caller is
+// told so, and when the change was made, it is among those that this process reads like any
+// other's.
 //
-// Every statement has a time limit on both sides: on the server, which may have much to do, and here, where a host that vanished sends nothing.
-// Secrets are sealed before they come here; that pages, logs and replicas keep them is what the erasure run is for.
+// Every statement has a time limit on both sides: on the server, which may have much to do, and
+// here, where a host that vanished sends nothing. Secrets are sealed before they come here; that
+// pages, logs and replicas keep them is what the erasure run is for.
 
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
@@ -85,17 +88,24 @@ const connectTimeoutMs = 5_000;
 const statementTimeoutMs = 30_000;
 /** This side does not wait longer for any answer, a commit's included. */
 const answerTimeoutMs = 32_000;
-/** A transaction in which nothing is asked for so long is undone. Reading, and copying a whole database, may pause. */
+/**
+ * A transaction in which nothing is asked for so long is undone. Reading, and copying a whole
+ * database, may pause.
+ */
 const idleInTransactionMs = 15_000;
-/** The writer's may not: a node that stands still, or is gone without a word, keeps the others from writing no longer than this. */
+/**
+ * The writer's may not: a node that stands still, or is gone without a word, keeps the others from
+ * writing no longer than this.
+ */
 const idleWriterMs = 3_000;
 /** For the server's side of a connection. */
 const sessionOptions =
   '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=10000';
 
 /**
- * Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. A number that JavaScript cannot hold was not written by us, and does
- * not take the other rows with it: it is read as the largest that we know.
+ * Counts and instants are 64-bit there and safe integers here; NUMERIC does not occur. A number
+ * that JavaScript cannot hold was not written by us, and does not take the other rows with it: it
+ * is read as the largest that we know.
  */
 const types = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') => {
@@ -184,7 +194,10 @@ const refusedSql = `
                   and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')))
   end as refused`;
 
-/** Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to another program. */
+/**
+ * Why the database cannot be used, if so: it is too old, may lose what it confirms, or belongs to
+ * another program.
+ */
 const objectionTo = async (
   query: PostgresLink['query'],
   place: string,
@@ -303,7 +316,10 @@ const noKey: RowAuthenticator = () => {
   throw new Error('this process has no key of the codes of rows');
 };
 
-/** Opens the connections and checks whether the database keeps what it confirms. Throws `StoreError`. */
+/**
+ * Opens the connections and checks whether the database keeps what it confirms. Throws
+ * `StoreError`.
+ */
 export const openPostgres = async (
   options: PostgresOptions,
   how: 'start' | 'look' = 'start',

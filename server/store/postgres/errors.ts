@@ -1,6 +1,7 @@
-// What an error says about the store as a whole. What the server sends is a DatabaseError with an SQLSTATE (PostgreSQL, appendix A). Whatever else ends a
-// connection (the kernel, TLS, the look-up of the name, the password's file, pg itself) is made a ConnectionLost where it happens: no list of their codes
-// is complete.
+// What an error says about the store as a whole. What the server sends is a DatabaseError with an
+// SQLSTATE (PostgreSQL, appendix A). Whatever else ends a connection (the kernel, TLS, the look-up
+// of the name, the password's file, pg itself) is made a ConnectionLost where it happens: no list
+// of their codes is complete.
 
 import pg from 'pg';
 import type { ErrorKind } from '../engine.ts';
@@ -11,7 +12,10 @@ export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
 }
 
-/** The connection that a transaction ran on is gone, or the server has ended the transaction: it was not committed. */
+/**
+ * The connection that a transaction ran on is gone, or the server has ended the transaction: it was
+ * not committed.
+ */
 export class TransactionLost extends Error {
   override readonly name = 'TransactionLost';
 }
@@ -31,7 +35,10 @@ export const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** What connecting and asking throw. A value that pg cannot send is a fault of the program, and ends nothing. */
+/**
+ * What connecting and asking throw. A value that pg cannot send is a fault of the program, and ends
+ * nothing.
+ */
 export const asConnectionError = (error: unknown): unknown => {
   const isTold = [pg.DatabaseError, NotPrimary, ConnectionLost, StoreError, TypeError, RangeError].some(
     (known) => error instanceof known,
@@ -88,7 +95,10 @@ export const kindOf = (error: unknown): ErrorKind => {
   return kinds[code] ?? kinds[code.slice(0, 2)];
 };
 
-/** Whether the connection that failed so is of no further use. The last words of a server come with the next statement, before the end that follows. */
+/**
+ * Whether the connection that failed so is of no further use. The last words of a server come with
+ * the next statement, before the end that follows.
+ */
 export const endsConnection = (error: unknown): boolean =>
   error instanceof ConnectionLost || (error instanceof pg.DatabaseError && /^(08|57P|25P03|25P04)/.test(codeOf(error)));
 

@@ -1,18 +1,25 @@
-// Which database the connections of this process lead to. After a failover the name of the host leads to the new primary, while the old one, if it was
-// not fenced, still answers on connections that are open. What is read from it is old, and what is written to it is lost. So every connection asks who
-// answers when it is opened. PostgreSQL numbers its timelines: a promotion begins the next one.
+// Which database the connections of this process lead to. After a failover the name of the host
+// leads to the new primary, while the old one, if it was not fenced, still answers on connections
+// that are open. What is read from it is old, and what is written to it is lost. So every
+// connection asks who answers when it is opened. PostgreSQL numbers its timelines: a promotion
+// begins the next one.
 
 import { NotPrimary } from './errors.ts';
 
 /** A primary: its cluster, and the timeline that it writes. */
 export interface Primary {
-  /** Empty where the role may not read it: then only the history of changes tells a lost failover. */
+  /**
+   * Empty where the role may not read it: then only the history of changes tells a lost failover.
+   */
   readonly system: string;
   readonly timeline: number;
 }
 
 export interface Lineage {
-  /** Counts up when a connection has lost its server without a word. Those that were opened before are used for nothing new. */
+  /**
+   * Counts up when a connection has lost its server without a word. Those that were opened before
+   * are used for nothing new.
+   */
   era(): number;
   suspect(): void;
   /**

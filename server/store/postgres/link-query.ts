@@ -12,7 +12,10 @@ export const nodeLocks = 0x444b_4502;
 export const channel = 'dke';
 export const nowSql = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-/** Whether a change that a node shows is one of this database's, and still known. Its number alone may be that of another one. */
+/**
+ * Whether a change that a node shows is one of this database's, and still known. Its number alone
+ * may be that of another one.
+ */
 export const isInHistory = (epoch: string, history: string): string =>
   `(exists (select from node_head where epoch = ${epoch} and history = ${history})
     or exists (select from node_changes where epoch = ${epoch} and history = ${history}))`;

@@ -1,5 +1,6 @@
-// What nodes say to one another (ports/node-link.ts), on PostgreSQL: one connection of its own, in no transaction, that listens,
-// beats and has an advisory lock, which goes with the connection: the proof that no other process has the node's id.
+// What nodes say to one another (ports/node-link.ts), on PostgreSQL: one connection of its own, in
+// no transaction, that listens, beats and has an advisory lock, which goes with the connection: the
+// proof that no other process has the node's id.
 
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
@@ -24,7 +25,10 @@ const startTurnMs = 100;
 
 export interface PostgresLink extends NodeLink {
   readonly query: Query;
-  /** Starts are one after the other: what the first makes, the next finds. Held until `started`, or the connection ends. */
+  /**
+   * Starts are one after the other: what the first makes, the next finds. Held until `started`, or
+   * the connection ends.
+   */
   starting(): Promise<void>;
   started(): Promise<void>;
 }
@@ -32,8 +36,9 @@ export interface PostgresLink extends NodeLink {
 type Heard = Parameters<NodeLink['listen']>[0];
 
 /**
- * The lock of the node's id went with the connection before. The server may not have seen yet that it is gone: then it is ended. When another process
- * has the lock, it is one with a copy of the data directory, which was started in the meantime.
+ * The lock of the node's id went with the connection before. The server may not have seen yet that
+ * it is gone: then it is ended. When another process has the lock, it is one with a copy of the
+ * data directory, which was started in the meantime.
  */
 const claimAgain = async (made: OrderlyClient, id: string, onCopy: () => void): Promise<void> => {
   const until = performance.now() + endedMs;
@@ -145,7 +150,8 @@ export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticat
   return {
     query,
     starting: async () => {
-      // Asked again and again: the one before may be making its tables for longer than any query may take.
+      // Asked again and again: the one before may be making its tables for longer than any query
+      // may take.
       while ((await one(`select pg_try_advisory_lock(${startLock}) as held`)).held !== true)
         await setTimeout(startTurnMs);
     },
@@ -156,7 +162,8 @@ export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticat
       const { held: taken } = await one(`select pg_try_advisory_lock(${nodeLocks}, hashtext($1)) as held`, [id]);
       if (taken !== true) return { state: 'taken' };
       connection.own(id);
-      // A process that runs under this id may have lost its connection, and with it the lock, and continue to use keys.
+      // A process that runs under this id may have lost its connection, and with it the lock, and
+      // continue to use keys.
       const { ms } = await one(
         `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
            from nodes where id = $1 and state in ('active', 'draining') and directory not in ('', $2)`,

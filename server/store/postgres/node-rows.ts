@@ -34,7 +34,8 @@ export const createNodeRows = (
     return entered?.state === 'active';
   },
   beat: async ({ id, shown }, now) => {
-    // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs would make every node look dead.
+    // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs
+    // would make every node look dead.
     const [row = {}] = await query(
       `with own as (
          update nodes set heartbeat_at = ${nowSql}, epoch = case when ${isInHistory('$2', '$3')} then $2 else 0 end,

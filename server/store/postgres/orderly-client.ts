@@ -1,8 +1,10 @@
-// A connection that is asked one thing at a time: who asks while an answer is awaited waits for a turn. pg keeps such a queue itself, warns of it,
-// and gives it up with its next major version. What waits when the connection is lost fails with it.
+// A connection that is asked one thing at a time: who asks while an answer is awaited waits for a
+// turn. pg keeps such a queue itself, warns of it, and gives it up with its next major version.
+// What waits when the connection is lost fails with it.
 //
-// An answer that does not come in time (`query_timeout`) ends the connection: a host that vanished sends no reset, and TCP would try again for a quarter
-// of an hour. Ending it needs no answer either.
+// An answer that does not come in time (`query_timeout`) ends the connection: a host that vanished
+// sends no reset, and TCP would try again for a quarter of an hour. Ending it needs no answer
+// either.
 
 import pg from 'pg';
 import { asConnectionError, codeOf, endsConnection, NotPrimary } from './errors.ts';
@@ -11,7 +13,9 @@ import type { Row } from './link-query.ts';
 import { requireOwnBackend, requireSession, sessionColumns, setSessionSql } from './session.ts';
 
 export interface OrderlyConfig extends pg.ClientConfig {
-  /** Shared by the connections of one process; absent: the connection is not compared with others. */
+  /**
+   * Shared by the connections of one process; absent: the connection is not compared with others.
+   */
   readonly lineage?: Lineage;
 }
 
@@ -37,8 +41,8 @@ export class OrderlyClient extends pg.Client {
     super(config);
     this.#lineage = config?.lineage;
     this.#era = this.#lineage?.era() ?? 0;
-    // A loss is told to what was asked. A pool listens to the connections that it has not given out; for the others an event without a listener would be
-    // the end of the process.
+    // A loss is told to what was asked. A pool listens to the connections that it has not given
+    // out; for the others an event without a listener would be the end of the process.
     this.on('error', () => undefined);
     this.query = ((...given) => {
       const answer = this.#last

@@ -1,6 +1,7 @@
-// Copies of the database, as far as the database knows of them: standbys that are connected, replication slots (whose standbys may be away), and the
-// archive of its write-ahead log. Copies that are made without its knowledge (of the storage, by files) do not occur here: store.replica_lag_seconds is
-// for those.
+// Copies of the database, as far as the database knows of them: standbys that are connected,
+// replication slots (whose standbys may be away), and the archive of its write-ahead log. Copies
+// that are made without its knowledge (of the storage, by files) do not occur here:
+// store.replica_lag_seconds is for those.
 
 import type { LogPosition, NodeLink } from '../../ports/node-link.ts';
 import { ConnectionLost } from './errors.ts';
@@ -11,8 +12,9 @@ import { risksSql } from './session.ts';
 const standbyName = `'standby ' || coalesce(nullif(application_name, ''), pid::text) || coalesce(' (' || host(client_addr) || ')', '')`;
 
 /**
- * A walsender of another database's logical replication is none of ours. A base backup is not a standby before it has started to stream; what a standby
- * that is being made will need, its slot keeps.
+ * A walsender of another database's logical replication is none of ours. A base backup is not a
+ * standby before it has started to stream; what a standby that is being made will need, its slot
+ * keeps.
  */
 const standbys = `pg_stat_replication r
   where state is distinct from 'backup'

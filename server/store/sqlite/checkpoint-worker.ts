@@ -1,9 +1,11 @@
-// A thread that keeps the write-ahead log short, when it is told to, over connections of its own: it copies what is committed from the
-// log into the database file, and then restarts the log. Both wait for the disk, and the thread that answers requests would
-// wait for it: the first commit behind a log that was copied to its end writes a new header and syncs it (sqlite.org/wal.html). So the
-// end is kept out of reach of those commits, by a reader that comes before it, until there is no writer.
-// Passive checkpoints only, which neither wait for others nor delay them. The thread has the priority of the others: writers wait for the end of its
-// work, and on a busy machine a thread of low priority would let them wait for seconds.
+// A thread that keeps the write-ahead log short, when it is told to, over connections of its own:
+// it copies what is committed from the log into the database file, and then restarts the log. Both
+// wait for the disk, and the thread that answers requests would wait for it: the first commit
+// behind a log that was copied to its end writes a new header and syncs it (sqlite.org/wal.html).
+// So the end is kept out of reach of those commits, by a reader that comes before it, until the
+// last writer has ended. Passive checkpoints only, which neither wait for others nor delay them.
+// The thread has the priority of the others: writers wait for the end of its work, and on a busy
+// machine a thread of low priority would let them wait for seconds.
 
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -18,7 +20,8 @@ const { path, identity, longLog, lockWaitMs } = workerData as {
   readonly longLog: number;
   readonly lockWaitMs: number;
 };
-// A new database under the name of one that was deleted would take the write-ahead log of the old one for its own.
+// A new database under the name of one that was deleted would take the write-ahead log of the old
+// one for its own.
 if (!isSameFile(identity, statSync(path, { throwIfNoEntry: false })))
   throw new Error('the file of the database is another one');
 const database = new DatabaseSync(path);
@@ -68,7 +71,10 @@ const renew = (): void => {
 };
 
 const pause = new Int32Array(new SharedArrayBuffer(4));
-/** Writers wait. Waits for readers, for a while: SQLite's own wait would sleep up to 100 ms at a time. */
+/**
+ * Writers wait. Waits for readers, for a while: SQLite's own wait would sleep up to 100 ms at a
+ * time.
+ */
 const empty = (): boolean => {
   leave();
   const until = performance.now() + lockWaitMs;
@@ -89,7 +95,8 @@ const carryOut = (task: Exclude<Task, 'close'>): Done => {
     if (task === 'copy') return { done: copy() };
     renew();
   } catch {
-    // A full or failing disk, or another process's lock: the pages stay in the log, where they are as safe, and the next one tries again.
+    // A full or failing disk, or another process's lock: the pages stay in the log, where they are
+    // as safe, and the next one tries again.
     leave();
   }
   return { done: false };

@@ -1,6 +1,6 @@
-// Keeps the write-ahead log short without making those wait for the disk who read or use keys: a thread copies its pages into the
-// database file, and restarts the log (checkpoint-worker.ts). Writers wait for the end of that, which is short; the many
-// pages are copied while they write.
+// Keeps the write-ahead log short without making those wait for the disk who read or use keys: a
+// thread copies its pages into the database file, and restarts the log (checkpoint-worker.ts).
+// Writers wait for the end of that, which is short; the many pages are copied while they write.
 
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
@@ -9,8 +9,9 @@ import type { FileIdentity } from './own-file.ts';
 import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
 /**
- * What the thread is told. `copy`, while others write, copies until little is left, and is answered with whether there was much to copy; then `renew` is to follow, while writers wait.
- * `empty`, while writers wait, is answered with whether no log is left.
+ * What the thread is told. `copy`, while others write, copies until little is left, and is answered
+ * with whether there was much to copy; then `renew` is to follow, while writers wait. `empty`,
+ * while writers wait, is answered with whether no log is left.
  */
 export type Task = 'copy' | 'renew' | 'empty' | 'close';
 
@@ -24,8 +25,8 @@ export interface Checkpointer {
   /** To be called after every commit: something may be there to copy. */
   committed(): void;
   /**
-   * Copies all of the log and leaves none, while no writer runs. False: another process, or a long read, prevents it.
-   * Throws the error of node:sqlite. Undefined: the thread has failed.
+   * Copies all of the log and leaves none, while no writer runs. False: another process, or a long
+   * read, prevents it. Throws the error of node:sqlite. Undefined: the thread has failed.
    */
   empty(): Promise<boolean | undefined>;
   close(): Promise<void>;
@@ -112,7 +113,8 @@ export const createCheckpointer = ({
       if (failed || closed || timer !== undefined) return;
       timer = setTimeout(() => {
         timer = undefined;
-        // The file does not shrink: it tells that the log has never been long, not that it is long now.
+        // The file does not shrink: it tells that the log has never been long, not that it is long
+        // now.
         if (running !== undefined || waitingForNone > 0 || !fileIsLong()) return;
         running = run().finally(() => {
           running = undefined;

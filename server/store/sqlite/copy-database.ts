@@ -1,5 +1,6 @@
-// A copy of the embedded database for a backup, also while the service runs: one read transaction in this process, so that it is one state,
-// and the service continues writing. Freed pages are not in it: what was deleted stays out of the backup.
+// A copy of the embedded database for a backup, also while the service runs: one read transaction
+// in this process, so that it is one state, and the service continues writing. Freed pages are not
+// in it: what was deleted stays out of the backup.
 
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -45,7 +46,9 @@ const describe = (path: string): CopiedDatabase =>
     rootEpochs: column<number>('select distinct root_epoch from tenant_keks order by root_epoch'),
   }));
 
-/** Writes what is committed into a new file, mode 600, and says what is in it. Throws StoreError. */
+/**
+ * Writes what is committed into a new file, mode 600, and says what is in it. Throws StoreError.
+ */
 export const copyDatabase = (path: string, to: string): CopiedDatabase => {
   closeSync(openSync(to, 'wx', 0o600));
   let database: DatabaseSync | undefined;

@@ -1,5 +1,6 @@
-// Kysely over node:sqlite. Everything that only SQLite knows is in this folder: pragmas, file checks, error numbers,
-// checkpoints. Statements are synchronous underneath; the store's writer queue keeps transactions apart.
+// Kysely over node:sqlite. Everything that only SQLite knows is in this folder: pragmas, file
+// checks, error numbers, checkpoints. Statements are synchronous underneath; the store's writer
+// queue keeps transactions apart.
 
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
@@ -14,7 +15,9 @@ import { whyNotWritable } from './writable.ts';
 /** How long another process's lock is waited for. */
 export const lockWaitMs = 5_000;
 
-/** In the database header, so that a foreign database is never taken for ours: "DKE" and the format. */
+/**
+ * In the database header, so that a foreign database is never taken for ours: "DKE" and the format.
+ */
 export const applicationId = 0x444b4501;
 const magic = 'SQLite format 3\0';
 
@@ -28,7 +31,8 @@ export const sqliteColumns: ColumnKinds = {
   sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },
 };
 
-// SQLite's primary result codes (sqlite.org/rescode.html) that say something about the store as a whole.
+// SQLite's primary result codes (sqlite.org/rescode.html) that say something about the store as a
+// whole.
 const resultCodes = {
   busy: 5,
   full: 13,
@@ -49,13 +53,19 @@ export const isFull = (error: unknown): boolean => primaryCode(error) === result
 /** Another process holds the lock that is wanted. */
 export const isBusy = (error: unknown): boolean => primaryCode(error) === resultCodes.busy;
 export const isConstraint = (error: unknown): boolean => primaryCode(error) === resultCodes.constraint;
-/** After such an error nothing that was written since the last commit is certain (Linux reports a lost page once). */
+/**
+ * After such an error nothing that was written since the last commit is certain (Linux reports a
+ * lost page once).
+ */
 export const isFatal = (error: unknown): boolean => {
   const code = primaryCode(error);
   return code === resultCodes.ioerr || code === resultCodes.corrupt || code === resultCodes.notadb;
 };
 
-/** The first bytes tell a database from anything else before SQLite writes to it. An empty file is a database not yet begun. */
+/**
+ * The first bytes tell a database from anything else before SQLite writes to it. An empty file is a
+ * database not yet begun.
+ */
 const checkHeader = (path: string): 'absent' | 'present' => {
   if (!existsSync(path)) return 'absent';
   const file = openSync(path, 'r');
@@ -90,11 +100,13 @@ const openConnection = (path: string, readOnly: boolean): DatabaseSync => {
     if (!readOnly) {
       pragma(database, 'journal_mode', 'wal', 'wal');
       pragma(database, 'synchronous', 'full', 2);
-      // A thread of the store's copies the log into the database (checkpointer.ts): here it would make requests wait for the disk.
+      // A thread of the store's copies the log into the database (checkpointer.ts): here it would
+      // make requests wait for the disk.
       pragma(database, 'wal_autocheckpoint', 0, 0);
       pragma(database, 'secure_delete', 'on', 1);
       pragma(database, 'foreign_keys', 'on', 1);
-      // A rollback journal in memory is for statements only (WAL keeps transactions); temporary tables never reach the disk.
+      // A rollback journal in memory is for statements only (WAL keeps transactions); temporary
+      // tables never reach the disk.
       pragma(database, 'temp_store', 'memory', 2);
     }
     return database;
@@ -134,27 +146,35 @@ export interface SqliteConnections {
   /** One more connection that only sees what is committed, with a thread of its own. */
   another(): ReadingConnection;
   readonly fresh: boolean;
-  /** Writes what is committed to a new file, in another thread: from the open file, whatever has its name. */
+  /**
+   * Writes what is committed to a new file, in another thread: from the open file, whatever has its
+   * name.
+   */
   saveTo(path: string): Promise<void>;
   checkpoint(): void;
   /** From now on commits are synced by who makes them. */
   syncNoMore(): void;
-  /** From now on a statement that meets another process's lock fails at once: to wait in SQLite is to stand still. */
+  /**
+   * From now on a statement that meets another process's lock fails at once: to wait in SQLite is
+   * to stand still.
+   */
   waitNoMore(): void;
   /** SQLite itself no longer copies the write-ahead log. */
   copyByItself(): void;
 }
 
 /**
- * Opens the two connections of the embedded store: one that writes, one that only sees what is committed. Refuses, before
- * anything is written, a file that is not a database of ours or whose structure is broken.
+ * Opens the two connections of the embedded store: one that writes, one that only sees what is
+ * committed. Refuses, before anything is written, a file that is not a database of ours or whose
+ * structure is broken.
  */
 export const openSqlite = (path: string): SqliteConnections => {
   const present = checkHeader(path) === 'present';
   let writer: DatabaseSync | undefined;
   try {
     if (present) {
-      // Checked read-only first: the opening connection of a broken file must not replay or truncate anything.
+      // Checked read-only first: the opening connection of a broken file must not replay or
+      // truncate anything.
       const probe = new DatabaseSync(path, { readOnly: true, timeout: lockWaitMs });
       try {
         const result = probe.prepare('pragma quick_check(1)').get();

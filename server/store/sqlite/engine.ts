@@ -1,6 +1,7 @@
-// The embedded database as the store's engine. SQLite would wait for the disk within the commit, and with it the whole process: every
-// request of a cloud, too. So it writes its log without that (`synchronous = normal`, which leaves out the sync of a commit and nothing
-// else), and a commit that must last is synced here, by another thread, before it counts.
+// The embedded database as the store's engine. SQLite would wait for the disk within the commit,
+// and with it the whole process: every request of a cloud, too. So it writes its log without that
+// (`synchronous = normal`, which leaves out the sync of a commit and nothing else), and a commit
+// that must last is synced here, by another thread, before it counts.
 
 import { closeSync, fdatasync, openSync } from 'node:fs';
 import { promisify } from 'node:util';

@@ -1,5 +1,6 @@
-// Whether the file of the embedded database can be opened by this version, without changing anything: no lock, no write-ahead log, no side
-// files. What is in a write-ahead log that was not merged yet is not read, so that a database in use is checked only in part.
+// Whether the file of the embedded database can be opened by this version, without changing
+// anything: no lock, no write-ahead log, no side files. What is in a write-ahead log that was not
+// merged yet is not read, so that a database in use is checked only in part.
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,5 +1,6 @@
-// One server per data directory. The lock is an exclusive transaction on a small database of its own: the operating system
-// gives it back when the process ends, however it ends, so there is no stale lock to clear by hand.
+// One server per data directory. The lock is an exclusive transaction on a small database of its
+// own: the operating system gives it back when the process ends, however it ends, so there is no
+// stale lock to clear by hand.
 
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../errors.ts';

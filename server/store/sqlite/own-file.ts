@@ -1,6 +1,7 @@
-// Whether the file under the database's name is still the one that is open. One that was deleted or replaced under the running service is
-// kept by the open connections until the service stops, and is lost then. So it is compared, and at the end too: when it is another one,
-// nothing is changed, and what is open is saved to a new file next to it.
+// Whether the file under the database's name is still the one that is open. One that was deleted or
+// replaced under the running service is kept by the open connections until the service stops, and
+// is lost then. So it is compared, and at the end too: when it is another one, nothing is changed,
+// and what is open is saved to a new file next to it.
 
 import { chmodSync, closeSync, fsyncSync, openSync, rmSync, type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';

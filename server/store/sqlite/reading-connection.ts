@@ -1,6 +1,7 @@
-// A connection to the embedded database that only reads, and delays only its own caller: a thread of its own carries out its
-// statements (reading-worker.ts). A statement costs some 0.1 ms more here than in the thread that answers requests, where the disk may
-// cost all requests a second. Under Kysely.
+// A connection to the embedded database that only reads, and delays only its own caller: a thread
+// of its own carries out its statements (reading-worker.ts). A statement costs some 0.1 ms more
+// here than in the thread that answers requests, where the disk may cost all requests a second.
+// Under Kysely.
 
 import type { Worker } from 'node:worker_threads';
 import {
@@ -17,7 +18,10 @@ import type { RequestHash } from '../../base/request-minutes.ts';
 import type { Parameters, Row } from './statements.ts';
 import { type SqliteFailure, sqliteError, startWorker, ThreadEnded } from './worker.ts';
 
-/** What the thread is told. `hashes`: the statement gives records of the request log, of which their hashes are wanted. */
+/**
+ * What the thread is told. `hashes`: the statement gives records of the request log, of which their
+ * hashes are wanted.
+ */
 export type Question = { readonly sql: string; readonly parameters: Parameters; readonly hashes: boolean } | 'close';
 
 /** What it says; answers come in the order of the questions. */
@@ -32,8 +36,8 @@ interface Waiting {
 }
 
 /**
- * One connection, and its thread, which begins with the first statement. When the thread ends on its own, what was asked fails, and the
- * next statement begins another.
+ * One connection, and its thread, which begins with the first statement. When the thread ends on
+ * its own, what was asked fails, and the next statement begins another.
  */
 export class ReadingConnection implements DatabaseConnection {
   readonly #data: { readonly path: string; readonly timeout: number };

@@ -1,6 +1,7 @@
-// A thread that reads the embedded database for others, over a connection of its own that cannot write. SQLite answers within the call,
-// however long the disk takes: long walks through data that is not cached are made here. Statements are carried out one
-// after the other, in the order in which they come.
+// A thread that reads the embedded database for others, over a connection of its own that cannot
+// write. SQLite answers within the call, however long the disk takes: long walks through data that
+// is not cached are made here. Statements are carried out one after the other, in the order in
+// which they come.
 
 import { constants, setPriority } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
@@ -10,7 +11,8 @@ import type { Answer, Question } from './reading-connection.ts';
 import { keepStatements } from './statements.ts';
 import { failureOf } from './worker.ts';
 
-// Of this thread alone (setpriority(2) on Linux): the thread that answers requests goes first where both share a CPU.
+// Of this thread alone (setpriority(2) on Linux): the thread that answers requests goes first where
+// both share a CPU.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const { path, timeout } = workerData as { readonly path: string; readonly timeout: number };

@@ -8,7 +8,10 @@ export type Row = Record<string, SQLOutputValue>;
 const mostKept = 500;
 
 const largest = BigInt(Number.MAX_SAFE_INTEGER);
-/** A number that JavaScript cannot hold was not written by us. The driver would refuse all rows for its sake: it is read as the largest that we know. */
+/**
+ * A number that JavaScript cannot hold was not written by us. The driver would refuse all rows for
+ * its sake: it is read as the largest that we know.
+ */
 const readable = (value: SQLOutputValue): SQLOutputValue =>
   typeof value !== 'bigint' ? value : Number(value > largest ? largest : value < -largest ? -largest : value);
 const allOf = (statement: StatementSync, parameters: Parameters, changes: boolean): Row[] => {

@@ -1,4 +1,5 @@
-// Sizes of the embedded database for support: its schema and how many rows each table has. No value of a row is read.
+// Sizes of the embedded database for support: its schema and how many rows each table has. No value
+// of a row is read.
 
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

@@ -3,8 +3,9 @@
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * `file` is next to this one, and ends with `.js`, as a literal: bundlers depend on such texts. The starter of a thread listens
- * to its `error`: otherwise one that the thread does not catch ends the process.
+ * `file` is next to this one, and ends with `.js`, as a literal: bundlers depend on such texts. The
+ * starter of a thread listens to its `error`: otherwise one that the thread does not catch ends the
+ * process.
  */
 export const startWorker = (file: `./${string}.js`, options: WorkerOptions = {}): Worker => {
   const built = import.meta.url.endsWith('.js');

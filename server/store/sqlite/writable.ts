@@ -1,4 +1,5 @@
-// Why SQLite cannot open a file: it says "unable to open database file" of a read-only disk as of a missing folder.
+// Why SQLite cannot open a file: it says "unable to open database file" of a read-only disk as of a
+// missing folder.
 
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -52,7 +52,10 @@ export const auditTables = {
     unauthenticated: 'the size of the tree that checkpoints sign',
     pruned: { never: 'of the log' },
   }),
-  /** Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes of the one below. */
+  /**
+   * Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes
+   * of the one below.
+   */
   audit_nodes: plainTable({
     ...ofNoTenant,
     columns: {
@@ -82,6 +85,7 @@ export const auditEventMembers = membersOf<AuditEvent>()(auditTables.audit_event
 
 export const toAuditEvent = (row: Row<'audit_events'>): AuditEvent => ({
   ...auditEventMembers.fromRow(row),
-  // The verification of the log finds records that are no longer a document. The list shows them without it.
+  // The verification of the log finds records that are no longer a document. The list shows them
+  // without it.
   details: readDocument<AuditEvent['details']>(row.details, {}, {}),
 });

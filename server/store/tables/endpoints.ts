@@ -130,7 +130,10 @@ export const endpointsTables = {
 
 type Row<T extends keyof typeof endpointsTables> = RowOf<(typeof endpointsTables)[T]>;
 
-/** Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the defaults do. */
+/**
+ * Settings in a tampered row may be no JSON at all; such a row is refused by its integrity, so the
+ * defaults do.
+ */
 const parseSettings = (text: string): EndpointSettings => {
   try {
     return { ...defaultSettings, ...(JSON.parse(text) as EndpointSettings) };

@@ -52,7 +52,10 @@ export const keysTables = {
       /** Canonical JSON; null: none. */
       tags: text({ null: true }),
       row_version: rowVersion,
-      /** Of a restored copy: the key in the tenant that the snapshot was of, or what that one was a copy of. */
+      /**
+       * Of a restored copy: the key in the tenant that the snapshot was of, or what that one was a
+       * copy of.
+       */
       copy_of: text({ null: true }),
     },
     indexes: [
@@ -167,7 +170,9 @@ export const keysTables = {
     pruned: { by: 'a change of its key' },
     copied: 'for trials, too',
   }),
-  /** Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to. */
+  /**
+   * Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to.
+   */
   key_bindings: plainTable({
     ...besideThings,
     columns: {

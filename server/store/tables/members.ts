@@ -1,5 +1,6 @@
-// Maps the members of a stored object to the columns of its table, by name: the member `tenantId` is the column `tenant_id`. The declaration
-// of the table lists the columns. A column whose value has another form is named as an exception and mapped where the table is declared.
+// Maps the members of a stored object to the columns of its table, by name: the member `tenantId`
+// is the column `tenant_id`. The declaration of the table lists the columns. A column whose value
+// has another form is named as an exception and mapped where the table is declared.
 
 import type { Columns, RowOf } from './table.ts';
 

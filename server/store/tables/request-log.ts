@@ -88,7 +88,10 @@ export const requestRow = (entry: XksRequestRecord) => ({
   peer: entry.peer,
 });
 
-/** The values of requestRow in its order, without an object between: this is done for every request of the data path. */
+/**
+ * The values of requestRow in its order, without an object between: this is done for every request
+ * of the data path.
+ */
 export const pushRequest = (values: unknown[], entry: XksRequestRecord): void => {
   values.push(
     entry.at,

@@ -3,7 +3,10 @@
 import { integer, long, ofNoTenant, plainTable, text } from './table.ts';
 
 export const rowSetTables = {
-  /** At most one row: the newest version, the masked sum over all policy rows, and its authentication code (row-set.ts). */
+  /**
+   * At most one row: the newest version, the masked sum over all policy rows, and its
+   * authentication code (row-set.ts).
+   */
   row_set: plainTable({
     ...ofNoTenant,
     columns: {

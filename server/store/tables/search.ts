@@ -1,4 +1,5 @@
-// What search finds things by (search.ts). `scope`: the tenant, or * for users and tokens of every tenant and of the platform.
+// What search finds things by (search.ts). `scope`: the tenant, or * for users and tokens of every
+// tenant and of the platform.
 
 import { besideThings, plainTable, text } from './table.ts';
 

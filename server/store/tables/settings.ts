@@ -1,4 +1,5 @@
-// Settings of the service in the database: counters, how far background work has come, and what decides something (domain/decisions.ts).
+// Settings of the service in the database: counters, how far background work has come, and what
+// decides something (domain/decisions.ts).
 
 import { ofNoTenant, plainTable, policyTable, rowMac, rowVersion, text } from './table.ts';
 

@@ -49,7 +49,10 @@ export const double = column<number>('double');
 export const bytes = column<Uint8Array>('bytes');
 export const sequence = column<Generated<number>>('sequence');
 
-/** Of every policy table: the authentication code of the row, and the version of the row set in which it was written (row-set.ts). */
+/**
+ * Of every policy table: the authentication code of the row, and the version of the row set in
+ * which it was written (row-set.ts).
+ */
 export const rowMac = text();
 export const rowVersion = long({ default: 0 });
 type CodeColumns = { readonly row_mac: typeof rowMac; readonly row_version: typeof rowVersion };
@@ -76,8 +79,9 @@ export type Index<Name extends string = string> = {
 } & ({ readonly columns: readonly Name[] } | { readonly expression: string });
 
 /**
- * What the purge of a tenant does with the rows: changes them in a step of its own (operations/tenants/purge-steps.ts does not
- * compile without it), removes them, found by a column or by the row of `of` that the column names, or keeps them, and why.
+ * What the purge of a tenant does with the rows: changes them in a step of its own
+ * (operations/tenants/purge-steps.ts does not compile without it), removes them, found by a column
+ * or by the row of `of` that the column names, or keeps them, and why.
  */
 type Purge<C extends Columns> =
   | 'by a step'
@@ -184,7 +188,9 @@ interface Common<C extends Columns> {
   readonly unique?: Constraint<ColumnOf<C>>;
   /** In this order: SQLite prefers the last of several that serve a query equally well. */
   readonly indexes?: readonly Index<ColumnOf<C>>[];
-  /** Expressions whose values a database has to count before it can plan queries that compare them. */
+  /**
+   * Expressions whose values a database has to count before it can plan queries that compare them.
+   */
   readonly plans?: { readonly [name: string]: string };
   /** Rows of a new database. */
   readonly rows?:
@@ -220,8 +226,9 @@ export const besideThings = {
 } as const;
 
 /**
- * A table that decides who may do what. Each row has an authentication code over all columns but those in `beside`, which has the reason why a
- * person who changes one of them in the database gains nothing. The order of the columns is part of its bytes: new ones come last.
+ * A table that decides who may do what. Each row has an authentication code over all columns but
+ * those in `beside`, which has the reason why a person who changes one of them in the database
+ * gains nothing. The order of the columns is part of its bytes: new ones come last.
  */
 export const policyTable = <
   const C extends Columns & CodeColumns,

@@ -13,7 +13,10 @@ export const flag = (value: boolean): number => (value ? 1 : 0);
 
 export const bytesOf = (value: Uint8Array | null): Buffer | null => (value === null ? null : toBuffer(value));
 
-/** Lists in a tampered row may be no JSON at all; such a row is refused by its integrity, so an empty list does. */
+/**
+ * Lists in a tampered row may be no JSON at all; such a row is refused by its integrity, so an
+ * empty list does.
+ */
 export const parseUsages = (text: string): readonly KeyUsage[] => {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,5 +1,6 @@
-// What the rules of this folder work with: one library, loaded in the test's own process, a logged-in read-write session, and
-// short names for the calls of every rule. A rule returns its observations as plain data, so that one assertion compares them.
+// What the rules of this folder work with: one library, loaded in the test's own process, a
+// logged-in read-write session, and short names for the calls of every rule. A rule returns its
+// observations as plain data, so that one assertion compares them.
 
 import { Module, type Session } from 'graphene-pk11';
 import pkcs11js from 'pkcs11js';
@@ -84,7 +85,10 @@ export interface Bench {
   sign(mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer): Buffer;
   /** The return value's name. */
   verify(mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer, signature: Buffer): string;
-  /** The same bench with its own read-write session, which is closed after the rule together with its objects. */
+  /**
+   * The same bench with its own read-write session, which is closed after the rule together with
+   * its objects.
+   */
   apart<Answer>(look: (on: Bench) => Answer | Promise<Answer>): Promise<Answer>;
   end(): void;
 }

@@ -1,5 +1,6 @@
-// Where a token does something else than the standard, and why: one table, which the rules are held against and docs/differences.md
-// is written from. A rule that is not named here holds on both tokens. What is here and no longer so is an error too.
+// Where a token does something else than the standard, and why: one table, which the rules are held
+// against and docs/differences.md is written from. A rule that is not named here holds on both
+// tokens. What is here and no longer so is an error too.
 import { isDeepStrictEqual } from 'node:util';
 import type { Token } from '../../support/token.ts';
 import type { Rule, Seen } from './bench.ts';

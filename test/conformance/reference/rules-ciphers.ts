@@ -1,5 +1,5 @@
-// Encryption, decryption, digests and random numbers, whole and in parts, against node:crypto: PKCS#11 2.40, sections 5.8 to
-// 5.10 and 5.13 to 5.15.
+// Encryption, decryption, digests and random numbers, whole and in parts, against node:crypto:
+// PKCS#11 2.40, sections 5.8 to 5.10 and 5.13 to 5.15.
 import { constants, createCipheriv, createHash, privateDecrypt, publicEncrypt } from 'node:crypto';
 import pkcs11js from 'pkcs11js';
 import { CKG } from '../../../provider/schema/constants.ts';

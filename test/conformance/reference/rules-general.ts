@@ -20,7 +20,10 @@ const uses = {
   derive: CKF.DERIVE,
 } as const;
 
-/** What the standard's table of mechanisms against functions gives to each mechanism that both tokens have. */
+/**
+ * What the standard's table of mechanisms against functions gives to each mechanism that both
+ * tokens have.
+ */
 const mechanismUses: Partial<Record<MechanismName, readonly (keyof typeof uses)[]>> = {
   RSA_PKCS_KEY_PAIR_GEN: ['generate pair'],
   RSA_PKCS: ['encrypt', 'decrypt', 'sign', 'sign recover', 'verify', 'verify recover', 'wrap', 'unwrap'],
@@ -284,7 +287,8 @@ export const lastRules: readonly Rule[] = [
       const next = open();
       const { state } = pkcs11.C_GetSessionInfo(next);
       pkcs11.C_Login(next, pkcs11js.CKU_USER, token.pin);
-      // Handles may be given again, but never to what C_Finalize ended: a session that is open now is another one.
+      // Handles may be given again, but never to what C_Finalize ended: a session that is open now
+      // is another one.
       const stale = next.equals(session) ? 'CKR_SESSION_HANDLE_INVALID' : rvOf(() => pkcs11.C_GetSessionInfo(session));
       return { session: stale, state, found: find({ LABEL: 'outlives C_Finalize' }, next).length };
     },

@@ -175,7 +175,10 @@ const oaep = mechanismOf<pkcs11js.RsaOAEP>(CKM.RSA_PKCS_OAEP, {
 const kek256 = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex');
 const data256 = Buffer.from('00112233445566778899aabbccddeeff000102030405060708090a0b0c0d0e0f', 'hex');
 const wrapped256 = '28c9f404c4b810f4cbccb35cfb87f8263f5786e2d80ed326cbc7f0e71a99f43bfb988b9b7a02dd21';
-/** For rules without an earlier wrapping of a sensitive key: a key's wrappings, in any session, decide what it may unwrap. */
+/**
+ * For rules without an earlier wrapping of a sensitive key: a key's wrappings, in any session,
+ * decide what it may unwrap.
+ */
 const otherKek = Buffer.alloc(32, 0x77);
 const kek192 = Buffer.from('5840df6e29b02af1ab493b705bf16ea1ae8338f4dcc176a8', 'hex');
 const data20 = Buffer.from('c37b7e6492584340bed12207808941155068f738', 'hex');

@@ -1,4 +1,5 @@
-// Objects of every class with every attribute, found, copied, changed and destroyed: PKCS#11 2.40, chapter 4 and section 5.7.
+// Objects of every class with every attribute, found, copied, changed and destroyed: PKCS#11 2.40,
+// chapter 4 and section 5.7.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { AttributeName } from '../../../provider/schema/attributes.ts';
 import { CKC, CKK, CKO } from '../../../provider/schema/constants.ts';
@@ -81,7 +82,9 @@ const secretAttributes: Partial<Record<AttributeName, Seen>> = {
   WRAP_WITH_TRUSTED: false,
 };
 
-/** The attributes of such an object for which the standard has a default, or whose value follows. */
+/**
+ * The attributes of such an object for which the standard has a default, or whose value follows.
+ */
 const attributesOf: Readonly<Record<string, Partial<Record<AttributeName, Seen>>>> = {
   'a data object': { ...storage, CLASS: CKO.DATA, APPLICATION: '', OBJECT_ID: '', VALUE: hexOf(Buffer.from('data')) },
   'an X.509 certificate': {
@@ -246,7 +249,10 @@ const twins = (on: Bench, wanted: Wanted): string[] => {
   return seen;
 };
 
-/** A key with the label of a database's master key: whether it is on the token, or why there is none. */
+/**
+ * A key with the label of a database's master key: whether it is on the token, or why there is
+ * none.
+ */
 const masterKey = (on: Bench, wanted: Wanted): Seen => {
   let made: Buffer | undefined;
   const seen = rvOf(() => (made = on.generate({ LABEL: `ORACLE.TDE.HSM.MK.06${'7'.repeat(32)}`, ...wanted })));

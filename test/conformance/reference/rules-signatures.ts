@@ -349,5 +349,8 @@ const stateRules: readonly Rule[] = [
   ),
 ];
 
-/** CMAC of nothing but node's ciphers would be a second implementation; the published example is enough. */
+/**
+ * CMAC of nothing but node's ciphers would be a second implementation; the published example is
+ * enough.
+ */
 export const signatureRules: readonly Rule[] = [...macRules, ...rsaRules, ...curveRules, ...stateRules];

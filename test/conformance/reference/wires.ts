@@ -1,5 +1,5 @@
-// The same rules through Debian's p11-kit, which stands between a program and a token: what its own version 0.24 changes. Newer ones carry
-// more, so that a rule which holds is never an error.
+// The same rules through Debian's p11-kit, which stands between a program and a token: what its own
+// version 0.24 changes. Newer ones carry more, so that a rule which holds is never an error.
 import { isDeepStrictEqual } from 'node:util';
 import type { Token } from '../../support/token.ts';
 import type { Rule, Seen } from './bench.ts';
@@ -8,7 +8,10 @@ import { expectedOn } from './differences.ts';
 export interface Wire {
   /** Whose token is behind it. */
   readonly token: Token['name'];
-  /** Rules about mechanisms that it does not forward, because it does not know the form of their parameters. */
+  /**
+   * Rules about mechanisms that it does not forward, because it does not know the form of their
+   * parameters.
+   */
   readonly notCarried: RegExp;
   /** What it answers itself, or passes on in another way, and why. */
   readonly own: Readonly<Record<string, { readonly seen: Seen; readonly why: string }>>;

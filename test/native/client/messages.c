@@ -1,7 +1,9 @@
 /*
- * A C program that loads a PKCS#11 library by its path and sends long messages through the message-based functions (3.0, sections 5.9 and
- * 5.11): one call, calls in parts, results that are longer than an answer. C_Decrypt opens the results: the
- * other tests compare that with OpenSSL. Prints the faults; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
+ * A C program that loads a PKCS#11 library by its path and sends long messages through the
+ * message-based functions (3.0, sections 5.9 and 5.11): one call, calls in parts, results that are
+ * longer than an answer. C_Decrypt opens the results: the other tests compare that with OpenSSL.
+ * Prints the faults; the exit code is the number of faults. test/conformance/c-programs.test.ts
+ * runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

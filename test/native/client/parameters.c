@@ -1,7 +1,8 @@
 /*
- * A C program that loads a PKCS#11 library by its path and uses the mechanisms whose parameter is a structure with pointers in
- * it: does the memory behind the pointers reach the token, and is the result the published one (SP 800-38A and 38C, RFC 5869,
- * RFC 8032). Prints the faults; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
+ * A C program that loads a PKCS#11 library by its path and uses the mechanisms whose parameter is a
+ * structure with pointers in it: does the memory behind the pointers reach the token, and is the
+ * result the published one (SP 800-38A and 38C, RFC 5869, RFC 8032). Prints the faults; the exit
+ * code is the number of faults. test/conformance/c-programs.test.ts runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>

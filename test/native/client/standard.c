@@ -1,7 +1,9 @@
 /*
- * A C program that loads a PKCS#11 library by its path and checks what only C can see: where output is written and where it
- * is not, and how long it is said to be, of every function that has some; null pointers, structures that are misaligned, calls
- * before C_Initialize, the lists of all versions. The token must be ours, without valuable content. Prints the faults; the exit code is the number of faults. test/conformance/c-programs.test.ts runs it.
+ * A C program that loads a PKCS#11 library by its path and checks what only C can see: where output
+ * is written and where it is not, and how long it is said to be, of every function that has some;
+ * null pointers, structures that are misaligned, calls before C_Initialize, the lists of all
+ * versions. The token must be ours, without valuable content. Prints the faults; the exit code is
+ * the number of faults. test/conformance/c-programs.test.ts runs it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -38,7 +40,9 @@ static int all(const CK_BYTE *bytes, size_t length, CK_BYTE is) {
   return 1;
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- messages ------------------------------------------------------------------------------------
+ */
 
 static void messages(CK_BBOOL token) {
   const CK_OBJECT_HANDLE key = make_key(token);
@@ -60,7 +64,10 @@ static void messages(CK_BBOOL token) {
 
   IS(p11->C_EncryptMessage(session, &parameter, sizeof parameter, aad, 8, data, 40, sealed, &length),
      CKR_OPERATION_NOT_INITIALIZED);
-  /* The mechanism's own parameter: none, or the structure, which is as long as CK_GCM_PARAMS and is none. */
+  /*
+   * The mechanism's own parameter: none, or the structure, which is as long as CK_GCM_PARAMS and is
+   * none.
+   */
   IS(p11->C_MessageEncryptInit(session, &mechanism, key), CKR_OK);
   IS(p11->C_MessageEncryptFinal(session), CKR_OK);
   mechanism.pParameter = &parameter;
@@ -92,7 +99,9 @@ static void messages(CK_BBOOL token) {
   IS(p11->C_EncryptMessage(session, &parameter, sizeof parameter, aad, 8, data, 40, sealed, &length), CKR_BUFFER_TOO_SMALL);
   HOLDS(length == 40 && all(sealed, sizeof sealed, 0xee) && all(tag, sizeof tag, 0xee) && all(iv, sizeof iv, 0x11));
 
-  /* The caller's IV stays, ciphertext and tag are written, and the bytes after them do not change. */
+  /*
+   * The caller's IV stays, ciphertext and tag are written, and the bytes after them do not change.
+   */
   IS(p11->C_EncryptMessage(session, &parameter, sizeof parameter, aad, 8, data, 40, sealed, &length), CKR_OK);
   HOLDS(length == 40 && all(sealed + 40, 8, 0xee) && !all(sealed, 40, 0xee));
   HOLDS(all(iv, sizeof iv, 0x11) && all(tag + 16, 4, 0xee) && !all(tag, 16, 0xee));
@@ -112,7 +121,10 @@ static void messages(CK_BBOOL token) {
   HOLDS(all(opened, sizeof opened, 0xee));
   tag[3] ^= 1;
 
-  /* A generated IV is returned after its fixed bits; encrypted in parts, in place, with the structure misaligned. */
+  /*
+   * A generated IV is returned after its fixed bits; encrypted in parts, in place, with the
+   * structure misaligned.
+   */
   parameter.ivGenerator = 1; /* CKG_GENERATE */
   memcpy(misaligned + 1, &parameter, sizeof parameter);
   IS(p11->C_EncryptMessageBegin(session, misaligned + 1, sizeof parameter, aad, 8), CKR_OK);
@@ -150,7 +162,9 @@ static void messages(CK_BBOOL token) {
   IS(p11->C_DestroyObject(session, key), CKR_OK);
 }
 
-/* --- the rule for output, 5.2, of every function that has some ------------------------------------------------------------ */
+/*
+ * --- the rule for output, 5.2, of every function that has some -----------------------------------
+ */
 
 /* What the producers below work with. */
 static CK_OBJECT_HANDLE aes, wrapper, public_key, private_key, hmac;
@@ -316,7 +330,10 @@ static void output_rule(const struct output *output) {
   length = 0;
   IS(output->run(NULL, &length), CKR_OK);
   HOLDS(length == wanted && wanted < sizeof out);
-  /* A buffer that is too small, or empty, is not written. The reported length is exact or larger; a buffer of that length is enough. */
+  /*
+   * A buffer that is too small, or empty, is not written. The reported length is exact or larger; a
+   * buffer of that length is enough.
+   */
   for (CK_ULONG room = 0; wanted > 0 && room < wanted; room += wanted > 1 ? wanted - 1 : 1) {
     length = room;
     const CK_RV rv = output->run(out, &length);
@@ -332,7 +349,10 @@ given:
     length = sizeof out;
     IS(output->run(out, &length), CKR_OPERATION_NOT_INITIALIZED);
   }
-  /* An error ends the operation, also one that the library finds on its own. Of messages it ends none. */
+  /*
+   * An error ends the operation, also one that the library finds on its own. Of messages it ends
+   * none.
+   */
   reset();
   output->start();
   IS(output->run(out, NULL), CKR_ARGUMENTS_BAD);
@@ -377,7 +397,9 @@ static void output_rules(CK_BBOOL token) {
   IS(p11->C_DestroyObject(session, private_key), CKR_OK);
 }
 
-/* --- lists, 5.2 too -------------------------------------------------------------------------------------------------------- */
+/*
+ * --- lists, 5.2 too ------------------------------------------------------------------------------
+ */
 
 static void lists(void) {
   CK_SLOT_ID slots[2] = {77, 77};
@@ -425,7 +447,9 @@ static void attribute_values(void) {
   IS(p11->C_DestroyObject(session, key), CKR_OK);
 }
 
-/* --- functions that need no token --------------------------------------------------------------------------------------- */
+/*
+ * --- functions that need no token ----------------------------------------------------------------
+ */
 
 static void refused(CK_RV wanted) {
   CK_SLOT_ID slot = 5;
@@ -454,7 +478,9 @@ static void parallel(CK_RV wanted, CK_RV event) {
   IS(p11->C_WaitForSlotEvent(CKF_DONT_BLOCK, &slot, NULL), event);
 }
 
-/* --- login, 5.6, with either function ---------------------------------------------------------------------------------------- */
+/*
+ * --- login, 5.6, with either function ------------------------------------------------------------
+ */
 
 static CK_STATE state_of(CK_SESSION_HANDLE handle) {
   CK_SESSION_INFO info = {0};
@@ -489,7 +515,9 @@ static void logins(CK_RV (*in)(CK_SESSION_HANDLE, CK_USER_TYPE)) {
   IS(p11->C_CloseSession(late), CKR_OK);
 }
 
-/* --- versions, 5.4 and 3.0 5.4 -------------------------------------------------------------------------------------------------- */
+/*
+ * --- versions, 5.4 and 3.0 5.4 -------------------------------------------------------------------
+ */
 
 static void versions(CK_RV (*get_interface)(CK_UTF8CHAR_PTR, CK_VERSION_PTR, CK_INTERFACE_PTR_PTR, CK_FLAGS)) {
   static const CK_VERSION offered[] = {{2, 40}, {3, 0}, {3, 1}, {3, 2}};

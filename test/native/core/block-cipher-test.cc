@@ -1,5 +1,5 @@
-// AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be, so that a sanitizer sees the
-// first byte too many. And keys that are derived by encryption.
+// AES-CCM and AES-GCM, whole and in parts, in buffers that are exactly as large as they have to be,
+// so that a sanitizer sees the first byte too many. And keys that are derived by encryption.
 #include "ciphers/block_cipher.h"
 
 #include <algorithm>
@@ -46,7 +46,8 @@ ByteVector InPieces(KeyRef key, Direction direction, const CipherParameters& par
   return all;
 }
 
-// Decryption that gives plaintext out before the tag was checked, all but the last bytes, which may be the tag.
+// Decryption that gives plaintext out before the tag was checked, all but the last bytes, which may
+// be the tag.
 ByteVector Unchecked(KeyRef key, const CipherParameters& parameters, const ByteVector& input, size_t piece, Code code) {
   std::unique_ptr<CipherOperation> operation =
       Good(CipherOperation::Begin(key, Direction::kDecrypt, parameters, CipherOperation::Unchecked::kGivenOut));
@@ -79,7 +80,8 @@ TEST(CcmGivesWhatTheStandardPublishes) {
   }
 }
 
-// Nonces and tags of different lengths follow each other on one key: the context keeps no state of the last message.
+// Nonces and tags of different lengths follow each other on one key: the context keeps no state of
+// the last message.
 TEST(CcmMessagesOnOneKeyDoNotDisturbEachOther) {
   const KeyRef key = Good(GenerateAes(256));
   std::vector<std::pair<CipherParameters, ByteVector>> made;
@@ -128,8 +130,8 @@ TEST(WhatIsHeldBackEndsWithItsKey) {
   Refused(operation->Final(out.data(), out.size()), Code::kBadKey);
 }
 
-// Against libcrypto's own CCM, which `Whole` uses: every length of nonce and tag, and additional data on both sides of where their
-// length is written differently.
+// Against libcrypto's own CCM, which `Whole` uses: every length of nonce and tag, and additional
+// data on both sides of where their length is written differently.
 TEST(CcmInPartsIsCcm) {
   const KeyRef key = Good(GenerateAes(256));
   for (size_t nonce = 7; nonce <= 13; nonce++) {

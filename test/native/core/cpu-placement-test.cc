@@ -1,4 +1,5 @@
-// When the loop looks for another CPU than its caller's, and which it chooses. That it runs there is the scheduler's business.
+// When the loop looks for another CPU than its caller's, and which it chooses. That it runs there
+// is the scheduler's business.
 #include "frames/cpu_placement.h"
 
 #include <algorithm>

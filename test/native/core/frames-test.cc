@@ -1,5 +1,6 @@
-// The frame server's loop against real unix sockets: framing, limits, fairness, signals. The handler here is a small echo
-// whose behaviour a frame's first byte chooses; what frames mean is tested elsewhere.
+// The frame server's loop against real unix sockets: framing, limits, fairness, signals. The
+// handler here is a small echo whose behaviour a frame's first byte chooses; what frames mean is
+// tested elsewhere.
 #include "frames/frame_loop.h"
 
 #include <dirent.h>
@@ -797,7 +798,8 @@ int Watched() {
   return watched;
 }
 
-// A process that is forked has every descriptor until it execs: a socket that the loop closes in that time lives on.
+// A process that is forked has every descriptor until it execs: a socket that the loop closes in
+// that time lives on.
 TEST(AConnectionThatAForkedProcessStillHasIsForgotten) {
   Server server;
   const int before = Watched();

@@ -1,5 +1,5 @@
-// Keys on their way to another host: HPKE gives the published bytes; only the recipient, with the same info and aad, opens; what
-// is wrong is answered alike, whatever it is.
+// Keys on their way to another host: HPKE gives the published bytes; only the recipient, with the
+// same info and aad, opens; what is wrong is answered alike, whatever it is.
 #include "wrapping/hpke.h"
 
 #include <openssl/evp.h>
@@ -106,7 +106,8 @@ TEST(EveryChangedBitIsRefused) {
   const ByteVector sealed = Seal(own, Good(GenerateAes(256)));
   for (size_t at = 0; at < sealed.size(); at++) {
     for (int bit = 0; bit < 8; bit++) {
-      // X25519 ignores the top bit of a coordinate (RFC 7748, 5); the key schedule does, as every byte of enc is in it.
+      // X25519 ignores the top bit of a coordinate (RFC 7748, 5); the key schedule does, as every
+      // byte of enc is in it.
       ByteVector changed = sealed;
       changed[at] ^= static_cast<uint8_t>(1 << bit);
       Refused(Open(own, changed, KeyKind::kAes), Code::kAuthenticationFailed);
@@ -168,7 +169,8 @@ TEST(PointsOfLowOrderAreRefused) {
   const KeyRef own = Good(GenerateHpkeKey());
   const KeyRef key = Good(GenerateAes(256));
   const ByteVector sealed = Seal(own, key);
-  // The points of order 1, 2, 4 and 8, and their other encodings (RFC 7748, 6.1; cr.yp.to/ecdh.html).
+  // The points of order 1, 2, 4 and 8, and their other encodings (RFC 7748, 6.1;
+  // cr.yp.to/ecdh.html).
   for (const char* point : {
            "0000000000000000000000000000000000000000000000000000000000000000",
            "0100000000000000000000000000000000000000000000000000000000000000",

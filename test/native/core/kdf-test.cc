@@ -1,4 +1,5 @@
-// scrypt returns the published bytes (RFC 7914, 12), and the parameters in a file cannot exhaust the machine.
+// scrypt returns the published bytes (RFC 7914, 12), and the parameters in a file cannot exhaust
+// the machine.
 #include "digests/kdf.h"
 
 #include "public_key/agreement.h"

@@ -1,5 +1,6 @@
-// Keys from outside, encoded here manually: the form is checked before any arithmetic. A key whose size is
-// not one of the core's is "unsupported" even when its numbers are nonsense: had arithmetic come first, they would be "bad".
+// Keys from outside, encoded here manually: the form is checked before any arithmetic. A key whose
+// size is not one of the core's is "unsupported" even when its numbers are nonsense: had arithmetic
+// come first, they would be "bad".
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -160,7 +161,8 @@ ByteVector Integer(const Bignum& number) {
   return Integer(bytes);
 }
 
-// All numbers agree with each other, but the "primes" are products: decryption does not return the plaintext.
+// All numbers agree with each other, but the "primes" are products: decryption does not return the
+// plaintext.
 TEST(AKeyWhosePrimesAreNoneIsRefused) {
   BN_CTX* context = BN_CTX_new();
   Bignum e(BN_new());

@@ -1,4 +1,5 @@
-// Key records, format 1, against the vectors of addon/FORMAT.md: exact bytes both ways, and nothing else opens.
+// Key records, format 1, against the vectors of addon/FORMAT.md: exact bytes both ways, and nothing
+// else opens.
 #include "wrapping/key_record.h"
 
 #include <openssl/x509.h>
@@ -205,7 +206,8 @@ TEST(TheClassHasOneTo255Bytes) {
   }
 }
 
-// An EC pair whose public half belongs to another key: an import refuses it, because its check does the arithmetic.
+// An EC pair whose public half belongs to another key: an import refuses it, because its check does
+// the arithmetic.
 ByteVector MismatchedPair() {
   ByteVector first = ValueOf(Good(GenerateEc(Curve::kP256)));
   const ByteVector second = ValueOf(Good(GenerateEc(Curve::kP256)));

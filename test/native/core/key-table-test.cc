@@ -1,5 +1,5 @@
-// Keys behind numbers: a number is used once, a released key is unavailable to everyone immediately, a key from outside is
-// checked. And the operations that run on them.
+// Keys behind numbers: a number is used once, a released key is unavailable to everyone
+// immediately, a key from outside is checked. And the operations that run on them.
 #include "keys/key_table.h"
 
 #include <atomic>
@@ -225,7 +225,8 @@ ByteVector Pkcs8(const char* type, const char* group = nullptr, size_t bits = 0)
 TEST(APrivateKeyThatDoesNotHoldTogetherIsRefused) {
   for (const ByteVector& good : {Pkcs8("RSA", nullptr, 2048), Pkcs8("EC", "prime256v1"), Pkcs8("EC", "secp384r1"), Pkcs8("EC", "secp521r1")}) {
     assert_true(ImportPrivateKey(good.data(), good.size()).ok());
-    // Each byte of the last third belongs to numbers that depend on each other (the CRT part, or the public point).
+    // Each byte of the last third belongs to numbers that depend on each other (the CRT part, or
+    // the public point).
     size_t accepted = 0;
     const size_t step = good.size() > 1000 ? 97 : 5;
     for (size_t at = good.size() * 2 / 3; at < good.size(); at += step) {

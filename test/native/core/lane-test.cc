@@ -1,5 +1,6 @@
-// The lane of the frame server, from the other side: a peer that maps the offered memory and follows the layout of
-// provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is frames-test's business.
+// The lane of the frame server, from the other side: a peer that maps the offered memory and
+// follows the layout of provider/PROTOCOL.md ("Lane"), or breaks it. Framing over the socket is
+// frames-test's business.
 #include "frames/lane.h"
 
 #include <fcntl.h>
@@ -35,7 +36,8 @@ constexpr uint32_t kMaxFrame = 1 << 20;
 // More than a socket holds.
 constexpr uint32_t kLargeAnswer = 300'000;
 
-// Answers with the request and its number among all requests; a request that begins with 'L' with a large answer of that letter.
+// Answers with the request and its number among all requests; a request that begins with 'L' with a
+// large answer of that letter.
 class Counter : public dke::FrameHandler {
  public:
   dke::FrameLoop* loop = nullptr;
@@ -67,7 +69,8 @@ class Counter : public dke::FrameHandler {
   std::atomic<char> held_{'\0'};
 };
 
-// What callers are counted by: it stands still, so that all of a test's are counted, until the test moves it.
+// What callers are counted by: it stands still, so that all of a test's are counted, until the test
+// moves it.
 std::atomic<int64_t> census_now{1'000'000'000};
 
 struct Server {
@@ -216,8 +219,9 @@ struct Peer {
     [[maybe_unused]] const ssize_t sent = send(fd, ring.data(), ring.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
-  // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that went to sleep in between, because
-  // it was not run for longer than it spins, answers through the socket: then it is done again.
+  // Puts a message there while the loop looks, and waits for its answer in the lane. A loop that
+  // went to sleep in between, because it was not run for longer than it spins, answers through the
+  // socket: then it is done again.
   void PutAndAwait(const std::string& message, int frames) {
     for (bool there = false; !there;) {
       Listening() = 1;
@@ -419,9 +423,10 @@ TEST(ForAPeerThatSleepsTheLoopDoesNotSpin) {
   assert_int_equal(server.loop->statistics().lane_messages, 0);
 }
 
-// Makes the peer stop listening at the one moment when the loop has decided for the lane and writes the answer into it: the page of
-// answers in the loop's own mapping is read-only until the first write, whose fault is handled by writing 0 into `listening`;
-// if the peer `reads`, after it has read the socket.
+// Makes the peer stop listening at the one moment when the loop has decided for the lane and writes
+// the answer into it: the page of answers in the loop's own mapping is read-only until the first
+// write, whose fault is handled by writing 0 into `listening`; if the peer `reads`, after it has
+// read the socket.
 class Deafener {
  public:
   explicit Deafener(const Peer& peer, bool reads) {
@@ -494,7 +499,8 @@ TEST(WhoStopsListeningWhileAnAnswerIsPutThereIsRung) {
   ExpectSame(peer.Fetch(), Peer::Frame(7, "x" + std::to_string(before + 1)));
 }
 
-// Between the decision for the lane and the ring, the socket gets room again, and the rest of a large answer still waits for it.
+// Between the decision for the lane and the ring, the socket gets room again, and the rest of a
+// large answer still waits for it.
 TEST(NothingComesBetweenTheBytesOfAnAnswerThatIsPartlySent) {
   Server server;
   Peer peer(server);
@@ -555,7 +561,8 @@ TEST(ARingThatTheSocketDoesNotTakeIsSentLater) {
   int room = 0;
   socklen_t size = sizeof room;
   assert_int_equal(getsockopt(end, SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
-  // Answers so short that the socket accepts each one completely or not at all, so that it is full and nothing is pending.
+  // Answers so short that the socket accepts each one completely or not at all, so that it is full
+  // and nothing is pending.
   std::string wanted;
   while (in_flight() < room) {
     const std::string answer = Peer::Frame(7, std::string(500, 'x') + std::to_string(server.handler.frames + 1));
@@ -603,7 +610,8 @@ TEST(WhoSleepsAtTheLaneIsWokenByAnAnswerThereAndByOneThroughTheSocket) {
     peer.Listening() = 2;
     peer.Put(Peer::Frame(7, "x"));
     assert_true(SleepAtLane(peer, heard));
-    // The bell for the answer before this one rings after that answer was sent, and so perhaps only now.
+    // The bell for the answer before this one rings after that answer was sent, and so perhaps only
+    // now.
     if (peer.Answered() == peer.fetched) assert_true(SleepAtLane(peer, heard + 1));
     assert_int_equal(peer.Answered(), peer.fetched + 1);
     // The next one finds its slot in use.

@@ -1,5 +1,5 @@
-// Messages part by part against libcrypto's answer for the whole: every mode and digest, odd lengths of parts, and states that were
-// changed, mixed up or reset.
+// Messages part by part against libcrypto's answer for the whole: every mode and digest, odd
+// lengths of parts, and states that were changed, mixed up or reset.
 #include "ciphers/part_state.h"
 
 #include <algorithm>
@@ -112,7 +112,8 @@ TEST(CcmPartsMakeTheMessage) {
       for (size_t piece : kPieces) Compare(CipherMode::kCcm, key, 11, 20, tag, 400, piece);
 }
 
-// The counter of GCM has 32 bits, and starts anywhere where the IV has not 12 bytes. An IV is looked for whose counter runs over soon.
+// The counter of GCM has 32 bits, and starts anywhere where the IV has not 12 bytes. An IV is
+// looked for whose counter runs over soon.
 TEST(TheCounterOfGcmRunsOver) {
   const KeyRef key = Secret(KeyKind::kAes, Sequence(1, 16));
   const CipherParameters ecb = Parameters(CipherMode::kEcb, {}, {}, 16, 0);
@@ -246,7 +247,8 @@ TEST(MacsOfPartsAreMacsOfTheWhole) {
   }
 }
 
-// What a caller could seal who knew the key of the service: each relation that a state must have, violated.
+// What a caller could seal who knew the key of the service: each relation that a state must have,
+// violated.
 TEST(AStateThatIsNotOneIsRefused) {
   const CipherParameters gcm = Parameters(CipherMode::kGcm, Sequence(9, 12), {}, 16, 0);
   const CipherParameters ccm = Parameters(CipherMode::kCcm, Sequence(9, 12), {}, 16, 100000);

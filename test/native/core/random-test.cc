@@ -1,4 +1,5 @@
-// Random numbers where the state of the generators is there twice: a machine that was copied, or resumed twice.
+// Random numbers where the state of the generators is there twice: a machine that was copied, or
+// resumed twice.
 #include "base/random.h"
 
 #include <openssl/core_names.h>
@@ -103,7 +104,8 @@ TEST(LongDrawsAreFilled) {
   }
 }
 
-// One process with one pid, counter and key; its copy is a fork, and the kernel gives both the same bytes.
+// One process with one pid, counter and key; its copy is a fork, and the kernel gives both the same
+// bytes.
 TEST(TwoCopiesSealTwoMessagesUnderDifferentSalts) {
   const SecureBuffer secret = Good(SecureBuffer::CopyOf(Sequence(1, 32).data(), 32));
   uint8_t random[32] = {5};

@@ -1,5 +1,6 @@
-// The replay cache below JavaScript: which messages are answered without the handler, and what the handler gets afterwards. That callers cannot
-// tell the difference, with the agent's own functions behind it, is test/unit/agent/replays.test.ts.
+// The replay cache below JavaScript: which messages are answered without the handler, and what the
+// handler gets afterwards. That callers cannot tell the difference, with the agent's own functions
+// behind it, is test/unit/agent/replays.test.ts.
 #include "frames/replay_cache.h"
 
 #include "support.h"
@@ -123,7 +124,8 @@ TEST(ShowsTheHandlerThePartThatItHasNotSeen) {
   Ask(replays, Init("p", 3));
   Ask(replays, Part("p", 32, 32));
   Ask(replays, Init("a", 4));
-  // The handler gets a second part, a Final that queries its length, and data that is not a whole block.
+  // The handler gets a second part, a Final that queries its length, and data that is not a whole
+  // block.
   for (const ByteVector& message : {Part("p", 32, 32), Last("p", 0xffffffff), BytesOf("something else")}) assert_true(Ask(replays, message).empty());
   assert_true(Unseen(replays) == Init("p", 3));
   assert_true(Unseen(replays) == Part("p", 32, 32));
@@ -140,7 +142,8 @@ TEST(ShowsTheHandlerThePartThatItHasNotSeen) {
   ReleaseKey(key);
 }
 
-// How many Updates of so many operations are answered here, of which the handler has to see each after all.
+// How many Updates of so many operations are answered here, of which the handler has to see each
+// after all.
 int AnsweredInVain(ReplayCache& replays, int operations) {
   int answered = 0;
   for (int i = 0; i < operations; ++i) {
@@ -321,7 +324,8 @@ TEST(AnOwnerKeepsItsShareOfUsedIvsWhateverOthersUse) {
     assert_true(IsUsed(quiet, i));
     assert_false(Claim(quiet, i));
   }
-  // The busy one has at least the last of its own, across all growth, and forgot its first. Another test has an owner, too.
+  // The busy one has at least the last of its own, across all growth, and forgot its first. Another
+  // test has an owner, too.
   const auto last = static_cast<uint32_t>(2 * kMostIvs + 1);
   for (uint32_t i = 0; i < IvsEach(3); ++i) assert_true(IsUsed(busy, last - i));
   assert_false(IsUsed(busy, 0));

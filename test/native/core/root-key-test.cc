@@ -1,5 +1,5 @@
-// The root key file, format 1 (addon/FORMAT.md): its bytes, its turn from one epoch to the next, what a crash may leave, and
-// which files are refused.
+// The root key file, format 1 (addon/FORMAT.md): its bytes, its turn from one epoch to the next,
+// what a crash may leave, and which files are refused.
 #include "root/root_file.h"
 
 #include <unistd.h>

@@ -1,5 +1,6 @@
-// The two heaps of secure_buffer.h as the kernel sees them: locked, excluded from dumps, empty in a child, wiped; and as their
-// users see them: blocks that do not overlap, space that is reused, an end with a reason.
+// The two heaps of secure_buffer.h as the kernel sees them: locked, excluded from dumps, empty in a
+// child, wiped; and as their users see them: blocks that do not overlap, space that is reused, an
+// end with a reason.
 #include "base/secure_buffer.h"
 
 #include <openssl/crypto.h>
@@ -165,7 +166,8 @@ TEST(WhatIsGivenBackIsWiped) {
     buffer.Release();
     assert_null(buffer.data());
     assert_int_equal(buffer.size(), 0);
-    // The arena stays mapped, so its old content can be checked. Joining and splitting may write addresses, never 0xa5.
+    // The arena stays mapped, so its old content can be checked. Joining and splitting may write
+    // addresses, never 0xa5.
     for (size_t i = 0; i < size; i++) assert_int_not_equal(memory[i], 0xa5);
     // Whatever is handed out next is zero throughout.
     for (const size_t next : {size_t{24}, size}) {

@@ -1,5 +1,5 @@
-// What the native tests of the core share: bytes from hexadecimal, the vectors of addon/FORMAT.md, the key arena, short ways
-// to a key. Leaves out everything that only one test needs.
+// What the native tests of the core share: bytes from hexadecimal, the vectors of addon/FORMAT.md,
+// the key arena, short ways to a key. Leaves out everything that only one test needs.
 #pragma once
 
 #include <string.h>
@@ -70,7 +70,8 @@ class Vector {
   std::map<std::string, std::string> members_;
 };
 
-// For cmocka's group setup. A machine that locks too little still runs the tests; secure-buffer-test.cc is about locking.
+// For cmocka's group setup. A machine that locks too little still runs the tests;
+// secure-buffer-test.cc is about locking.
 inline int UseMemory(void**) { return InitializeMemory(size_t{4} << 20, true).ok() ? 0 : -1; }
 
 template <typename T>

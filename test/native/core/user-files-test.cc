@@ -1,4 +1,5 @@
-// Reading a file with the rights of its user (user_files.h): what it does to the process that reads.
+// Reading a file with the rights of its user (user_files.h): what it does to the process that
+// reads.
 #include "base/user_files.h"
 
 #include <sys/prctl.h>

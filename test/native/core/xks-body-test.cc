@@ -1,5 +1,5 @@
-// The XKS bodies (external key store proxy specification v1.0.x): which requests are read, how the others are refused, that
-// ciphertext decrypts only under the same key and binding.
+// The XKS bodies (external key store proxy specification v1.0.x): which requests are read, how the
+// others are refused, that ciphertext decrypts only under the same key and binding.
 #include "xks/xks_body.h"
 
 #include <openssl/evp.h>
@@ -277,7 +277,8 @@ TEST(LengthsHaveLimits) {
     RefusedAs(kDecrypt, with(DecryptRequest(), "authenticationTag", size), kValidation, "authenticationTag has the wrong length");
   }
   RefusedAs(kDecrypt, with(DecryptRequest(), "ciphertextMetadata", 21), kValidation, "ciphertextMetadata has the wrong length");
-  // The specification permits an IV of 16 bytes, which we never generate: the ciphertext cannot be ours.
+  // The specification permits an IV of 16 bytes, which we never generate: the ciphertext cannot be
+  // ours.
   const XksReading other = Read(kDecrypt, with(DecryptRequest(), "initializationVector", 16));
   const ByteVector binding = Vector("xks ciphertext").Bytes("binding");
   Refused(XksDecrypt(*other.body, Secret(KeyKind::kAes, Vector("xks ciphertext").Bytes("key")), binding.data(), binding.size()), Code::kAuthenticationFailed);
@@ -292,7 +293,8 @@ TEST(LengthsHaveLimits) {
   RefusedAs(kEncrypt, Json(request), kValidation, "kmsRequestId is longer than 2048 characters");
 }
 
-// The permission to use the key is checked first: a body alone does not show whether its ciphertext opens under our keys.
+// The permission to use the key is checked first: a body alone does not show whether its ciphertext
+// opens under our keys.
 TEST(CiphertextsOfOthersHaveNoKeyVersion) {
   const Vector vector("xks ciphertext");
   const KeyRef key = Secret(KeyKind::kAes, vector.Bytes("key"));

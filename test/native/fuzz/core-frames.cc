@@ -1,5 +1,6 @@
-// Fuzzes the frame server with complete connections: the input is the data of one peer, split into two writes at a place that its
-// first byte chooses. The handler answers by the frame's length and contents, and checks that it is shown no more than came.
+// Fuzzes the frame server with complete connections: the input is the data of one peer, split into
+// two writes at a place that its first byte chooses. The handler answers by the frame's length and
+// contents, and checks that it is shown no more than came.
 #include "frame-fixture.h"
 
 namespace {

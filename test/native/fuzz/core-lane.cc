@@ -1,6 +1,7 @@
-// Fuzzes the frame server with a peer that shares a lane with it and keeps to none of its rules: the input is a list of what the
-// peer does to the shared memory and to the socket, with a turn of the loop after each. What the handler is shown must be
-// frames within the limits, and the server's own counts must stay its own.
+// Fuzzes the frame server with a peer that shares a lane with it and keeps to none of its rules:
+// the input is a list of what the peer does to the shared memory and to the socket, with a turn of
+// the loop after each. What the handler is shown must be frames within the limits, and the server's
+// own counts must stay its own.
 #include "frame-fixture.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
-// Fuzzes the state between two parts of a message as it is behind the seal, as though its key were known: what `Parse` accepts is written back as it was,
-// and the parts of the message that follow it run. The first byte chooses the algorithm, the second the lengths of the parts.
+// Fuzzes the state between two parts of a message as it is behind the seal, as though its key were
+// known: what `Parse` accepts is written back as it was, and the parts of the message that follow
+// it run. The first byte chooses the algorithm, the second the lengths of the parts.
 #include "ciphers/part_state.h"
 
 #include <stdlib.h>

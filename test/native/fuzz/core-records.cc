@@ -1,7 +1,9 @@
 // Fuzzes the keys that the core reads from storage and from outside. The first byte chooses:
 //   r  the input is a key record: only the one that was sealed may open
-//   s  the input is the content of a correctly sealed record (kind and value): it is a key or refused, never anything else
-//   p  a PKCS#8 private key     u  a SubjectPublicKeyInfo     w  a key wrapped by AES-KW     W  by AES-KWP
+//   s  the input is the content of a correctly sealed record (kind and value): it is a key or
+//      refused, never anything else
+//   p  a PKCS#8 private key     u  a SubjectPublicKeyInfo
+//   w  a key wrapped by AES-KW  W  by AES-KWP
 //   f  the input is written over the slots of a root key file
 #include "wrapping/key_record.h"
 
@@ -106,8 +108,9 @@ void CheckKey(KeyRef key) {
     const auto spki = dke::ExportPublicKey(key);
     Must(spki.ok());
     const auto again = dke::ImportPublicKey(spki.value().data(), spki.value().size());
-    // An X25519 public key is not held on its own, and libcrypto's check of an RSA modulus draws random bases (SP 800-56B, 6.4.1): one
-    // with a small factor is accepted in one draw and refused in the next.
+    // An X25519 public key is not held on its own, and libcrypto's check of an RSA modulus draws
+    // random bases (SP 800-56B, 6.4.1): one with a small factor is accepted in one draw and refused
+    // in the next.
     Must(again.ok() || description.kind == dke::KeyKind::kX25519Private || description.kind == dke::KeyKind::kRsaPublic);
     if (again.ok()) dke::ReleaseKey(again.value());
   }

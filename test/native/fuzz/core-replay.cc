@@ -1,5 +1,6 @@
-// Fuzzes the messages that a connection sends to the replay cache, with three operations that it knows. The input is a row of messages: a byte
-// that chooses how each begins, a byte for the length of what follows.
+// Fuzzes the messages that a connection sends to the replay cache, with three operations that it
+// knows. The input is a row of messages: a byte that chooses how each begins, a byte for the length
+// of what follows.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,9 @@
-// Fuzzes the frame server and its lane with a client of three threads that keeps to the rules of provider/PROTOCOL.md: two writers, which
-// share the socket and the lane under one lock, and one reader. The input chooses the lengths of requests and answers, which answers come
-// late, and the behaviour of the reader: how often it checks the lane, where it sleeps, how much it reads. Every request must get its own answer,
-// complete and once, and no thread may wait for an answer that has been sent.
+// Fuzzes the frame server and its lane with a client of three threads that keeps to the rules of
+// provider/PROTOCOL.md: two writers, which share the socket and the lane under one lock, and one
+// reader. The input chooses the lengths of requests and answers, which answers come late, and the
+// behaviour of the reader: how often it checks the lane, where it sleeps, how much it reads. Every
+// request must get its own answer, complete and once, and no thread may wait for an answer that has
+// been sent.
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
-// Fuzzes the XKS bodies: the first byte chooses the operation (h, m, e, d), the rest is the request's body. What is accepted is
-// carried out: an encryption must decrypt again, a decryption must not succeed, and nothing may stay in the arena.
+// Fuzzes the XKS bodies: the first byte chooses the operation (h, m, e, d), the rest is the
+// request's body. What is accepted is carried out: an encryption must decrypt again, a decryption
+// must not succeed, and nothing may stay in the arena.
 #include "xks/xks_body.h"
 
 #include <stdlib.h>

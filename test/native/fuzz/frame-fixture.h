@@ -1,5 +1,5 @@
-// Shared by the fuzzers of the frame server: a loop on a socket in its own folder, which is removed when the process ends, and a
-// peer's connection to it.
+// Shared by the fuzzers of the frame server: a loop on a socket in its own folder, which is removed
+// when the process ends, and a peer's connection to it.
 #ifndef DKE_TEST_FUZZ_FRAME_FIXTURE_H
 #define DKE_TEST_FUZZ_FRAME_FIXTURE_H
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * Any bytes as the three files that MariaDB's plugin reads: the key file, the file that binds a data directory to its keys, and the one of
- * file_key_management. A key file that was read is written as it was. Checksums, which any writer can compute, are put right first.
+ * Any bytes as the three files that MariaDB's plugin reads: the key file, the file that binds a
+ * data directory to its keys, and the one of file_key_management. A key file that was read is
+ * written as it was. Checksums, which any writer can compute, are put right first.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,7 +27,10 @@ static void key_file(char *text, size_t length) {
   char *const head = key_file_head(file.ring, &head_length);
   char *const again = head == NULL ? NULL : key_file_text(head, file.iv, file.wrapped, file.wrapped_length, &again_length);
   if (again == NULL) abort();
-  /* A label with a zero byte ends there; format 1 has no marks; numbers may begin with zeros, and keys have another order. */
+  /*
+   * A label with a zero byte ends there; format 1 has no marks; numbers may begin with zeros, and
+   * keys have another order.
+   */
   if (strlen(head) != head_length || again_length > KEY_FILE_TEXT_MAX) abort();
   free(again);
   free(head);

@@ -1,7 +1,8 @@
 /*
- * The library as a hostile caller and a hostile agent have it: the first half of the input is a sequence of C_* calls with the
- * arguments that the C interface allows (each pointer is null, or has as much memory behind it as its length says, exactly),
- * the second half are a peer's answers, on the socket and in the lane. AddressSanitizer watches every byte of the caller's memory.
+ * The library as a hostile caller and a hostile agent have it: the first half of the input is a
+ * sequence of C_* calls with the arguments that the C interface allows (each pointer is null, or
+ * has as much memory behind it as its length says, exactly), the second half are a peer's answers,
+ * on the socket and in the lane. AddressSanitizer watches every byte of the caller's memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,9 @@ static void fill(struct input *from, void *bytes, size_t length) {
   from->left -= have;
 }
 
-/* --- the peer --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the peer ------------------------------------------------------------------------------------
+ */
 
 static struct input answers;
 static pthread_mutex_t answers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -109,7 +112,10 @@ static bool answer(uint32_t code, struct buffer *reply) {
 /** PROTOCOL.md, "Lane": offsets in words, and the answer's in bytes. */
 enum { LANE_SIZE = 16384, LANE_FETCHED = 3, LANE_LISTENING = 4, LANE_ANSWERED = 16, LANE_LENGTH = 17, LANE_ANSWER = 8192, LANE_ROOM = 8192 };
 
-/** Answers the version byte, and offers a lane with it or something that is none. Null for none that is used. */
+/**
+ * Answers the version byte, and offers a lane with it or something that is none. Null for none that
+ * is used.
+ */
 static _Atomic uint32_t *greet(int fd, uint8_t version) {
   struct iovec part = {&version, 1};
   union {
@@ -143,7 +149,10 @@ static _Atomic uint32_t *greet(int fd, uint8_t version) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-/** Writes an answer into the lane, possibly with an invalid length or count, and rings. False: it goes through the socket. */
+/**
+ * Writes an answer into the lane, possibly with an invalid length or count, and rings. False: it
+ * goes through the socket.
+ */
 static bool put_in_lane(int fd, _Atomic uint32_t *lane, const uint8_t *header, const struct buffer *reply) {
   static const uint8_t ring[12];
   uint32_t length = (uint32_t)(12 + reply->length);
@@ -256,7 +265,9 @@ static void start_peer(void) {
   if (pthread_create(&thread, NULL, accept_all, NULL) != 0) abort();
 }
 
-/* --- the caller ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the caller ----------------------------------------------------------------------------------
+ */
 
 static struct input calls;
 static void *blocks[BLOCKS_MAX];
@@ -320,7 +331,10 @@ static struct room room(size_t size) {
   return room;
 }
 
-/** Up to seven CK_PRF_DATA_PARAM: the count is correct, so only the memory that they point to varies. */
+/**
+ * Up to seven CK_PRF_DATA_PARAM: the count is correct, so only the memory that they point to
+ * varies.
+ */
 static struct bytes prf_data_rows(void) {
   CK_ULONG rows[7][3];
   const unsigned kind = take(&calls);
@@ -341,7 +355,10 @@ static struct bytes prf_data_rows(void) {
   return made;
 }
 
-/** A parameter in words: u a number, p a pointer and its length, q a length and its pointer, d a count and its rows, i sixteen bytes. */
+/**
+ * A parameter in words: u a number, p a pointer and its length, q a length and its pointer, d a
+ * count and its rows, i sixteen bytes.
+ */
 static CK_ULONG structure(const char *words, void **to) {
   CK_ULONG made[12];
   size_t used = 0;

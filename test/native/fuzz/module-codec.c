@@ -1,4 +1,7 @@
-/* Any bytes as a reply: every reader of the library, over caller's memory that is exactly as large as stated. */
+/*
+ * Any bytes as a reply: every reader of the library, over caller's memory that is exactly as large
+ * as stated.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

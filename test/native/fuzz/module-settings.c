@@ -1,4 +1,7 @@
-/* Any text as pkcs11.toml, and as facts of a line in the log: what the library itself reads of the one, and makes of the other. */
+/*
+ * Any text as pkcs11.toml, and as facts of a line in the log: what the library itself reads of the
+ * one, and makes of the other.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /*
- * Many database processes on one agent, all connected at the same moment: each is a program of its own that loads the library,
- * finds the master key, uses it and a session key, and compares the results with known answers.
+ * Many database processes on one agent, all connected at the same moment: each is a program of its
+ * own that loads the library, finds the master key, uses it and a session key, and compares the
+ * results with known answers.
  *
- * Usage: host-crowd <library> <answers> <processes> <rounds>
- * Standard output: {"connected":N} when all have done C_Initialize, C_Login and their search and wait, N being the agent's
- * connections. When its standard input ends they work and finalise; then {"longest":M}, milliseconds of the longest call. Ends
- * with 0 when every process did.
+ * Usage: host-crowd <library> <answers> <processes> <rounds> Standard output: {"connected":N} when
+ * all have done C_Initialize, C_Login and their search and wait, N being the agent's connections.
+ * When its standard input ends they work and finalise; then {"longest":M}, milliseconds of the
+ * longest call. Ends with 0 when every process did.
  */
 #include "host.h"
 

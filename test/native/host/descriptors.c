@@ -1,6 +1,7 @@
 /*
- * A host that does with descriptors what it likes: closes all that it does not know, as daemons do, and opens its own under the same numbers.
- * The library never touches what is there, and finds its way back to the agent.
+ * A host that does with descriptors what it likes: closes all that it does not know, as daemons do,
+ * and opens its own under the same numbers. The library never touches what is there, and finds its
+ * way back to the agent.
  *
  * Usage: host-descriptors <library> <answers> <rule>
  */
@@ -19,7 +20,9 @@ enum { MOST = 64, THREADS = 8, TIMES = 20 };
 static CK_SESSION_HANDLE session;
 static CK_OBJECT_HANDLE key;
 
-/* --- what the host puts there ------------------------------------------------------------------------------------------- */
+/*
+ * --- what the host puts there --------------------------------------------------------------------
+ */
 
 /** A connection of the host's: what it has under the library's number, and the other end. */
 struct foreign {
@@ -103,7 +106,10 @@ static void check_untouched(const struct foreign *foreign, bool writes_only) {
   if (poll(&poller, 1, 0) != 1 || poller.revents != POLLIN) host_fail("the library read from the host's descriptor", 0);
 }
 
-/** The library works, with the session and the login that it had; keys of the session have gone with the connection. */
+/**
+ * The library works, with the session and the login that it had; keys of the session have gone with
+ * the connection.
+ */
 static void go_on(void) {
   CK_BYTE bytes[16];
 
@@ -140,8 +146,9 @@ static void pipe_to_write(void) { replaced_by(open_pipe_to_write, true, false); 
 static void finalize(void) { replaced_by(connect_tcp, false, true); }
 
 /**
- * Something else of the host's still has the library's socket, so the agent sees no end and answers in shared memory. A call that
- * cannot be repeated does not begin on such a connection: a read of the socket would end it in the middle.
+ * Something else of the host's still has the library's socket, so the agent sees no end and answers
+ * in shared memory. A call that cannot be repeated does not begin on such a connection: a read of
+ * the socket would end it in the middle.
  */
 static void kept_elsewhere(void) {
   for (int i = 0; i < TIMES; i++) {
@@ -197,7 +204,9 @@ static void forked(void) {
   go_on();
 }
 
-/* --- while threads are in calls --------------------------------------------------------------------------------------------- */
+/*
+ * --- while threads are in calls ------------------------------------------------------------------
+ */
 
 static atomic_bool stopping;
 static atomic_int answered;
@@ -213,7 +222,10 @@ static void *ask(void *argument) {
   return NULL;
 }
 
-/** Closes every number, then has connections of its own, under the lowest ones: none of them is ever the library's. */
+/**
+ * Closes every number, then has connections of its own, under the lowest ones: none of them is ever
+ * the library's.
+ */
 static void closed_under_threads(void) {
   pthread_t threads[THREADS];
 

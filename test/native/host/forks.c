@@ -1,6 +1,7 @@
 /*
- * A host that forks, in every order that there is. A child's answers are compared with known ones of its own, so that one
- * that belongs to its parent, or to a sister, is a wrong one. Exits with 0 if every answer follows the rule.
+ * A host that forks, in every order that there is. A child's answers are compared with known ones
+ * of its own, so that one that belongs to its parent, or to a sister, is a wrong one. Exits with 0
+ * if every answer follows the rule.
  *
  * Usage: host-forks <library> <answers> <rule>
  */
@@ -39,7 +40,9 @@ static void open_pipe(int ends[2]) {
   if (pipe(ends) != 0) host_fail("pipe", 0);
 }
 
-/* --- one fork --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- one fork ------------------------------------------------------------------------------------
+ */
 
 static void before_initialize(void) {
   const pid_t child = fork();
@@ -142,7 +145,10 @@ static void parent_finalizes(void) {
   session = host_begin(&answers[2], &key);
 }
 
-/** A child that does not use the library does not keep its parent's connection open after the parent's end. */
+/**
+ * A child that does not use the library does not keep its parent's connection open after the
+ * parent's end.
+ */
 static void parent_dies(void) {
   int ends[2];
   char byte;
@@ -220,7 +226,9 @@ static void double_fork(void) {
   host_prove(session, &answers[0], key);
 }
 
-/* --- many forks ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- many forks ----------------------------------------------------------------------------------
+ */
 
 static atomic_bool stopping;
 
@@ -248,7 +256,9 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/** Locks, buffers and replies under way are in the hands of threads that the child does not have. */
+/**
+ * Locks, buffers and replies under way are in the hands of threads that the child does not have.
+ */
 static void during_calls_of_other_threads(void) {
   pthread_t threads[THREADS];
 
@@ -319,7 +329,10 @@ static void *initialize(void *argument) {
   return NULL;
 }
 
-/** Children that are forked while the agent is being started have the starter's lock file open, and must not hold the lock. */
+/**
+ * Children that are forked while the agent is being started have the starter's lock file open, and
+ * must not hold the lock.
+ */
 static void while_the_agent_is_started(void) {
   pthread_t thread;
   int ends[2];
@@ -345,7 +358,9 @@ static void while_the_agent_is_started(void) {
   while (wait(NULL) > 0 || errno == EINTR) continue;
 }
 
-/* --- exec ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- exec ----------------------------------------------------------------------------------------
+ */
 
 /** The program that is executed: has nothing of its parent's, and does everything itself. */
 static void executed(void) {

@@ -1,9 +1,10 @@
 /*
- * A host process in C, for tests that JavaScript cannot be the host of: threads, forks, loading and unloading. Loads a PKCS#11
- * library by its path, and reads answers that the test computed elsewhere, so that no cryptography is needed here.
+ * A host process in C, for tests that JavaScript cannot be the host of: threads, forks, loading and
+ * unloading. Loads a PKCS#11 library by its path, and reads answers that the test computed
+ * elsewhere, so that no cryptography is needed here.
  *
- * Known answers: a file of `ANSWERS` rows of bytes, in the order of `struct answer`. No row shares a byte string with another, so a
- * reply that belongs to another caller is a wrong one.
+ * Known answers: a file of `ANSWERS` rows of bytes, in the order of `struct answer`. No row shares
+ * a byte string with another, so a reply that belongs to another caller is a wrong one.
  */
 #ifndef DKE_TEST_HOST_H
 #define DKE_TEST_HOST_H
@@ -115,7 +116,10 @@ static inline CK_RV host_cipher_init(CK_SESSION_HANDLE session, const struct ans
   return encrypt ? p11->C_EncryptInit(session, &mechanism, key) : p11->C_DecryptInit(session, &mechanism, key);
 }
 
-/** Encrypts and decrypts a row under its own key, and ends the process when anything is not as it should be. */
+/**
+ * Encrypts and decrypts a row under its own key, and ends the process when anything is not as it
+ * should be.
+ */
 static inline void host_prove(CK_SESSION_HANDLE session, const struct answer *row, CK_OBJECT_HANDLE key) {
   CK_BYTE in[PLAIN];
   CK_BYTE out[PLAIN];
@@ -132,7 +136,9 @@ static inline void host_prove(CK_SESSION_HANDLE session, const struct answer *ro
   if (length != PLAIN || memcmp(out, row->plain, PLAIN) != 0) host_fail("a wrong plaintext", length);
 }
 
-/* --- processes and what they have open -------------------------------------------------------------------------------- */
+/*
+ * --- processes and what they have open -----------------------------------------------------------
+ */
 
 static inline void host_pause(long milliseconds) {
   nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000}, NULL);

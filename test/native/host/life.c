@@ -1,6 +1,7 @@
 /*
- * The life of the library in a host: how it is initialised, how it is not, and every way to be rid of it. Ends with 0 when all
- * follows the rule. PKCS#11 2.40 sections 3.7 (CK_C_INITIALIZE_ARGS) and 5.4.
+ * The life of the library in a host: how it is initialised, how it is not, and every way to be rid
+ * of it. Ends with 0 when all follows the rule. PKCS#11 2.40 sections 3.7 (CK_C_INITIALIZE_ARGS)
+ * and 5.4.
  *
  * Usage: host-life <library> <answers> <rule>
  */
@@ -20,7 +21,9 @@ static void expect(CK_RV rv, CK_RV wanted, const char *what) {
   if (rv != wanted) host_fail(what, rv);
 }
 
-/* --- arguments -------------------------------------------------------------------------------------------------------- */
+/*
+ * --- arguments -----------------------------------------------------------------------------------
+ */
 
 static CK_RV create_mutex(CK_VOID_PTR_PTR mutex) {
   *mutex = malloc(1);
@@ -101,7 +104,9 @@ static void finalize(void) {
   expect(host_cipher_init(session, &answers[0], key, true), CKR_KEY_HANDLE_INVALID, "a key of the life before");
 }
 
-/* --- threads ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- threads -------------------------------------------------------------------------------------
+ */
 
 static pthread_barrier_t barrier;
 static atomic_int initialized;
@@ -171,7 +176,9 @@ static void finalize_under_threads(void) {
   host_await_connections(0);
 }
 
-/* --- without C_Finalize ----------------------------------------------------------------------------------------------- */
+/*
+ * --- without C_Finalize --------------------------------------------------------------------------
+ */
 
 static bool is_loaded(void) {
   FILE *file = fopen("/proc/self/maps", "r");

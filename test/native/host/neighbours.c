@@ -1,9 +1,10 @@
 /*
- * A host in whose global scope other libraries have functions of the same names: a second PKCS#11 library, a module that stands before
- * others, the library itself in another version. Each list of functions is the library's own, and what it makes is made by its agent.
+ * A host in whose global scope other libraries have functions of the same names: a second PKCS#11
+ * library, a module that stands before others, the library itself in another version. Each list of
+ * functions is the library's own, and what it makes is made by its agent.
  *
- * Usage: host-neighbours <library> <answers> <neighbour>...
- * Each neighbour is loaded before, into the global scope, and so is the library. A neighbour that is loaded with PKCS11SPY is one that
+ * Usage: host-neighbours <library> <answers> <neighbour>... Each neighbour is loaded before, into
+ * the global scope, and so is the library. A neighbour that is loaded with PKCS11SPY is one that
  * calls the library; a neighbour "self=<library>" is another version of it, and is used as well.
  */
 #include "host.h"

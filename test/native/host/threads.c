@@ -1,11 +1,13 @@
 /*
- * Many threads of one process, each at everything at once: session keys of its own and keys that all threads share, whole and in
- * parts, MACs, digests, searches, attributes, random numbers, sessions and keys that come and go. Each answer is compared
- * with the known one. What each call answered is counted and reported; whether that was in order is the test's to say.
+ * Many threads of one process, each at everything at once: session keys of its own and keys that
+ * all threads share, whole and in parts, MACs, digests, searches, attributes, random numbers,
+ * sessions and keys that come and go. Each answer is compared with the known one. What each call
+ * answered is counted and reported; whether that was in order is the test's to say.
  *
- * Usage: host-threads <library> <answers> <threads> <rounds> [handle of the token key]
- * With 0 rounds it works until its standard input ends. Standard output: {"whole":N} now and then, N being the least number of
- * rounds without any error that a thread has gone through, and one line {"report":...} at the end.
+ * Usage: host-threads <library> <answers> <threads> <rounds> [handle of the token key] With 0
+ * rounds it works until its standard input ends. Standard output: {"whole":N} now and then, N being
+ * the least number of rounds without any error that a thread has gone through, and one line
+ * {"report":...} at the end.
  */
 #include "host.h"
 
@@ -105,7 +107,9 @@ static void compare(const CK_BYTE *got, CK_ULONG length, const CK_BYTE *known, C
   if (length != known_length || memcmp(got, known, known_length) != 0) wrong(what);
 }
 
-/* --- the work --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the work ------------------------------------------------------------------------------------
+ */
 
 static void one_way(struct worker *worker, bool encrypt, CK_OBJECT_HANDLE key, const struct answer *row, const CK_BYTE *from,
                     const CK_BYTE *to, enum place init, enum place crypt) {
@@ -207,7 +211,9 @@ static void find(struct worker *worker) {
   if (!CALL(FIND_INIT, p11->C_FindObjectsInit(worker->session, &template, 1))) return;
   whole = CALL(FIND, p11->C_FindObjects(worker->session, found, COUNT(found), &count));
   if (!CALL(FIND, p11->C_FindObjectsFinal(worker->session)) || !whole) return;
-  /* None: an agent that was restarted in between has lost the key, which the next Init will notice. */
+  /*
+   * None: an agent that was restarted in between has lost the key, which the next Init will notice.
+   */
   if (count > 1 || (count == 1 && found[0] != own)) wrong("C_FindObjects");
 }
 
@@ -258,7 +264,9 @@ static void another_session(struct worker *worker) {
   CALL(CLOSE_SESSION, p11->C_CloseSession(session));
 }
 
-/* --- keys that may go with their agent -------------------------------------------------------------------------------- */
+/*
+ * --- keys that may go with their agent -----------------------------------------------------------
+ */
 
 static void renew(struct worker *worker, CK_OBJECT_HANDLE *key, const struct answer **row, CK_KEY_TYPE type, long number) {
   const bool cipher = type == CKK_AES;
@@ -277,7 +285,10 @@ static void renew(struct worker *worker, CK_OBJECT_HANDLE *key, const struct ans
   if (!CALL(CREATE_OBJECT, host_create_key(worker->session, (*row)->key, type, cipher ? worker->id : NULL, key))) *key = 0;
 }
 
-/** The keys that all threads use belong to a session of the main thread. A thread that finds a key missing creates it again. */
+/**
+ * The keys that all threads use belong to a session of the main thread. A thread that finds a key
+ * missing creates it again.
+ */
 static void renew_shared(struct worker *worker, int at) {
   CK_OBJECT_HANDLE key = 0;
 
@@ -344,7 +355,9 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/* --- the report ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the report ----------------------------------------------------------------------------------
+ */
 
 static long least_whole(void) {
   long least = workers[0].whole;
@@ -353,7 +366,9 @@ static long least_whole(void) {
   return least;
 }
 
-/** Reports its progress until its input ends or, with a number of rounds, all threads have finished. */
+/**
+ * Reports its progress until its input ends or, with a number of rounds, all threads have finished.
+ */
 static void report_progress(void) {
   long said = -1;
 

@@ -186,7 +186,9 @@ TEST(the_fullest_keyring_fits) {
   keyring_free(ring);
 }
 
-/* ---- Two files on the disk ------------------------------------------------------------------------------------------------- */
+/*
+ * ---- Two files on the disk ----------------------------------------------------------------------
+ */
 
 static char folder[] = "/tmp/dke-key-file-XXXXXX";
 static char path[PATH_MAX];
@@ -279,7 +281,9 @@ TEST(of_two_files_the_one_that_is_whole_and_newer_is_read) {
   assert_non_null(strstr(why, "chmod 600"));
 }
 
-/* ---- The data directory's own file ------------------------------------------------------------------------------------------- */
+/*
+ * ---- The data directory's own file --------------------------------------------------------------
+ */
 
 static enum binding_found check(const char *binding, const struct keyring *ring, char *why) {
   struct failure failure = {""};
@@ -327,7 +331,9 @@ TEST(a_data_directory_knows_its_keys) {
   keyring_free(ring);
 }
 
-/* ---- file_key_management's file ---------------------------------------------------------------------------------------------- */
+/*
+ * ---- file_key_management's file -----------------------------------------------------------------
+ */
 
 static int import_of(const char *text, struct keyring **ring) {
   char source[PATH_MAX];

@@ -1,6 +1,7 @@
 /*
- * Every function of the list with null pointers where it wants memory, and with buffers that are too small: an error code
- * each, nothing written beyond what was given, and the library continues. PKCS#11 2.40 section 5.2; 3.0 for what came later.
+ * Every function of the list with null pointers where it wants memory, and with buffers that are
+ * too small: an error code each, nothing written beyond what was given, and the library continues.
+ * PKCS#11 2.40 section 5.2; 3.0 for what came later.
  */
 #include "peer.h"
 #include "../tests.h"
@@ -23,10 +24,16 @@ static int stop(void **state) {
   return 0;
 }
 
-/* The peer carries next to nothing: what gets through to it with sound arguments is CKR_FUNCTION_NOT_SUPPORTED. */
+/*
+ * The peer carries next to nothing: what gets through to it with sound arguments is
+ * CKR_FUNCTION_NOT_SUPPORTED.
+ */
 #define REFUSED(call) assert_int_equal(call, CKR_ARGUMENTS_BAD)
 
-/* Beside C_Initialize, the agent hears C_SessionCancel alone: an error ends the operation that the call would have gone on with. */
+/*
+ * Beside C_Initialize, the agent hears C_SessionCancel alone: an error ends the operation that the
+ * call would have gone on with.
+ */
 static void nothing_came_through(void) {
   int event;
   int width;
@@ -137,7 +144,10 @@ TEST(lengths_beyond_all_memory_are_refused) {
   assert_int_equal(list->C_CreateObject(17, &large, 1, &handle), CKR_ATTRIBUTE_VALUE_INVALID);
   assert_int_equal(list->C_EncryptInit(17, &mechanism, 5), CKR_MECHANISM_PARAM_INVALID);
   nothing_came_through();
-  /* All ones is CK_UNAVAILABLE_INFORMATION: it travels as that, without a value, and is the agent's to refuse. */
+  /*
+   * All ones is CK_UNAVAILABLE_INFORMATION: it travels as that, without a value, and is the agent's
+   * to refuse.
+   */
   assert_int_not_equal(list->C_CreateObject(17, &huge, 1, &handle), CKR_OK);
   assert_int_equal(byte, 0);
 }

@@ -1,4 +1,7 @@
-/* The library against an agent of the test's own: arguments, answers, threads, deadlines, restarts, fork. */
+/*
+ * The library against an agent of the test's own: arguments, answers, threads, deadlines, restarts,
+ * fork.
+ */
 #include <sched.h>
 
 #include <fcntl.h>
@@ -461,7 +464,10 @@ WITHOUT(a_child_keeps_no_descriptor_of_a_connection_that_is_being_made) {
 /** fork without the C library and its fork handlers, as some programs do it. */
 static pid_t bare_fork(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
 
-/** In the first process of a PID namespace: C_Initialize, and a child that is the first process of another one. */
+/**
+ * In the first process of a PID namespace: C_Initialize, and a child that is the first process of
+ * another one.
+ */
 static int use_as_first_process(pid_t (*make_child)(void)) {
   CK_SESSION_HANDLE session;
   CK_BYTE random[4];
@@ -577,7 +583,10 @@ static void need_cancellation(void) {
 
 static atomic_bool reached;
 
-/** Each of these waits, takes locks or opens files: with a cancellation that is already pending, the first of them would end the thread. */
+/**
+ * Each of these waits, takes locks or opens files: with a cancellation that is already pending, the
+ * first of them would end the thread.
+ */
 static void *call_with_a_pending_cancellation(void *argument) {
   CK_SESSION_HANDLE session = 0;
   CK_MECHANISM mechanism = cbc();

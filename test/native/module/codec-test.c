@@ -377,7 +377,10 @@ WITH(data_for_a_prf_travels_to_ours_alone) {
   assert_int_equal(codec_put_mechanism(&buffer, &mechanism, DIALECT_OWN), CKR_MECHANISM_PARAM_INVALID);
 }
 
-/* The agent refuses them once it has checked the operation: here they are only kept from being read. */
+/*
+ * The agent refuses them once it has checked the operation: here they are only kept from being
+ * read.
+ */
 WITH(a_message_parameter_that_cannot_travel_is_none) {
   CK_BYTE tag[16] = {0};
   CK_GCM_MESSAGE_PARAMS gcm[] = {{tag, 1, 0, 0, NULL, 16}, {tag, 1, 0, 0, tag, 129}, {NULL, 1, 0, 0, tag, 96}};

@@ -1,4 +1,7 @@
-/* Inits that are held back until their operation follows: when that is done, and that no one can see it (PROTOCOL.md). */
+/*
+ * Inits that are held back until their operation follows: when that is done, and that no one can
+ * see it (PROTOCOL.md).
+ */
 #include "codec.h"
 #include "peer.h"
 #include "process.h"

@@ -1,5 +1,7 @@
-/* Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and 3.2), repeated here and by
- * hand, because callers go by position. */
+/*
+ * Function lists and interfaces: the order of the standard's lists (pkcs11f.h of 2.40, 3.0 and
+ * 3.2), repeated here and by hand, because callers go by position.
+ */
 #include "last_cause.h"
 #include "peer.h"
 #include "vendor.h"
@@ -52,7 +54,9 @@ static int stop(void **state) {
   return 0;
 }
 
-/** The version first, then one pointer after the other; C_GetInfo returns the list's own version. */
+/**
+ * The version first, then one pointer after the other; C_GetInfo returns the list's own version.
+ */
 static void check_list(const void *list, CK_BYTE major, CK_BYTE minor, size_t count) {
   CK_VERSION version;
   CK_C_GetInfo get_info;
@@ -177,7 +181,10 @@ WITH(the_cause_of_a_failed_call_is_that_of_its_thread) {
   assert_string_equal(last_cause(), "the service is away;?[2J come again");
   assert_int_equal(pthread_create(&other, NULL, of_another_thread, NULL), 0);
   pthread_join(other, NULL);
-  /* A successful call has none, nor has a call with a specific return value, nor one that was not sent. */
+  /*
+   * A successful call has none, nor has a call with a specific return value, nor one that was not
+   * sent.
+   */
   assert_int_equal(C_GenerateRandom(session, &byte, 1), CKR_OK);
   assert_string_equal(last_cause(), "");
   assert_int_equal(C_DestroyObject(session, 1), CKR_FUNCTION_NOT_SUPPORTED);

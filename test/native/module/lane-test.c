@@ -1,5 +1,7 @@
-/* The library's side of the lane, with the test in the agent's place: what is accepted as a lane, who uses it when, and what a
- * peer may not do. The agent's side is test/native/core/lane-test.cc. */
+/*
+ * The library's side of the lane, with the test in the agent's place: what is accepted as a lane,
+ * who uses it when, and what a peer may not do. The agent's side is test/native/core/lane-test.cc.
+ */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sockios.h>
@@ -190,7 +192,9 @@ WITH(a_forked_child_does_not_have_it) {
   lane_leave(lane);
 }
 
-/* --- the transport ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- the transport -------------------------------------------------------------------------------
+ */
 
 struct agent {
   int socket;
@@ -383,8 +387,11 @@ WITH(who_sleeps_at_the_lane_notices_an_agent_that_goes_without_a_word) {
   run(&agent, call_and_be_left);
 }
 
-/** The agent of two callers: the first one's request waits until the second one asks, and is answered through the socket just before that
- * one's; from then on the second one is answered through the lane, as fast as it asks. */
+/**
+ * The agent of two callers: the first one's request waits until the second one asks, and is
+ * answered through the socket just before that one's; from then on the second one is answered
+ * through the lane, as fast as it asks.
+ */
 struct crossed {
   int socket;
   _Atomic bool over;

@@ -1,6 +1,7 @@
 /*
- * The library as a file that hosts load: where it finds its agent and how it starts it, how much stack it needs, what remains after
- * dlclose. The tests load copies of the built libdke_pkcs11.so, with a program of their own in the agent's place.
+ * The library as a file that hosts load: where it finds its agent and how it starts it, how much
+ * stack it needs, what remains after dlclose. The tests load copies of the built libdke_pkcs11.so,
+ * with a program of their own in the agent's place.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -104,7 +105,9 @@ static CK_FUNCTION_LIST_PTR load(const char *path, void **library) {
   return list;
 }
 
-/* --- where the agent is ------------------------------------------------------------------------------------------------- */
+/*
+ * --- where the agent is --------------------------------------------------------------------------
+ */
 
 /** From here on the kernel is one from before Linux 5.9. */
 static void forget_close_range(void) {
@@ -119,7 +122,10 @@ static void forget_close_range(void) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(3);
 }
 
-/** Loads the library by this name in a process of its own, then goes to another folder and tries to connect. */
+/**
+ * Loads the library by this name in a process of its own, then goes to another folder and tries to
+ * connect.
+ */
 static void initialize_elsewhere(const char *name, bool old_kernel) {
   const pid_t child = fork();
   int status;
@@ -164,7 +170,10 @@ WITH(the_program_that_starts_the_agent_needs_nothing_from_the_path) {
   pid_t child;
   int status;
 
-  /* Without Node next to it, in its project or on the PATH it ends, after everything else that it does. */
+  /*
+   * Without Node next to it, in its project or on the PATH it ends, after everything else that it
+   * does.
+   */
   snprintf(agent, sizeof agent, "%s/dke-agent", built);
   copy(agent, in_folder("dke-agent"), 0755);
   snprintf(agent, sizeof agent, "%s/dke-agent", folder);
@@ -182,7 +191,9 @@ WITH(the_program_that_starts_the_agent_needs_nothing_from_the_path) {
   assert_string_equal(get("ran"), "");
 }
 
-/* --- a host with more rights than its caller ---------------------------------------------------------------------------- */
+/*
+ * --- a host with more rights than its caller -----------------------------------------------------
+ */
 
 enum { OWNER = 61234, CALLER = 61235, GROUP = 61236 };
 
@@ -192,7 +203,10 @@ static const char tell[] =
     "ls -l /proc/self/fd >\"${0%/*}/descriptors\"\n"
     "exit 3\n";
 
-/** An empty /run for this process and those that it starts: the agent that this host has for all its users is not found. */
+/**
+ * An empty /run for this process and those that it starts: the agent that this host has for all its
+ * users is not found.
+ */
 static void enter_own_run(void) {
   if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
       mount("none", "/run", "tmpfs", 0, "mode=755") != 0)
@@ -248,7 +262,10 @@ WITH(a_setuid_host_starts_the_agent_as_its_effective_user_with_nothing_of_its_ca
   assert_int_equal(system(expected), 0);
 }
 
-/** What the copy of this program does there: C_Initialize, with rights that its caller does not have. */
+/**
+ * What the copy of this program does there: C_Initialize, with rights that its caller does not
+ * have.
+ */
 static int initialize_as_host(const char *path) {
   void *const library = dlopen(path, RTLD_NOW);
   CK_RV (*initialize)(void *) = NULL;
@@ -300,7 +317,10 @@ static void expect_log(const char *name, const char *text) {
   unlink(in_folder(log));
 }
 
-/* What `oracle` is on a host with Grid Infrastructure, where two databases have one program and one user. */
+/*
+ * What `oracle` is on a host with Grid Infrastructure, where two databases have one program and one
+ * user.
+ */
 WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below_the_administrators_folders) {
   static const struct {
     const char *config;
@@ -389,7 +409,9 @@ WITH(the_agent_inherits_no_descriptor) {
   close(fd);
 }
 
-/* --- what the agent does not inherit ------------------------------------------------------------------------------------- */
+/*
+ * --- what the agent does not inherit -------------------------------------------------------------
+ */
 
 static void limit_to(int resource, rlim_t soft, rlim_t hard) {
   const struct rlimit limit = {soft, hard};
@@ -484,7 +506,9 @@ WITH(an_agent_that_would_not_live_long_is_not_started) {
   expect_fact(get("library.log"), "hard limit of 30 for CPU time in seconds (ulimit -t), and the agent needs 600");
 }
 
-/* --- stack -------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- stack ---------------------------------------------------------------------------------------
+ */
 
 /** The sanitizers use additional stack, and keep their data about a library that was unloaded. */
 static void need_own_memory_only(void) {
@@ -633,7 +657,9 @@ WITH(no_entry_point_needs_more_than_8_kib_of_stack) {
   dlclose(library);
 }
 
-/* --- what is left ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- what is left --------------------------------------------------------------------------------
+ */
 
 /** Lines of a file of the kernel's about this process: mappings, or descriptors. */
 static size_t count(const char *path) {
@@ -744,7 +770,10 @@ static int use_what_the_first_process_listens_for(void) {
   if (host == 0) {
     alarm(60);
     p11 = load(in_folder("libdke_pkcs11.so"), &(void *){NULL});
-    /* Three of them would take 45 s if each waited for the agent to start; so many would take longer than the alarm. */
+    /*
+     * Three of them would take 45 s if each waited for the agent to start; so many would take
+     * longer than the alarm.
+     */
     for (int i = 0; i < 100; i++)
       if (p11->C_Initialize(NULL) != CKR_DEVICE_REMOVED) _exit(2);
     _exit(0);
@@ -815,7 +844,10 @@ WITH(an_agent_that_always_ends_before_it_listens_is_given_up) {
 int main(int argc, char **argv) {
   char *slash;
 
-  /* Not by returning: the address sanitizer would look for leaks, which it cannot in a setuid program. */
+  /*
+   * Not by returning: the address sanitizer would look for leaks, which it cannot in a setuid
+   * program.
+   */
   if (argc == 3 && strcmp(argv[1], "initialize") == 0) _exit(initialize_as_host(argv[2]));
   self = "/proc/self/exe";
   if (realpath(self, built) == NULL) return 2;

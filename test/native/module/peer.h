@@ -1,6 +1,7 @@
 /*
- * A small agent in this very process, for tests of the library: listens on a socket in a fresh folder, speaks our
- * dialect, and answers from a thread per connection. It checks the frames it gets; tests script its misbehaviour.
+ * A small agent in this very process, for tests of the library: listens on a socket in a fresh
+ * folder, speaks our dialect, and answers from a thread per connection. It checks the frames it
+ * gets; tests script its misbehaviour.
  */
 #ifndef DKE_TEST_PEER_H
 #define DKE_TEST_PEER_H
@@ -91,7 +92,10 @@ static void peer_error(struct peer *peer, struct buffer *reply, CK_RV rv) {
   if (line != NULL) buffer_put_array(reply, line, strlen(line));
 }
 
-/** What the tests need of a token: sessions are numbers, encryption is adding one, random bytes count up. */
+/**
+ * What the tests need of a token: sessions are numbers, encryption is adding one, random bytes
+ * count up.
+ */
 static void peer_answer(struct peer *peer, struct buffer *request, uint32_t call, struct buffer *reply) {
   size_t length;
   const unsigned char *bytes;
@@ -390,7 +394,10 @@ static void peer_stop(struct peer *peer) {
   rmdir(peer->folder);
 }
 
-/** Timeouts of a pkcs11.toml, long enough for a busy machine. If no answer is expected, the call must time out, and all timeouts are short. */
+/**
+ * Timeouts of a pkcs11.toml, long enough for a busy machine. If no answer is expected, the call
+ * must time out, and all timeouts are short.
+ */
 #define PATIENT "connect_timeout_ms = 20000\ncall_timeout_ms = 20000\n"
 #define HASTY "connect_timeout_ms = 20000\ncall_timeout_ms = 1500\n"
 

@@ -1,4 +1,7 @@
-/* How the library distinguishes this process from a forked child without a system call; and its descriptors in both. */
+/*
+ * How the library distinguishes this process from a forked child without a system call; and its
+ * descriptors in both.
+ */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>

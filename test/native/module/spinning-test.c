@@ -1,4 +1,7 @@
-/* When the library spins for its answers and when it sleeps: the verdict of a trial, by what calls took each way. */
+/*
+ * When the library spins for its answers and when it sleeps: the verdict of a trial, by what calls
+ * took each way.
+ */
 #include "spinning.h"
 #include "../tests.h"
 

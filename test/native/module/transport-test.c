@@ -1,4 +1,7 @@
-/* One connection, many threads, and more bytes than a socket holds: with the test in the agent's place. The lane: lane-test.c. */
+/*
+ * One connection, many threads, and more bytes than a socket holds: with the test in the agent's
+ * place. The lane: lane-test.c.
+ */
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,8 +26,8 @@ enum {
 };
 
 /**
- * Answers each frame with the frame itself. While more than HIGH_WATER bytes of answers wait to be sent, it reads nothing: so does the
- * agent.
+ * Answers each frame with the frame itself. While more than HIGH_WATER bytes of answers wait to be
+ * sent, it reads nothing: so does the agent.
  */
 struct echo {
   int socket;
@@ -147,7 +150,10 @@ static bool take_large(void *context, struct buffer *frames) {
 WITH(a_sender_reads_while_no_other_thread_does) {
   struct transport_ahead ahead = {.take = take_large};
 
-  /* The answer to the frame ahead fills the socket and stops the agent while the call itself is still being sent. */
+  /*
+   * The answer to the frame ahead fills the socket and stops the agent while the call itself is
+   * still being sent.
+   */
   buffer_open(&ahead.frames);
   assert_int_equal(call(1, LARGE, &ahead, LONG), EXCHANGED);
   buffer_close(&ahead.frames);
@@ -223,7 +229,10 @@ WITH(a_deadline_passes_also_while_another_thread_is_sending) {
   agent.paused = true;
   assert_int_equal(pthread_create(&thread, NULL, call_and_fill_the_socket, &outcome), 0);
   while (!writing) sched_yield();
-  /* The agent continues only after this call has ended, so without its own deadline it would wait for the other one's. */
+  /*
+   * The agent continues only after this call has ended, so without its own deadline it would wait
+   * for the other one's.
+   */
   assert_int_equal(call(4, 10, NULL, 20000), UNSENDABLE);
   agent.paused = false;
   pthread_join(thread, NULL);

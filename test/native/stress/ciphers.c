@@ -1,4 +1,7 @@
-/* AES: ciphers in one piece and in parts, messages of 3.0, and functions that do two things at once. */
+/*
+ * AES: ciphers in one piece and in parts, messages of 3.0, and functions that do two things at
+ * once.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +33,10 @@ struct cipher_use {
   } parameter;
 };
 
-/* IVs of GCM are random, so they have at least 12 bytes: shorter ones would repeat, which is refused. */
+/*
+ * IVs of GCM are random, so they have at least 12 bytes: shorter ones would repeat, which is
+ * refused.
+ */
 static CK_ULONG iv_length_of(struct worker *w, const struct cipher_row *row) {
   switch (row->kind) {
     case GCM: return once_in(w, 2) ? 12 : 12 + below(w, 117);
@@ -211,9 +217,14 @@ bool token_key_job(struct worker *w) {
   return true;
 }
 
-/* --- messages of 3.0 ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- messages of 3.0 -----------------------------------------------------------------------------
+ */
 
-/* A message that is decrypted in parts is held until its tag is checked: at most so much of it (docs/developers.md). */
+/*
+ * A message that is decrypted in parts is held until its tag is checked: at most so much of it
+ * (docs/developers.md).
+ */
 enum { MOST_IN_PARTS = 1000000 };
 
 /** One message under GCM, in one call or in parts; its IV is the caller's or the token's. */
@@ -278,7 +289,9 @@ bool messages_job(struct worker *w) {
   return true;
 }
 
-/* --- two things at once --------------------------------------------------------------------------------------------------- */
+/*
+ * --- two things at once --------------------------------------------------------------------------
+ */
 
 bool dual_job(struct worker *w) {
   const struct digest *digest = any_digest(w);
@@ -332,7 +345,10 @@ bool dual_job(struct worker *w) {
   last = encrypted + 16 - written;
   TRY(C_DecryptFinal, w->session, w->got + written, &last);
   compare(w, w->got, written + last, w->plain, w->size);
-  /* The standard returns the last part of the plaintext only from C_DecryptFinal, so the other operation needs it separately. */
+  /*
+   * The standard returns the last part of the plaintext only from C_DecryptFinal, so the other
+   * operation needs it separately.
+   */
   if (digests_too) {
     TRY(C_DigestUpdate, w->session, w->got + written, last);
     length = sizeof got;

@@ -1,4 +1,6 @@
-/* Keys that are derived from secret keys: HKDF, the KDFs of SP 800-108, and AES encryption of data. */
+/*
+ * Keys that are derived from secret keys: HKDF, the KDFs of SP 800-108, and AES encryption of data.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -60,7 +60,10 @@ bool objects_job(struct worker *w) {
   return true;
 }
 
-/** A generated key whose value can be read: OpenSSL gets the same results with that value, for the key and its copy. */
+/**
+ * A generated key whose value can be read: OpenSSL gets the same results with that value, for the
+ * key and its copy.
+ */
 bool generation_job(struct worker *w) {
   static const CK_ULONG aes_lengths[] = {16, 24, 32};
   static atomic_uint turn;

@@ -44,7 +44,9 @@ void prepare_pairs(void) {
   }
 }
 
-/* --- signatures: signed by the library and verified by OpenSSL, and the reverse --------------------------------------------- */
+/*
+ * --- signatures: signed by the library and verified by OpenSSL, and the reverse ------------------
+ */
 
 static bool makes_signature(struct worker *w, CK_MECHANISM *mechanism, CK_OBJECT_HANDLE key, bool parts, const void *pkey, size_t coordinate,
                             const struct reference_signature *how) {
@@ -86,7 +88,9 @@ static bool takes_signature(struct worker *w, CK_MECHANISM *mechanism, CK_OBJECT
   return true;
 }
 
-/* --- RSA ---------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- RSA -----------------------------------------------------------------------------------------
+ */
 
 bool need_rsa(struct worker *w) {
   CK_OBJECT_CLASS private = CKO_PRIVATE_KEY;
@@ -202,7 +206,9 @@ bool rsa_job(struct worker *w) {
   }
 }
 
-/* --- curves -------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- curves --------------------------------------------------------------------------------------
+ */
 
 /* A point is accepted raw or in an OCTET STRING. */
 static CK_ULONG encode_point(struct worker *w, const struct reference_curve_key *key, CK_BYTE *to) {
@@ -304,7 +310,9 @@ bool curves_job(struct worker *w) {
   return once_in(w, 3) ? agreement(w, i) : curve_signature(w, i);
 }
 
-/* --- pairs that the token generates ------------------------------------------------------------------------------------------ */
+/*
+ * --- pairs that the token generates --------------------------------------------------------------
+ */
 
 bool rsa_pair_job(struct worker *w) {
   CK_MECHANISM generation = {CKM_RSA_PKCS_KEY_PAIR_GEN, NULL, 0};

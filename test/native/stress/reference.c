@@ -64,7 +64,9 @@ size_t reference_mac(const char *digest, const uint8_t *key, size_t key_length, 
   return written;
 }
 
-/* --- derivation ----------------------------------------------------------------------------------------------------------- */
+/*
+ * --- derivation ----------------------------------------------------------------------------------
+ */
 
 static OSSL_PARAM text(const char *name, const char *value) { return OSSL_PARAM_construct_utf8_string(name, (char *)value, 0); }
 static OSSL_PARAM octets(const char *name, const uint8_t *value, size_t length) {
@@ -138,7 +140,9 @@ size_t reference_wrap(bool padded, const uint8_t *kek, size_t kek_length, const 
   return (size_t)(first + last);
 }
 
-/* --- key pairs -------------------------------------------------------------------------------------------------------- */
+/*
+ * --- key pairs -----------------------------------------------------------------------------------
+ */
 
 static void number(const EVP_PKEY *key, const char *name, uint8_t *out, size_t length) {
   BIGNUM *value = NULL;
@@ -218,14 +222,19 @@ void *reference_curve_public(const char *name, const uint8_t *point, size_t leng
 
 void reference_free(void *pkey) { EVP_PKEY_free(pkey); }
 
-/* --- signatures ------------------------------------------------------------------------------------------------------- */
+/*
+ * --- signatures ----------------------------------------------------------------------------------
+ */
 
 static bool with_padding(EVP_PKEY_CTX *context, const struct reference_signature *how) {
   if (how->mask == NULL) return true;
   return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1 && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, (int)how->salt) == 1 &&
          EVP_PKEY_CTX_set_rsa_mgf1_md_name(context, how->mask, NULL) == 1;
 }
-/* The digest of data that are hashed already matters to PSS only: CKM_RSA_PKCS and CKM_ECDSA take any bytes. */
+/*
+ * The digest of data that are hashed already matters to PSS only: CKM_RSA_PKCS and CKM_ECDSA take
+ * any bytes.
+ */
 static bool with_digest(EVP_PKEY_CTX *context, const struct reference_signature *how) {
   return how->mask == NULL || EVP_PKEY_CTX_set_signature_md(context, EVP_get_digestbyname(how->digest)) == 1;
 }
@@ -303,7 +312,9 @@ bool reference_verify(const void *pkey, size_t coordinate, const struct referenc
   return valid;
 }
 
-/* --- OAEP, agreement -------------------------------------------------------------------------------------------------- */
+/*
+ * --- OAEP, agreement -----------------------------------------------------------------------------
+ */
 
 static bool with_oaep(EVP_PKEY_CTX *context, const struct reference_oaep *how) {
   uint8_t *label = how->label_length == 0 ? NULL : OPENSSL_memdup(how->label, how->label_length);

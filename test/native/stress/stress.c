@@ -1,15 +1,18 @@
 /*
- * The differential stress test: the threads of one process use the library at random, and each result is compared with what
- * OpenSSL computes from the same data and key in this process (reference.h).
+ * The differential stress test: the threads of one process use the library at random, and each
+ * result is compared with what OpenSSL computes from the same data and key in this process
+ * (reference.h).
  *
  * Usage: stress <library> <seed> <threads> <largest message in bytes>
  *
- * Commands on standard input, a byte each: 's' (storm) before the test disturbs the agent, 'c' (calm) when the agent works again; the
- * end of the input ends the process. In calm weather each call must return exactly what the standard says. In a storm a call may
- * also fail with what the library documents for a lost agent. A wrong byte is a finding in any weather.
+ * Commands on standard input, a byte each: 's' (storm) before the test disturbs the agent, 'c'
+ * (calm) when the agent works again; the end of the input ends the process. In calm weather each
+ * call must return exactly what the standard says. In a storm a call may also fail with what the
+ * library documents for a lost agent. A wrong byte is a finding in any weather.
  *
- * Standard output: {"jobs":N,"least":M,"seen":B,"mechanisms":K} now and then: N jobs in all, at least M attempts by each thread, B when every thread has seen
- * the last command, K mechanisms used; and one line {"report":...} at the end.
+ * Standard output: {"jobs":N,"least":M,"seen":B,"mechanisms":K} now and then: N jobs in all, at
+ * least M attempts by each thread, B when every thread has seen the last command, K mechanisms
+ * used; and one line {"report":...} at the end.
  */
 #include <dlfcn.h>
 #include <poll.h>
@@ -30,7 +33,9 @@ static int threads;
 static atomic_bool stopping;
 static atomic_uint command; /* counts commands; odd: storm */
 
-/** How often each job is done, of the sum of all. Making an RSA pair takes half a second of a CPU. */
+/**
+ * How often each job is done, of the sum of all. Making an RSA pair takes half a second of a CPU.
+ */
 static const struct job {
   bool (*run)(struct worker *);
   unsigned weight;
@@ -98,7 +103,10 @@ static void *work(void *argument) {
   return NULL;
 }
 
-/** Answers that came through the lane: the agent counts them in the memory that it shares with this process (provider/PROTOCOL.md, "Lane"). */
+/**
+ * Answers that came through the lane: the agent counts them in the memory that it shares with this
+ * process (provider/PROTOCOL.md, "Lane").
+ */
 static unsigned long lane_answers(void) {
   enum { ANSWERED = 64 };
   static unsigned long sum;

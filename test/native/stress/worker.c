@@ -13,7 +13,9 @@ struct findings findings;
 atomic_ulong bytes_compared;
 static pthread_mutex_t finding_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* --- random choices ----------------------------------------------------------------------------------------------------- */
+/*
+ * --- random choices ------------------------------------------------------------------------------
+ */
 
 uint64_t draw(struct worker *w) { /* xoroshiro128+ */
   const uint64_t a = w->random[0];
@@ -62,7 +64,9 @@ CK_ULONG size_of_message(struct worker *w, CK_ULONG most) {
   return least + 1 + below(w, limit - least);
 }
 
-/* --- findings --------------------------------------------------------------------------------------------------------- */
+/*
+ * --- findings ------------------------------------------------------------------------------------
+ */
 
 void wrong_result(struct worker *w, const char *what, CK_ULONG at) {
   pthread_mutex_lock(&finding_lock);
@@ -72,7 +76,10 @@ void wrong_result(struct worker *w, const char *what, CK_ULONG at) {
   pthread_mutex_unlock(&finding_lock);
 }
 
-/** What a call may return when its agent was stopped or killed: provider/PROTOCOL.md, "When the agent goes away". */
+/**
+ * What a call may return when its agent was stopped or killed: provider/PROTOCOL.md, "When the
+ * agent goes away".
+ */
 static bool storm_allows(CK_RV rv) {
   return rv == CKR_DEVICE_ERROR || rv == CKR_DEVICE_REMOVED || rv == CKR_KEY_HANDLE_INVALID || rv == CKR_OBJECT_HANDLE_INVALID ||
          rv == CKR_OPERATION_NOT_INITIALIZED || rv == CKR_WRAPPING_KEY_HANDLE_INVALID || rv == CKR_UNWRAPPING_KEY_HANDLE_INVALID;
@@ -145,7 +152,9 @@ void check_guard(struct worker *w, const CK_BYTE *at) {
     }
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- keys ----------------------------------------------------------------------------------------
+ */
 
 bool compare_value(struct worker *w, CK_OBJECT_HANDLE object, const CK_BYTE *expected, CK_ULONG length) {
   CK_BYTE got[256];

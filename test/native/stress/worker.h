@@ -1,6 +1,7 @@
 /*
- * A thread of the stress test: its random choices, session and keys, calls and findings. The jobs (ciphers.c, macs.c, pairs.c,
- * derivation.c, wrapping.c, objects.c) use one each; stress.c runs them.
+ * A thread of the stress test: its random choices, session and keys, calls and findings. The jobs
+ * (ciphers.c, macs.c, pairs.c, derivation.c, wrapping.c, objects.c) use one each; stress.c runs
+ * them.
  */
 #ifndef DKE_STRESS_WORKER_H
 #define DKE_STRESS_WORKER_H
@@ -64,8 +65,9 @@ void fill(struct worker *w, CK_BYTE *to, CK_ULONG length);
 /** The next of `count`, in turn over all threads, so that a short run covers all. */
 unsigned next_of(atomic_uint *turn, unsigned count);
 /**
- * What all threads of a process do at the same time, two seconds each: messages of all sizes; answers that just do not fit into the lane; large
- * messages, which fill the socket's buffers; and a few threads with small messages, because a request goes through the lane only while no other
+ * What all threads of a process do at the same time, two seconds each: messages of all sizes;
+ * answers that just do not fit into the lane; large messages, which fill the socket's buffers; and
+ * a few threads with small messages, because a request goes through the lane only while no other
  * call is under way.
  */
 enum weather { MIXED, MIDDLE, LARGE, FEW };
@@ -77,7 +79,10 @@ CK_ULONG size_of_message(struct worker *w, CK_ULONG most);
 
 /* ---- findings ---- */
 void wrong_result(struct worker *w, const char *what, CK_ULONG at);
-/** Counts a call. False when it did not return what was expected: the job ends, and unless the weather excuses it, this is a finding. */
+/**
+ * Counts a call. False when it did not return what was expected: the job ends, and unless the
+ * weather excuses it, this is a finding.
+ */
 bool note(struct worker *w, const char *call, CK_RV rv, CK_RV expected);
 #define EXPECT(expected, function, ...)                                            \
   do {                                                                             \
@@ -99,9 +104,14 @@ extern CK_BBOOL yes, no;
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 /** Reads CKA_VALUE into `to`, which has room for `room` bytes, and compares it. */
 bool compare_value(struct worker *w, CK_OBJECT_HANDLE object, const CK_BYTE *expected, CK_ULONG length);
-/** A secret key of the session, or on the token, with every use that its type allows, whose value may be read. */
+/**
+ * A secret key of the session, or on the token, with every use that its type allows, whose value
+ * may be read.
+ */
 bool create_secret(struct worker *w, bool token, CK_KEY_TYPE type, CK_BYTE *value, CK_ULONG length, CK_OBJECT_HANDLE *key);
-/** Two keys of one value, which changes now and then: one for ciphers, one for HMAC and derivation. */
+/**
+ * Two keys of one value, which changes now and then: one for ciphers, one for HMAC and derivation.
+ */
 bool need_secret(struct worker *w);
 bool need_rsa(struct worker *w);
 void forget_keys(struct worker *w);

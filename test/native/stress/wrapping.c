@@ -1,4 +1,7 @@
-/* Keys under keys: AES key wrap with and without padding, AES-CBC, OAEP. What is wrapped is compared, and unwrapped again. */
+/*
+ * Keys under keys: AES key wrap with and without padding, AES-CBC, OAEP. What is wrapped is
+ * compared, and unwrapped again.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /*
- * Injects a fault into one of the persistent calls of a process: preloaded (LD_PRELOAD), it intercepts write, sync, rename,
- * truncate, remove and create, counts them over all threads in one order, and ends the process at the Nth, or has it fail. Only
- * calls on regular files count, not those on sockets, pipes and terminals.
+ * Injects a fault into one of the persistent calls of a process: preloaded (LD_PRELOAD), it
+ * intercepts write, sync, rename, truncate, remove and create, counts them over all threads in one
+ * order, and ends the process at the Nth, or has it fail. Only calls on regular files count, not
+ * those on sockets, pipes and terminals.
  *
- * DKE_STRIKES names a file of the struct below, which the tester writes and reads while the process runs; without it nothing is
- * counted. The calls themselves go straight to the kernel. Leaves out memory that is mapped: SQLite's index of its log (-shm), which
- * is rebuilt after a crash.
+ * DKE_STRIKES names a file of the struct below, which the tester writes and reads while the process
+ * runs; without it nothing is counted. The calls themselves go straight to the kernel. Leaves out
+ * memory that is mapped: SQLite's index of its log (-shm), which is rebuilt after a crash.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -59,7 +60,10 @@ static void die(void) {
   for (;;) pause();
 }
 
-/* What to do with a call of this kind: nothing (COUNT), or the mode's fault. A process that is to be killed before the call is already dead. */
+/*
+ * What to do with a call of this kind: nothing (COUNT), or the mode's fault. A process that is to
+ * be killed before the call is already dead.
+ */
 static enum mode meet(enum kind kind) {
   if (control == NULL || atomic_load(&control->armed) == 0 || (control->kinds & kind) == 0) return COUNT;
   const uint32_t number = atomic_fetch_add(&control->counted, 1) + 1;

@@ -1,13 +1,15 @@
 /*
- * One process of a simulated database: gen0, fg0, a foreground, lgwr or mrp0. It loads any PKCS#11 library by its path and does one
- * step at a time on request of the runner (main.c). The runner decides the steps of a statement and their order
- * (test/tde/instance.ts). What is inferred about the database's calls, such as templates and initial values, comes from a profile.
+ * One process of a simulated database: gen0, fg0, a foreground, lgwr or mrp0. It loads any PKCS#11
+ * library by its path and does one step at a time on request of the runner (main.c). The runner
+ * decides the steps of a statement and their order (test/tde/instance.ts). What is inferred about
+ * the database's calls, such as templates and initial values, comes from a profile.
  *
  *   token.c   the calls to the library, each with a line in the trace
  *   wallet.c  the software keystore: ewallet.p12 and cwallet.sso, in a format of our own
  *   files.c   data files, redo, and the keys of the database, wrapped by a master key
  *
- * Functions return false when they failed, after `refuse` or `refuse_call` with the reason. Plaintext keys are in memory only.
+ * Functions return false when they failed, after `refuse` or `refuse_call` with the reason.
+ * Plaintext keys are in memory only.
  */
 #ifndef DKE_TEST_TDE_DRIVER_H
 #define DKE_TEST_TDE_DRIVER_H
@@ -21,23 +23,32 @@
 
 enum { ID = 34, LONGEST_KEY = 64, BLOCK = 4096 };
 
-/* --- what went wrong ---------------------------------------------------------------------------------------------------- */
+/*
+ * --- what went wrong -----------------------------------------------------------------------------
+ */
 
 bool refuse(const char *why, const char *what);
 bool refuse_call(const char *call, CK_RV rv);
 
-/* --- the profile ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the profile ---------------------------------------------------------------------------------
+ */
 
 enum template { GENERATE, FIND_KEY, FIND_DATA, CREATE_DATA, ASK, TEMPLATES };
 
 /** Reads the lines that the runner has written from a profile (test/tde/profile.ts). */
 bool profile_read(const char *path);
-/** How the initial value of a wrapped key comes about: 'z'ero, 'r'andom, or from the 'i'd of the master key. */
+/**
+ * How the initial value of a wrapped key comes about: 'z'ero, 'r'andom, or from the 'i'd of the
+ * master key.
+ */
 char profile_iv(void);
 /** Replaces a template: `<type>:<kind>:<number>`, hexadecimal type, separated by commas. */
 bool profile_template(const char *name, char *items);
 
-/* --- the token ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- the token -----------------------------------------------------------------------------------
+ */
 
 bool token_trace(const char *path);
 bool token_load(const char *library, CK_INFO *info, CK_FLAGS *flags);
@@ -58,7 +69,9 @@ bool token_destroy(const char *id);
 bool token_tag(const char *id, const char *tag, bool again);
 bool token_metadata(const char *id, char *value, size_t size, CK_ULONG *length);
 
-/* --- the software keystore -------------------------------------------------------------------------------------------------- */
+/*
+ * --- the software keystore -----------------------------------------------------------------------
+ */
 
 bool wallet_create(const char *path, const char *password);
 /** A password of NULL opens cwallet.sso. */
@@ -75,7 +88,9 @@ bool wallet_has(const char *id);
 bool wallet_cipher(const char *id, bool encrypt, bool padded, const uint8_t *iv, const uint8_t *in, size_t length, uint8_t *out,
                    size_t *room);
 
-/* --- files ------------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- files ---------------------------------------------------------------------------------------
+ */
 
 /** Which master key wraps, and how. */
 struct under {
@@ -85,12 +100,14 @@ struct under {
 };
 
 /**
- * `number` is the database's own for the file, by which redo names it: a clone has another than its source, with the same header.
- * `redo` may be NULL.
+ * `number` is the database's own for the file, by which redo names it: a clone has another than its
+ * source, with the same header. `redo` may be NULL.
  */
 bool file_create(const char *path, uint32_t number, unsigned bytes, const struct under *under, const char *redo);
 bool file_rewrap(const char *path, uint32_t number, const struct under *under, const char *redo);
-/** Gives the file a new key, or its first one, or none (`bytes` 0), and writes every block again. */
+/**
+ * Gives the file a new key, or its first one, or none (`bytes` 0), and writes every block again.
+ */
 bool file_rekey(const char *path, uint32_t number, unsigned bytes, const struct under *under, const char *redo);
 bool file_insert(const char *path, uint32_t number, const char *redo, const char *text, bool lazy, uint64_t *block);
 /** Calls `each` with the text of every row. */

@@ -1,10 +1,12 @@
 /*
- * Data files and redo, and the keys of the database that they are under. A data file has a header, which holds its key wrapped by a
- * master key and names that master key, and blocks of one row each: AES-256-XTS, with the block's number as the tweak. A redo log has
- * a key of its own, wrapped likewise; its records are AES-256-GCM. Rows of a file that has no key are unencrypted, as are their records.
+ * Data files and redo, and the keys of the database that they are under. A data file has a header,
+ * which holds its key wrapped by a master key and names that master key, and blocks of one row
+ * each: AES-256-XTS, with the block's number as the tweak. A redo log has a key of its own, wrapped
+ * likewise; its records are AES-256-GCM. Rows of a file that has no key are unencrypted, as are
+ * their records.
  *
- * A key of the database of 64 bytes is the XTS key itself. A shorter one, which older releases have, is drawn out to it by SHA-512:
- * what matters here is how many bytes the master key wraps.
+ * A key of the database of 64 bytes is the XTS key itself. A shorter one, which older releases
+ * have, is drawn out to it by SHA-512: what matters here is how many bytes the master key wraps.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +82,9 @@ static uint64_t next_scn(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* --- keys of the database ------------------------------------------------------------------------------------------------- */
+/*
+ * --- keys of the database ------------------------------------------------------------------------
+ */
 
 static struct {
   char path[256];
@@ -164,7 +168,9 @@ static bool clear_key(const char *path, const struct wrapped *key, uint64_t gene
   return true;
 }
 
-/* --- blocks --------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- blocks --------------------------------------------------------------------------------------
+ */
 
 static void check_of(const void *bytes, size_t length, uint8_t *check) {
   uint8_t digest[SHA256_DIGEST_LENGTH];
@@ -256,7 +262,9 @@ static bool read_block(int fd, const struct header *header, const uint8_t *clear
   return true;
 }
 
-/* --- redo ------------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- redo ----------------------------------------------------------------------------------------
+ */
 
 static bool open_log(const char *path, int *fd, struct log_header *header) {
   *fd = open(path, O_RDWR | O_APPEND | O_CLOEXEC);
@@ -333,7 +341,9 @@ static bool log_header_of_file(const char *redo, uint32_t number, const struct h
   return redo == NULL || log_append(redo, &record, (const uint8_t *)header);
 }
 
-/* --- data files ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- data files ----------------------------------------------------------------------------------
+ */
 
 static bool open_file(const char *path, int *fd, struct header *header) {
   *fd = open(path, O_RDWR | O_CLOEXEC);
@@ -392,7 +402,10 @@ bool file_rewrap(const char *path, uint32_t number, const struct under *under, c
     close(fd);
     return true;
   }
-  /* Always unwrapped again, regardless of the cache, so that the rewrapped key is the one that was read under the old key. */
+  /*
+   * Always unwrapped again, regardless of the cache, so that the rewrapped key is the one that was
+   * read under the old key.
+   */
   done = unwrap(&header.key, clear) && wrap(&header.key, clear, under);
   header.scn = next_scn();
   done = done && write_header(fd, &header) && log_header_of_file(redo, number, &header);
@@ -401,7 +414,9 @@ bool file_rewrap(const char *path, uint32_t number, const struct under *under, c
   return done;
 }
 
-/** Writes every block of a file under the key of another header, which takes the place of its own. */
+/**
+ * Writes every block of a file under the key of another header, which takes the place of its own.
+ */
 static bool convert(const char *path, int fd, const struct header *old, struct header *new) {
   static char text[BLOCK];
   uint8_t from[LONGEST_KEY];
@@ -462,7 +477,10 @@ bool file_insert(const char *path, uint32_t number, const char *redo, const char
   record.scn = next_scn();
   record.file = number;
   record.sealed = header.key.bytes > 0;
-  /* First the redo, then the block: a lazy row has its block only in memory when the instance dies, and is restored by recovery. */
+  /*
+   * First the redo, then the block: a lazy row has its block only in memory when the instance dies,
+   * and is restored by recovery.
+   */
   done = done && log_append(redo, &record, (const uint8_t *)text) &&
          (lazy || write_block(fd, &header, clear, *block, record.scn, text, record.length));
   OPENSSL_cleanse(clear, sizeof clear);
@@ -517,7 +535,9 @@ bool file_describe(const char *path, char *id, char *keystore, unsigned *bytes, 
   return true;
 }
 
-/* --- recovery --------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- recovery ------------------------------------------------------------------------------------
+ */
 
 static bool replay_row(const char *path, const struct record *record, const uint8_t *bytes, uint64_t *applied) {
   static char text[BLOCK];

@@ -1,6 +1,7 @@
 /*
- * The process: reads one step a line from standard input (a word and `name=value` pairs, with tabs between) and answers each with a
- * line of JSON on standard output. Ends when its input does. Its arguments are the path of the profile and that of the trace.
+ * The process: reads one step a line from standard input (a word and `name=value` pairs, with tabs
+ * between) and answers each with a line of JSON on standard output. Ends when its input does. Its
+ * arguments are the path of the profile and that of the trace.
  */
 #include <openssl/rand.h>
 #include <stdio.h>
@@ -10,7 +11,9 @@
 
 #include "driver.h"
 
-/* --- the parameters of a step ------------------------------------------------------------------------------------------------- */
+/*
+ * --- the parameters of a step --------------------------------------------------------------------
+ */
 
 static char *words[64];
 static size_t word_count;
@@ -36,7 +39,9 @@ static const struct under *under(void) {
   return it.id[0] == 0 ? NULL : &it;
 }
 
-/* --- its results ------------------------------------------------------------------------------------------------------ */
+/*
+ * --- its results ---------------------------------------------------------------------------------
+ */
 
 static bool failed;
 /* The result of a step, kept until its end, because its rows are written before. */
@@ -90,7 +95,9 @@ static void say_padded(const char *name, const CK_UTF8CHAR *value, size_t size) 
   say_text(answer, (const char *)value, size);
 }
 
-/* --- the steps -------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the steps -----------------------------------------------------------------------------------
+ */
 
 static bool step_load(void) {
   CK_INFO info;
@@ -205,7 +212,9 @@ static bool step_metadata(void) {
   return true;
 }
 
-/** Bytes in hexadecimal form under a master key, as a key of the database is wrapped and unwrapped. */
+/**
+ * Bytes in hexadecimal form under a master key, as a key of the database is wrapped and unwrapped.
+ */
 static bool step_cipher(void) {
   CK_BYTE iv[16] = {0};
   CK_BYTE in[96];

@@ -1,4 +1,7 @@
-/* The calls to the library, each with a line in the trace: its arguments by type and length, its return value, its duration. */
+/*
+ * The calls to the library, each with a line in the trace: its arguments by type and length, its
+ * return value, its duration.
+ */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <openssl/rand.h>
@@ -12,7 +15,9 @@
 
 enum { MOST_ATTRIBUTES = 24, MOST_ROLES = 4, MOST_HANDLES = 2048 };
 
-/* --- the profile ---------------------------------------------------------------------------------------------------------- */
+/*
+ * --- the profile ---------------------------------------------------------------------------------
+ */
 
 struct slot {
   CK_ATTRIBUTE_TYPE type;
@@ -103,7 +108,9 @@ bool profile_read(const char *path) {
   return true;
 }
 
-/* --- the trace ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- the trace -----------------------------------------------------------------------------------
+ */
 
 static CK_FUNCTION_LIST_PTR p11;
 static void *library;
@@ -150,7 +157,9 @@ static const char *shape(const CK_ATTRIBUTE *attributes, CK_ULONG count) {
   return text;
 }
 
-/* --- sessions ------------------------------------------------------------------------------------------------------------- */
+/*
+ * --- sessions ------------------------------------------------------------------------------------
+ */
 
 static CK_SLOT_ID slot;
 static CK_SESSION_HANDLE session;
@@ -231,7 +240,10 @@ static CK_RV find(CK_ATTRIBUTE *attributes, CK_ULONG count, CK_OBJECT_HANDLE *fo
   return rv == CKR_OK ? last : rv;
 }
 
-/** Fills a template of the profile. The storage behind it is this function's own, until the next call. */
+/**
+ * Fills a template of the profile. The storage behind it is this function's own, until the next
+ * call.
+ */
 static CK_ULONG fill(enum template which, const char *label, const void *value, CK_ULONG length, CK_ATTRIBUTE *attributes) {
   static CK_BBOOL bools[MOST_ATTRIBUTES];
   static CK_ULONG numbers[MOST_ATTRIBUTES];
@@ -318,7 +330,9 @@ bool token_finalize(void) {
   return rv == CKR_OK || rv == CKR_CRYPTOKI_NOT_INITIALIZED || refuse_call("C_Finalize", rv);
 }
 
-/* --- master keys ------------------------------------------------------------------------------------------------------------ */
+/*
+ * --- master keys ---------------------------------------------------------------------------------
+ */
 
 static bool label_of(const char *id, char *label, size_t size) {
   for (size_t i = 0; i < role_count; i++)

@@ -1,7 +1,8 @@
 /*
- * The software keystore, in a format of our own that represents PKCS#12: "TDEWLT1", salt, iteration count, initial value, length,
- * AES-256-GCM of the entries under PBKDF2-HMAC-SHA-256 of the password. An entry is a kind, a name and a value. cwallet.sso is the
- * same with its password in front, which is what an automatic login amounts to: anyone who has the file has the keys.
+ * The software keystore, in a format of our own that represents PKCS#12: "TDEWLT1", salt, iteration
+ * count, initial value, length, AES-256-GCM of the entries under PBKDF2-HMAC-SHA-256 of the
+ * password. An entry is a kind, a name and a value. cwallet.sso is the same with its password in
+ * front, which is what an automatic login amounts to: anyone who has the file has the keys.
  */
 #include <fcntl.h>
 #include <openssl/evp.h>

@@ -1,5 +1,6 @@
-// The built dke_core.node as Node loads it: its imports from Node, its exports, its libraries. It must load into every Node
-// from the floor on without being built again, next to Node's own libcrypto.
+// The built dke_core.node as Node loads it: its imports from Node, its exports, its libraries. It
+// must load into every Node from the floor on without being built again, next to Node's own
+// libcrypto.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -42,7 +43,8 @@ describe('dke_core.node', () => {
     const others = symbols('--undefined-only').filter((name) =>
       /^(_ZN?K?2v8|_ZN?K?4node|uv_|EVP_|CRYPTO_|OPENSSL_|RSA_|EC_|SSL_|X509_|BIO_|BN_|ERR_|RAND_)/.test(name),
     );
-    // The frame server watches its thread's event loop by it. libuv keeps its ABI within version 1, which Node-API relies on, too.
+    // The frame server watches its thread's event loop by it. libuv keeps its ABI within version 1,
+    // which Node-API relies on, too.
     expect(others).toEqual(['uv_backend_fd']);
     expect(process.versions.uv).toMatch(/^1\./);
   });
@@ -80,7 +82,8 @@ describe('dke_core.node', () => {
 });
 
 test('a Node addon that loads beside Node’s own libcrypto keeps its own', () => {
-  // Both compute, in one process, after each other: had one replaced the other's symbols, the allocator would abort.
+  // Both compute, in one process, after each other: had one replaced the other's symbols, the
+  // allocator would abort.
   const script = `
     const { createHash, generateKeyPairSync } = require('node:crypto');
     const m = { exports: {} };

@@ -1,6 +1,8 @@
-// A process works with known 32-byte secrets (an AES key, a secret, a KEK, a private key, an XKS plaintext); then everything of
-// it that could get out is searched for them: the memory that a core dump would hold (read from /proc, because the dump itself
-// has V8's ten gigabytes of reserved addresses), the heap snapshot and what it printed. Decoys in ordinary memory must be found, or the search proves nothing.
+// A process works with known 32-byte secrets (an AES key, a secret, a KEK, a private key, an XKS
+// plaintext); then everything of it that could get out is searched for them: the memory that a core
+// dump would hold (read from /proc, because the dump itself has V8's ten gigabytes of reserved
+// addresses), the heap snapshot and what it printed. Decoys in ordinary memory must be found, or
+// the search proves nothing.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
@@ -69,7 +71,10 @@ const regionsOf = (pid: number): Region[] =>
       return [{ from: Number.parseInt(from, 16), to: Number.parseInt(to, 16), dumped: !flags.includes('dd') }];
     });
 
-/** What is really there of a region, as runs of neighbouring pages: V8 reserves much more than it uses. */
+/**
+ * What is really there of a region, as runs of neighbouring pages: V8 reserves much more than it
+ * uses.
+ */
 const runsOf = (pages: number, { from, to, dumped }: Region): Region[] => {
   const entries = Buffer.alloc(((to - from) / pageSize) * 8);
   readSync(pages, entries, 0, entries.length, (from / pageSize) * 8);

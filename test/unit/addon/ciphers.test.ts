@@ -1,5 +1,6 @@
-// Ciphers through the addon: the result in pieces is that of the whole, buffers that are too short have no effect, wrong lengths are
-// refused by name, and Node's own libcrypto (another version than ours) agrees.
+// Ciphers through the addon: the result in pieces is that of the whole, buffers that are too short
+// have no effect, wrong lengths are refused by name, and Node's own libcrypto (another version than
+// ours) agrees.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction, KeyRef, OperationRef } from '../../../addon/core.ts';
@@ -23,7 +24,10 @@ const cases = all.map((parameters) => [parameters.algorithm, parameters] as cons
 const wholeBlocks = (parameters: CipherParameters): boolean =>
   parameters.algorithm === 'aes-ecb' || parameters.algorithm === 'aes-cbc';
 
-/** Runs pieces through an operation, each time into a buffer of exactly the length that was announced. */
+/**
+ * Runs pieces through an operation, each time into a buffer of exactly the length that was
+ * announced.
+ */
 const inPieces = (
   key: KeyRef,
   direction: Direction,

@@ -1,5 +1,6 @@
-// addon/FORMAT.md is sufficient to read the files of the core: a second implementation, written from the document only with Node's
-// own cryptography, agrees with the core on the document's vectors and on newly sealed data.
+// addon/FORMAT.md is sufficient to read the files of the core: a second implementation, written
+// from the document only with Node's own cryptography, agrees with the core on the document's
+// vectors and on newly sealed data.
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, scryptSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -111,7 +112,8 @@ describe('key record, format 1', () => {
       withKey(core.openRecord(kek, context, vector.bytes('record')), (key) => {
         const { kind } = core.describe(key);
         expect(kind).toBe({ 1: 'aes', 2: 'generic', 3: 'kek', 8: 'ed25519-private' }[vector.number('kind')]);
-        // A KEK and a private key cannot be read: data that are sealed under them show their identity.
+        // A KEK and a private key cannot be read: data that are sealed under them show their
+        // identity.
         if (kind === 'aes' || kind === 'generic') expect(core.exportSecret(key)).toEqual(vector.bytes('value'));
         expect(openByDocument(vector.bytes('kek'), context, core.sealRecord(kek, context, key))).toEqual(plain);
       });

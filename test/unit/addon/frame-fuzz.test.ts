@@ -1,6 +1,7 @@
-// Damaged frames against a live frame server, from a fixed seed. Beside "no crash, no hang" there is an exact check: a
-// second reader of the same bytes, twenty lines long, says how many frames the server must have handed on and how many
-// connections it must have refused. What frames mean is not the subject here.
+// Damaged frames against a live frame server, from a fixed seed. Beside "no crash, no hang" there
+// is an exact check: a second reader of the same bytes, twenty lines long, says how many frames the
+// server must have handed on and how many connections it must have refused. What frames mean is not
+// the subject here.
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { ACTION, action, FrameWorker, frame, header } from '../../support/frame-client.ts';
@@ -136,7 +137,8 @@ test(`${frames} damaged frames are each answered, held or refused, exactly as th
       socket.on('error', () => {});
       socket.resume();
       const closed = new Promise((resolve) => socket.on('close', resolve));
-      // Half the conversations arrive at once, the others cut at places that are not frame boundaries.
+      // Half the conversations arrive at once, the others cut at places that are not frame
+      // boundaries.
       const stream = Buffer.concat(pieces);
       const cut = pick(2) === 0 ? stream.length : pick(stream.length + 1);
       socket.write(stream.subarray(0, cut));

@@ -1,5 +1,6 @@
-// The frame server through the addon: handlers in a worker thread, peers on real unix sockets. What needs a deterministic
-// order of events is tested below JavaScript, in test/native/core/frames-test.cc.
+// The frame server through the addon: handlers in a worker thread, peers on real unix sockets. What
+// needs a deterministic order of events is tested below JavaScript, in
+// test/native/core/frames-test.cc.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// Keys in transit to another host, through the addon: a second implementation of RFC 9180 with Node's own cryptography,
-// agrees with the core in both directions and on the vector of addon/FORMAT.md, section 4. What is refused in detail is in
-// test/native/core/hpke-test.cc.
+// Keys in transit to another host, through the addon: a second implementation of RFC 9180 with
+// Node's own cryptography, agrees with the core in both directions and on the vector of
+// addon/FORMAT.md, section 4. What is refused in detail is in test/native/core/hpke-test.cc.
 import {
   createCipheriv,
   createDecipheriv,
@@ -53,7 +53,10 @@ const extract = (id: Buffer, salt: Buffer, label: string, input: Buffer): Buffer
   createHmac('sha256', salt)
     .update(Buffer.concat([Buffer.from('HPKE-v1'), id, Buffer.from(label), input]))
     .digest();
-/** Whole HKDF cannot start at a pseudorandom key, so the expansion of one block is written out (RFC 5869, 2.3). */
+/**
+ * Whole HKDF cannot start at a pseudorandom key, so the expansion of one block is written out (RFC
+ * 5869, 2.3).
+ */
 const expand = (id: Buffer, key: Buffer, label: string, info: Buffer, length: number): Buffer =>
   createHmac('sha256', key)
     .update(

@@ -1,4 +1,5 @@
-// Work on separate threads: the calling thread continues, keys may be released and threads may end in the meantime.
+// Work on separate threads: the calling thread continues, keys may be released and threads may end
+// in the meantime.
 import { generateKeyPairSync } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
@@ -52,7 +53,8 @@ describe('a thread answers others while a job runs', () => {
     ['a passphrase', () => release(core.scryptKekLater(message, message, 14, 8, 1))],
   ])('%s', async (_name, work) => {
     const before = core.memoryStatus();
-    // A job may be over before this thread has its turn; without threads, that would be so each time.
+    // A job may be over before this thread has its turn; without threads, that would be so each
+    // time.
     await expect.poll(() => callsDuring(work), { interval: 0 }).toBeGreaterThan(1);
     expect(core.memoryStatus()).toEqual(before);
   });

@@ -1,5 +1,6 @@
-// Keys through the addon: making, importing, describing, giving out, wrapping, deriving; digests, MACs and random bytes; and
-// the errors for a released key or a key of the wrong kind. Ciphers are in ciphers.test.ts, signatures in signatures.test.ts.
+// Keys through the addon: making, importing, describing, giving out, wrapping, deriving; digests,
+// MACs and random bytes; and the errors for a released key or a key of the wrong kind. Ciphers are
+// in ciphers.test.ts, signatures in signatures.test.ts.
 import { createHash, createHmac, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { AnyKeyRef, Curve, Digest, EcdhOptions, KeyRef, MacParameters } from '../../../addon/core.ts';

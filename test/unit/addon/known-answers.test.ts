@@ -1,8 +1,9 @@
-// Known answers from the standards themselves, so that the tests mean something without the folder of vectors: AES in ECB, CBC
-// and CTR (SP 800-38A, appendix F), CCM (SP 800-38C, appendix C; RFC 3610, section 8), GCM (the test cases
-// of its specification, which SP 800-38D keeps), CMAC (SP 800-38B,
-// appendix D), key wrap (RFC 3394 section 4, RFC 5649 section 6), SHA-1 and SHA-2 (FIPS 180-4 examples), SHA-3 (FIPS 202
-// examples), HMAC (RFC 4231; NIST's examples for SHA-3), HKDF (RFC 5869).
+// Known answers from the standards themselves, so that the tests mean something without the folder
+// of vectors: AES in ECB, CBC and CTR (SP 800-38A, appendix F), CCM (SP 800-38C, appendix C; RFC
+// 3610, section 8), GCM (the test cases of its specification, which SP 800-38D keeps), CMAC (SP
+// 800-38B, appendix D), key wrap (RFC 3394 section 4, RFC 5649 section 6), SHA-1 and SHA-2 (FIPS
+// 180-4 examples), SHA-3 (FIPS 202 examples), HMAC (RFC 4231; NIST's examples for SHA-3), HKDF (RFC
+// 5869).
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Digest } from '../../../addon/core.ts';
 import {

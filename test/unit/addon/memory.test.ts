@@ -1,5 +1,6 @@
-// Memory for keys as the kernel shows it: locked and excluded from dumps, not growing, and an error that names the fix where the
-// limit is too low. The heaps themselves are tested in test/native/core/secure-buffer-test.cc.
+// Memory for keys as the kernel shows it: locked and excluded from dumps, not growing, and an error
+// that names the fix where the limit is too low. The heaps themselves are tested in
+// test/native/core/secure-buffer-test.cc.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +38,8 @@ test('a limit that is too low is an error that names the limit and the cure', as
     code: 'memory-lock',
     message:
       'cannot lock 4096 KiB of memory for keys: RLIMIT_MEMLOCK is 64 KiB. Raise it (ulimit -l, or LimitMEMLOCK= in the systemd unit)',
-    // Until then there are no keys at all; a caller that requests it explicitly gets memory that is not locked.
+    // Until then there are no keys at all; a caller that requests it explicitly gets memory that is
+    // not locked.
     keys: 'memory-lock',
     unlocked: false,
   });

@@ -1,5 +1,5 @@
-// Signatures, OAEP, key agreement and certificates through the addon, against Node's own libcrypto: what one side makes the
-// other takes.
+// Signatures, OAEP, key agreement and certificates through the addon, against Node's own libcrypto:
+// what one side makes the other takes.
 import {
   constants,
   createPublicKey,

@@ -1,5 +1,6 @@
-// Published vectors of what works with a key pair (Wycheproof): RSA signatures of both paddings, RSA-OAEP, ECDSA in both
-// encodings, Ed25519, ECDH. Every valid case must pass, every invalid one must be refused.
+// Published vectors of what works with a key pair (Wycheproof): RSA signatures of both paddings,
+// RSA-OAEP, ECDSA in both encodings, Ed25519, ECDH. Every valid case must pass, every invalid one
+// must be refused.
 import { createECDH, createPrivateKey } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -29,7 +30,10 @@ interface PublicGroup {
   readonly publicKeyDer: string;
 }
 
-/** Imports each key once: many cases share one, and a private key's check takes long. Null for a key that is refused. */
+/**
+ * Imports each key once: many cases share one, and a private key's check takes long. Null for a key
+ * that is refused.
+ */
 const importsOf = (importKey: (der: Uint8Array) => KeyRef) => {
   const keys = new Map<string, KeyRef | null>();
   return {

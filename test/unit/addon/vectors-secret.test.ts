@@ -1,6 +1,6 @@
-// Published vectors of what works with a secret key: AES in CBC with padding and GCM, AES key wrap, CMAC, HMAC, HKDF
-// (Wycheproof, and the examples of RFC 3394 and RFC 5649). Every valid case must give the exact bytes, every invalid one must
-// be refused.
+// Published vectors of what works with a secret key: AES in CBC with padding and GCM, AES key wrap,
+// CMAC, HMAC, HKDF (Wycheproof, and the examples of RFC 3394 and RFC 5649). Every valid case must
+// give the exact bytes, every invalid one must be refused.
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, MacParameters } from '../../../addon/core.ts';
@@ -19,7 +19,10 @@ import {
 const folder = vectorFolder('wycheproof');
 const read = <G, T extends VectorCase>(name: string): VectorFile<G, T> => readVectors(join(folder ?? '', name));
 
-/** Accepted when the core returns exactly the result in the file. Any other result is a fault, not a refusal. */
+/**
+ * Accepted when the core returns exactly the result in the file. Any other result is a fault, not a
+ * refusal.
+ */
 const verdict = (output: Uint8Array | null, expected: Uint8Array): VectorOutcome => {
   if (output === null) return 'refused';
   if (!Buffer.from(output).equals(expected)) throw new Error('another output than the vector’s');

@@ -1,5 +1,5 @@
-// The addon in several threads of one process: each has its own environment, the key table is common to all, and a worker that
-// is terminated in the middle of its work leaves nothing behind.
+// The addon in several threads of one process: each has its own environment, the key table is
+// common to all, and a worker that is terminated in the middle of its work leaves nothing behind.
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';

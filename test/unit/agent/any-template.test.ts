@@ -1,5 +1,6 @@
-// For any content of a template or a mechanism's parameter, the answer is one of the standard's codes for it: never
-// CKR_GENERAL_ERROR, which means that the agent itself failed, and no key is left behind.
+// For any content of a template or a mechanism's parameter, the answer is one of the standard's
+// codes for it: never CKR_GENERAL_ERROR, which means that the agent itself failed, and no key is
+// left behind.
 
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';

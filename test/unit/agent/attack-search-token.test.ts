@@ -1,9 +1,12 @@
-// The same search as attack-search.test.ts where keys of the token take part, and the service answers: generated, copied, wrapped,
-// unwrapped and derived on the token and between it and the session, and changed in the meantime. Two keys belong to a user, sensitive and
-// extractable, one of the token and one of the session: their values must not be seen. A key that has wrapped one of them,
-// whichever object holds it, must not open that again; and a key of the token whose value could be read wraps none of them.
+// The same search as attack-search.test.ts where keys of the token take part, and the service
+// answers: generated, copied, wrapped, unwrapped and derived on the token and between it and the
+// session, and changed in the meantime. Two keys belong to a user, sensitive and extractable, one
+// of the token and one of the session: their values must not be seen. A key that has wrapped one of
+// them, whichever object holds it, must not open that again; and a key of the token whose value
+// could be read wraps none of them.
 //
-// The test knows from their origin which objects contain the same key: the service does not reveal it.
+// The test knows from their origin which objects contain the same key: the service does not reveal
+// it.
 //
 // DKE_TEST_TOKEN_SEQUENCES: how many, in place of that of test/support/tiers.ts.
 import { randomBytes } from 'node:crypto';
@@ -343,7 +346,8 @@ describe('no sequence of calls brings a sensitive key of the token out', () => {
       taken += caller.taken;
     });
     await fc.assert(property, { numRuns: runs, seed });
-    // A search whose calls are all refused has checked nothing, nor has one that never wrapped anything worth taking.
+    // A search whose calls are all refused has checked nothing, nor has one that never wrapped
+    // anything worth taking.
     expect(carriedOut).toBeGreaterThan(2 * runs);
     expect(taken).toBeGreaterThan(runs / 8);
   });

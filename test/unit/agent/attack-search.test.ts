@@ -1,7 +1,8 @@
-// A bounded search over sequences of calls for one that brings the value of a sensitive key out (security of PKCS#11 key
-// management: Clulow 2003; Delaune, Kremer, Steel 2008; Bortolozzo, Centenaro, Focardi, Steel 2010). The caller may do everything
-// but import its own keys: under a key with a known value, the standard lets it wrap every extractable key. Keys of the
-// session alone, where nothing waits; attack-search-token.test.ts has those of the token.
+// A bounded search over sequences of calls for one that brings the value of a sensitive key out
+// (security of PKCS#11 key management: Clulow 2003; Delaune, Kremer, Steel 2008; Bortolozzo,
+// Centenaro, Focardi, Steel 2010). The caller may do everything but import its own keys: under a
+// key with a known value, the standard lets it wrap every extractable key. Keys of the session
+// alone, where nothing waits; attack-search-token.test.ts has those of the token.
 //
 // DKE_TEST_SEQUENCES: how many (100,000).
 
@@ -55,7 +56,10 @@ interface Outcome {
 }
 class Found extends Error {}
 
-/** One caller, who sees what calls give it; and the values of its sensitive keys, which it must not see. */
+/**
+ * One caller, who sees what calls give it; and the values of its sensitive keys, which it must not
+ * see.
+ */
 class Caller {
   readonly #agent: InProcessAgent;
   readonly #application: Application;
@@ -139,7 +143,10 @@ class Caller {
     return this.#try('C_UnwrapKey', { session, mechanism, unwrappingKey, wrappedKey, template: whole });
   }
 
-  /** A key that has wrapped a sensitive key must not open it again: neither decrypt it, nor unwrap it into a readable key. */
+  /**
+   * A key that has wrapped a sensitive key must not open it again: neither decrypt it, nor unwrap
+   * it into a readable key.
+   */
   #probeKey(key: number): void {
     const session = this.#aside;
     this.#read(key, 'C_GetAttributeValue');
@@ -357,7 +364,8 @@ describe('no sequence of calls brings a sensitive key out', () => {
       if (outcome.found !== null) throw new Error(`by ${outcome.found}`);
     });
     fc.assert(property, { numRuns: runs, seed });
-    // A search whose calls are all refused has checked nothing, nor has one that never wrapped anything worth taking.
+    // A search whose calls are all refused has checked nothing, nor has one that never wrapped
+    // anything worth taking.
     expect(carriedOut).toBeGreaterThan(4 * runs);
     expect(attempts).toBeGreaterThan(runs / 20);
   });

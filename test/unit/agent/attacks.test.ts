@@ -1,10 +1,11 @@
-// The known attacks on the key management of PKCS#11, by the names that the literature gives them, each against keys of the
-// session and keys of the token (the real service answers). Clulow, "On the Security of PKCS#11", CHES 2003; Delaune, Kremer,
-// Steel, "Formal Analysis of PKCS#11", CSF 2008; Bortolozzo, Centenaro, Focardi, Steel, "Attacking and Fixing PKCS#11 Security
-// Tokens" (Tookan), CCS 2010; Bardou and others, "Efficient Padding Oracle Attacks", CRYPTO 2012.
+// The known attacks on the key management of PKCS#11, by the names that the literature gives them,
+// each against keys of the session and keys of the token (the real service answers). Clulow, "On
+// the Security of PKCS#11", CHES 2003; Delaune, Kremer, Steel, "Formal Analysis of PKCS#11", CSF
+// 2008; Bortolozzo, Centenaro, Focardi, Steel, "Attacking and Fixing PKCS#11 Security Tokens"
+// (Tookan), CCS 2010; Bardou and others, "Efficient Padding Oracle Attacks", CRYPTO 2012.
 //
-// What is to be taken is always sensitive. Where the attacker needs it wrapped it is extractable as well, which a key is only
-// when its owner asks for that.
+// What is to be taken is always sensitive. Where the attacker needs it wrapped it is extractable as
+// well, which a key is only when its owner asks for that.
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
@@ -33,7 +34,9 @@ const keyWrapPad = mech(CKM.AES_KEY_WRAP_KWP);
 const gcm = mech(CKM.AES_GCM);
 const oaep = oaepWith(Buffer.alloc(0));
 const known = Buffer.from(Array.from({ length: 32 }, (_, i) => 255 - i));
-/** 2.40, section 6: mechanisms that derive keys from parts of others, or from others and known data. */
+/**
+ * 2.40, section 6: mechanisms that derive keys from parts of others, or from others and known data.
+ */
 const combining = { CONCATENATE_BASE_AND_KEY: 0x360, XOR_BASE_AND_DATA: 0x364, EXTRACT_KEY_FROM_KEY: 0x365 } as const;
 
 /** Refused, with any of the call's error codes for it. */

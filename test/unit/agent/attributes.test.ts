@@ -1,5 +1,6 @@
-// The attributes about a key's history, for each way of creation, and the uses that its attributes permit: PKCS#11 2.40, sections 4.7 to 4.10 and
-// 5.14 (the last paragraphs of C_UnwrapKey and C_DeriveKey), and 5.7 for copies.
+// The attributes about a key's history, for each way of creation, and the uses that its attributes
+// permit: PKCS#11 2.40, sections 4.7 to 4.10 and 5.14 (the last paragraphs of C_UnwrapKey and
+// C_DeriveKey), and 5.7 for copies.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

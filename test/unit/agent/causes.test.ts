@@ -1,4 +1,5 @@
-// The causes of the provider’s log: each with its line and its return value, held together with errors.ts.
+// The causes of the provider’s log: each with its line and its return value, held together with
+// errors.ts.
 import { describe, expect, test } from 'vitest';
 import { causeOfCode, ToldError, tell, tellNoAnswer, tellRefused } from '../../../provider/client/causes.ts';
 import { returnValueFor } from '../../../provider/client/errors.ts';

@@ -1,5 +1,5 @@
-// Parts of a message under a token key, each a separate call: for all cuts, the result is the one that the whole message
-// gives, and after every part as much of it as is ready.
+// Parts of a message under a token key, each a separate call: for all cuts, the result is the one
+// that the whole message gives, and after every part as much of it as is ready.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { CipherParameters, Direction } from '../../../addon/core.ts';

@@ -1,4 +1,5 @@
-// Encryption and decryption: PKCS#11 2.40, sections 5.2, 5.8 and 5.9, with keys of a session and on the token alike.
+// Encryption and decryption: PKCS#11 2.40, sections 5.2, 5.8 and 5.9, with keys of a session and on
+// the token alike.
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// The compatibility switches of an application: weaker cryptography that is refused until it is permitted. Node's own cryptography is
-// the other side. Keys of the session are the agent's affair, keys of the token the service's as well.
+// The compatibility switches of an application: weaker cryptography that is refused until it is
+// permitted. Node's own cryptography is the other side. Keys of the session are the agent's affair,
+// keys of the token the service's as well.
 import {
   constants,
   createDecipheriv,

@@ -1,4 +1,5 @@
-// A fuzz target: whatever a pkcs11.toml says, it is a configuration within the bounds of its fields, or a ConfigError without the credential.
+// A fuzz target: whatever a pkcs11.toml says, it is a configuration within the bounds of its
+// fields, or a ConfigError without the credential.
 import { expect, test } from 'vitest';
 import { ConfigError, logLevels, parseConfig } from '../../../provider/client/config.ts';
 import { ownUser } from '../../../provider/client/user-files.ts';

@@ -303,7 +303,8 @@ describe('the files of TLS', () => {
     expect(await open({ caFile: clientCertificate.certificate, clientCertificate })).toBeDefined();
   });
 
-  // A caller's configuration names these paths: their content must not stop the agent for the others.
+  // A caller's configuration names these paths: their content must not stop the agent for the
+  // others.
   test('are refused when there is a FIFO, a device, a folder, too much, nothing, or no PEM', async () => {
     const fifo = join(folder, 'fifo');
     execFileSync('mkfifo', [fifo]);
@@ -342,7 +343,8 @@ describe('the files of TLS', () => {
     expect(before.equals(readFileSync(other.key))).toBe(false);
   });
 
-  // Of such keys OpenSSL computes the public half, on the thread that serves every user: half a minute for this one.
+  // Of such keys OpenSSL computes the public half, on the thread that serves every user: half a
+  // minute for this one.
   test('a client key that takes long to read is refused before it is read, wherever it is in the file', async () => {
     const made = makeClient();
     const own = readFileSync(made.key, 'latin1');

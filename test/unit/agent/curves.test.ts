@@ -1,5 +1,6 @@
-// Every curve that the token has, with keys of the session and of the token: pairs are generated, imported, wrapped and unwrapped, sign,
-// verify and agree, each time against Node's own OpenSSL; and the published answers of RFC 7748, 8032 and 7027.
+// Every curve that the token has, with keys of the session and of the token: pairs are generated,
+// imported, wrapped and unwrapped, sign, verify and agree, each time against Node's own OpenSSL;
+// and the published answers of RFC 7748, 8032 and 7027.
 import {
   createPrivateKey,
   createPublicKey,
@@ -94,14 +95,20 @@ const printable = (text: string): Buffer => Buffer.concat([Buffer.of(0x13, text.
 const params = ({ oid }: Case): Row => [CKA.EC_PARAMS, hex(oid)];
 const data = Buffer.from('what is signed');
 
-/** The numbers of one of Node's keys, as Cryptoki has them: the point bare, the value without leading zeros added. */
+/**
+ * The numbers of one of Node's keys, as Cryptoki has them: the point bare, the value without
+ * leading zeros added.
+ */
 const numbersOf = (key: KeyObject): { readonly point: Buffer; readonly value: Buffer } => {
   const jwk = key.export({ format: 'jwk' }) as { x: string; y?: string; d?: string };
   const part = (text = ''): Buffer => Buffer.from(text, 'base64url');
   const point = jwk.y === undefined ? part(jwk.x) : Buffer.concat([Buffer.of(4), part(jwk.x), part(jwk.y)]);
   return { point, value: part(jwk.d) };
 };
-/** JWK does not have every curve: the last bytes of the SubjectPublicKeyInfo are the point, and PKCS#8 has the value. */
+/**
+ * JWK does not have every curve: the last bytes of the SubjectPublicKeyInfo are the point, and
+ * PKCS#8 has the value.
+ */
 const rawOf = (each: Case, pair: ReturnType<Case['node']>): { readonly point: Buffer; readonly value: Buffer } => {
   if (each.keyType !== CKK.EC) return numbersOf(pair.privateKey);
   const spki = pair.publicKey.export({ format: 'der', type: 'spki' });

@@ -1,4 +1,5 @@
-// One request of the agent and its answer in one piece: undici's real pool, with one connection, before a real server.
+// One request of the agent and its answer in one piece: undici's real pool, with one connection,
+// before a real server.
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

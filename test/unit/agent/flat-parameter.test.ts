@@ -1,5 +1,6 @@
-// The library holds an Init back when only the bytes of a flat parameter differ from one that was accepted (PROTOCOL.md, "Held
-// Init"). That cannot be seen only as long as each mechanism takes or refuses a flat parameter by its length.
+// The library holds an Init back when only the bytes of a flat parameter differ from one that was
+// accepted (PROTOCOL.md, "Held Init"). That cannot be seen only as long as each mechanism takes or
+// refuses a flat parameter by its length.
 import { expect, test } from 'vitest';
 import { mechanismRows } from '../../../provider/client/operations/mechanisms.ts';
 

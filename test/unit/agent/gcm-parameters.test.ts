@@ -1,5 +1,6 @@
-// CK_GCM_PARAMS at its limits, with keys of the session and of the token (PKCS#11 2.40, mechanisms 2.10.2; SP 800-38D, section 5.2.1):
-// IVs of every accepted length, tags, and additional data. Node's own cryptography is the other side.
+// CK_GCM_PARAMS at its limits, with keys of the session and of the token (PKCS#11 2.40, mechanisms
+// 2.10.2; SP 800-38D, section 5.2.1): IVs of every accepted length, tags, and additional data.
+// Node's own cryptography is the other side.
 import { createCipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

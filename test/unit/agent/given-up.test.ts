@@ -1,4 +1,5 @@
-// What a caller has given up after its deadline, and what came of it in the agent later, when the service had answered.
+// What a caller has given up after its deadline, and what came of it in the agent later, when the
+// service had answered.
 import { expect, test } from 'vitest';
 import { parseHello } from '../../../provider/client/hello.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// The heartbeat of a database with many keys, which is an Init of each and nothing else (decision 34): one request proves all of them, and what
-// was disabled, destroyed or revoked is refused when an answer no longer counts. And the values of data objects. The test controls the time.
+// The heartbeat of a database with many keys, which is an Init of each and nothing else (decision
+// 34): one request proves all of them, and what was disabled, destroyed or revoked is refused when
+// an answer no longer counts. And the values of data objects. The test controls the time.
 import { describe, expect, test } from 'vitest';
 import { rememberingDoor } from '../../../provider/client/remembering-door.ts';
 import type { RouteName, ServiceAnswer, ServiceRequest } from '../../../provider/client/service.ts';

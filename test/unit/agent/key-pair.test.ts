@@ -1,5 +1,6 @@
-// Pairs of keys: PKCS#11 2.40, sections 5.7, 5.11, 5.12 and 5.14; mechanisms 2.1 and 2.3. Node's own cryptography is the other
-// side: it imports the public keys of the token, verifies the token's signatures, and signs for the token.
+// Pairs of keys: PKCS#11 2.40, sections 5.7, 5.11, 5.12 and 5.14; mechanisms 2.1 and 2.3. Node's
+// own cryptography is the other side: it imports the public keys of the token, verifies the token's
+// signatures, and signs for the token.
 import {
   constants,
   generateKeyPairSync,

@@ -1,5 +1,6 @@
-// Keys in transit between the agent and the service: for every call that sends one, neither the request nor the answer contains its
-// value, and the service has the right key afterwards. What a process keeps in its memory is test/scenario/secrets.test.ts.
+// Keys in transit between the agent and the service: for every call that sends one, neither the
+// request nor the answer contains its value, and the service has the right key afterwards. What a
+// process keeps in its memory is test/scenario/secrets.test.ts.
 import { createCipheriv, createPrivateKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { ServiceRequest } from '../../../provider/client/service.ts';
@@ -173,7 +174,8 @@ test('an agent whose recipient is gone seals the key to the new one', async () =
     if (request.route !== 'info' || !stale) return given;
     stale = false;
     const { recipient, ...info } = given.answer as ServiceInfo;
-    // That of the erasure run before, by its epoch, or of another store that was in the place of this one, by its key.
+    // That of the erasure run before, by its epoch, or of another store that was in the place of
+    // this one, by its key.
     const publicKey = randomBytes(32).toString('base64');
     return { ...given, answer: { ...info, recipient: { ...recipient, publicKey } } as typeof given.answer };
   };

@@ -1,6 +1,7 @@
-// Every mechanism of the table returns the published results, with session keys and token keys: constants from FIPS 180-4
-// and FIPS 202 (digests), RFC 2202, RFC 4231 and NIST's examples for SHA-3 (HMAC), SP 800-38A to 38D (AES), RFC 3394 and RFC 5649
-// (key wrap), RFC 5869 (HKDF), RFC 5903 (ECDH), RFC 6979 (ECDSA), RFC 8032 (Ed25519). Where nothing short is published (RSA, and the
+// Every mechanism of the table returns the published results, with session keys and token keys:
+// constants from FIPS 180-4 and FIPS 202 (digests), RFC 2202, RFC 4231 and NIST's examples for
+// SHA-3 (HMAC), SP 800-38A to 38D (AES), RFC 3394 and RFC 5649 (key wrap), RFC 5869 (HKDF), RFC
+// 5903 (ECDH), RFC 6979 (ECDSA), RFC 8032 (Ed25519). Where nothing short is published (RSA, and the
 // signatures with SHA-3) Node's own cryptography is the other side.
 import {
   createHmac,
@@ -35,7 +36,7 @@ const nothing = new Uint8Array(0);
 /** What has had its answer: compared with the table at the end. */
 const answered = new Set<number>();
 
-// --- digests and MACs -------------------------------------------------------------------------------------------------
+// --- digests and MACs ----------------------------------------------------------------------------
 
 /** Of "abc". */
 const digests: Readonly<Record<DigestName, string>> = {
@@ -84,7 +85,7 @@ const macs: Readonly<Record<DigestName, { readonly key: Buffer; readonly data: B
     },
   };
 
-// --- AES ----------------------------------------------------------------------------------------------------------------
+// --- AES -----------------------------------------------------------------------------------------
 
 const aes128 = hex('2b7e151628aed2a6abf7158809cf4f3c');
 const blocks = hex('6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51');
@@ -176,7 +177,7 @@ const wraps: readonly WrapAnswer[] = [
     .map(({ key, mechanism, plain, sealed }) => ({ key, mechanism, value: plain, wrapped: sealed })),
 ];
 
-// --- derivation -----------------------------------------------------------------------------------------------------------
+// --- derivation ----------------------------------------------------------------------------------
 
 const hkdf = (hash: number, salt: Buffer, info: Buffer): MechanismParameter => ({
   kind: 'hkdf',
@@ -222,7 +223,7 @@ const agreement = {
   shared: 'd6840f6b42f6edafd13116e0e12565202fef8e9ece7dce03812464d04b9442de',
 };
 
-// --- signatures -------------------------------------------------------------------------------------------------------------
+// --- signatures ----------------------------------------------------------------------------------
 
 /** RFC 6979, A.2.5: over "sample". */
 const ecdsaPoint = hex(

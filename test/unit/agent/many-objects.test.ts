@@ -1,5 +1,6 @@
-// A process with thousands of objects, sessions and operations. Work over all of them leaves the socket thread free for the calls of
-// others in between. No time is measured here: while the long call is under way, calls of another process are answered.
+// A process with thousands of objects, sessions and operations. Work over all of them leaves the
+// socket thread free for the calls of others in between. No time is measured here: while the long
+// call is under way, calls of another process are answered.
 import { expect, test } from 'vitest';
 import { Accounts, defaultLimits } from '../../../provider/client/account.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// Every mechanism is started in every function, with session keys and token keys: those in docs/conformance.md
-// start, all others are CKR_MECHANISM_INVALID; and each missing mechanism of the standard has a reason.
+// Every mechanism is started in every function, with session keys and token keys: those in
+// docs/conformance.md start, all others are CKR_MECHANISM_INVALID; and each missing mechanism of
+// the standard has a reason.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { findMechanism, mechanismRows } from '../../../provider/client/operations/mechanisms.ts';
 import { serviceMechanisms } from '../../../provider/client/service-rules.ts';
@@ -193,7 +194,9 @@ describe.each(places)('with keys of the %s', (_where, token) => {
       }
     }
   };
-  /** A separate Init succeeds; the other functions refuse because their templates are incomplete. */
+  /**
+   * A separate Init succeeds; the other functions refuse because their templates are incomplete.
+   */
   const starts = (use: Use): boolean => use === 'digest' || use in inits;
 
   test.each(Object.keys(uses) as Use[])('%s', async (use) => {

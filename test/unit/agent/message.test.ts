@@ -1,5 +1,5 @@
-// Message-based encryption and decryption under AES-GCM: PKCS#11 3.0, sections 5.9 and 5.11, mechanisms 2.12.3. The reference is Node's
-// own AES-GCM.
+// Message-based encryption and decryption under AES-GCM: PKCS#11 3.0, sections 5.9 and 5.11,
+// mechanisms 2.12.3. The reference is Node's own AES-GCM.
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// The life of an operation, for every kind of operation alike: PKCS#11 2.40, sections 5.2 and 5.7 to 5.12; 3.0, sections 5.6, 5.9 and
-// 5.11. What single kinds do beyond that is in the tests of their chapters.
+// The life of an operation, for every kind of operation alike: PKCS#11 2.40, sections 5.2 and 5.7
+// to 5.12; 3.0, sections 5.6, 5.9 and 5.11. What single kinds do beyond that is in the tests of
+// their chapters.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import type { CallName, Input } from '../../../provider/schema/calls.ts';

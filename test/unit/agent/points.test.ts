@@ -1,7 +1,8 @@
-// Points of elliptic curves, bare and in the OCTET STRING that the standard has for CKA_EC_POINT, with values that look like the other form:
-// the X coordinate of one point in 256 on P-256 begins with 3f, and on P-384 with 5f, so that the bare point reads as an OCTET STRING
-// (04, length) that ends where the point does. A public key of Ed25519 that begins with 04 1e is the same. The reference is Node's
-// cryptography.
+// Points of elliptic curves, bare and in the OCTET STRING that the standard has for CKA_EC_POINT,
+// with values that look like the other form: the X coordinate of one point in 256 on P-256 begins
+// with 3f, and on P-384 with 5f, so that the bare point reads as an OCTET STRING (04, length) that
+// ends where the point does. A public key of Ed25519 that begins with 04 1e is the same. The
+// reference is Node's cryptography.
 import { createECDH, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
@@ -20,7 +21,10 @@ interface CurveOfTest {
   readonly node: string;
   readonly oid: Buffer;
   readonly size: number;
-  /** Scalars whose points look wrapped, found by counting up from 1. On P-521 the first byte of X is 0 or 1: there are none. */
+  /**
+   * Scalars whose points look wrapped, found by counting up from 1. On P-521 the first byte of X is
+   * 0 or 1: there are none.
+   */
   readonly lookWrapped: readonly number[];
 }
 const curves: readonly CurveOfTest[] = [

@@ -1,4 +1,5 @@
-// Signatures with message recovery: PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1.6 (CKM_RSA_PKCS). Node's own RSA is the other side.
+// Signatures with message recovery: PKCS#11 2.40, sections 5.11 and 5.12; mechanisms 2.1.6
+// (CKM_RSA_PKCS). Node's own RSA is the other side.
 import { constants, publicDecrypt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,4 +1,5 @@
-// Messages that the addon repeats on its own (replays.ts): they cannot be distinguished from those that JavaScript handles.
+// Messages that the addon repeats on its own (replays.ts): they cannot be distinguished from those
+// that JavaScript handles.
 import { createCipheriv } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +19,7 @@ import { FrameClient, frame } from '../../support/frame-client.ts';
 import fc from '../../support/property.ts';
 import { sizeOf } from '../../support/tiers.ts';
 
-// --- messages -----------------------------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 const u32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4);
@@ -155,7 +156,10 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
   const rounds = fc
     .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 2, max: 5 }))
     .map(([what, of, times]) => repeat(what, of, times));
-  /** The same in parts, as Java does it: mostly one part; sometimes an incomplete block, or a buffer that is too small. */
+  /**
+   * The same in parts, as Java does it: mostly one part; sometimes an incomplete block, or a buffer
+   * that is too small.
+   */
   const inParts = (
     name: 'Encrypt' | 'Decrypt',
     of: number,
@@ -238,7 +242,7 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
 const sequence = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> =>
   fc.array(localSteps(key), { minLength: 1, maxLength: 40 }).map((steps) => steps.flat());
 
-// --- two agents ---------------------------------------------------------------------------------------------------------
+// --- two agents ----------------------------------------------------------------------------------
 
 interface Statistics {
   readonly frames: number;
@@ -412,7 +416,7 @@ describe('an agent with replays and one without', () => {
   });
 });
 
-// --- when anything is learned --------------------------------------------------------------------------------------------
+// --- when anything is learned --------------------------------------------------------------------
 
 describe('replays', () => {
   const envelope = (name: CallName) => ({ name, request: message(name), reply: Buffer.from('answer') });

@@ -1,4 +1,5 @@
-// What a template lays down for a key reaches the service in its own words; what has no word there stays with the agent.
+// What a template lays down for a key reaches the service in its own words; what has no word there
+// stays with the agent.
 import { expect, test } from 'vitest';
 import { rulesOf } from '../../../provider/client/service-rules.ts';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// A value that cannot be read is not found through shorter keys that begin with the same bytes: a key whose maker
-// chooses its length has 128 bits, or may be read. Keys of the session (the agent checks) and of the token (the service does, too).
+// A value that cannot be read is not found through shorter keys that begin with the same bytes: a
+// key whose maker chooses its length has 128 bits, or may be read. Keys of the session (the agent
+// checks) and of the token (the service does, too).
 import { createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

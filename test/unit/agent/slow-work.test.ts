@@ -1,5 +1,6 @@
-// What takes longer than 5 ms leaves the socket thread to the calls of others, and the users' queues are served in turn. No time is measured here:
-// while the slow call is under way, calls of another process are answered.
+// What takes longer than 5 ms leaves the socket thread to the calls of others, and the users'
+// queues are served in turn. No time is measured here: while the slow call is under way, calls of
+// another process are answered.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { Accounts, defaultLimits } from '../../../provider/client/account.ts';

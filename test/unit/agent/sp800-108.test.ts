@@ -1,5 +1,6 @@
-// The KDFs of SP 800-108 in counter and feedback mode (PKCS#11 3.1, section 6.42), with keys of the session and of the token: every order
-// of the parts against an HMAC of Node's, and the refusals. NIST's answers are in known-answers.test.ts.
+// The KDFs of SP 800-108 in counter and feedback mode (PKCS#11 3.1, section 6.42), with keys of the
+// session and of the token: every order of the parts against an HMAC of Node's, and the refusals.
+// NIST's answers are in known-answers.test.ts.
 import { createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// Details of the standard that programs and conformance suites check: parameters that are optional or rare, the padding of wrapped
-// keys, defaults of attributes, and which refusal comes first (PKCS#11 3.1; sections are named with each test).
+// Details of the standard that programs and conformance suites check: parameters that are optional
+// or rare, the padding of wrapped keys, defaults of attributes, and which refusal comes first
+// (PKCS#11 3.1; sections are named with each test).
 import { createCipheriv, createDecipheriv, verify as verifyWithNode } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';

@@ -1,5 +1,6 @@
-// C_SetAttributeValue and C_CopyObject of keys of the token (PKCS#11 2.40, sections 4.1, 4.9, 4.10 and 5.7): what protects a key is
-// raised and never lowered, and what two calls change at the same time is changed by both.
+// C_SetAttributeValue and C_CopyObject of keys of the token (PKCS#11 2.40, sections 4.1, 4.9, 4.10
+// and 5.7): what protects a key is raised and never lowered, and what two calls change at the same
+// time is changed by both.
 import { describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKM } from '../../../provider/schema/mechanisms.ts';

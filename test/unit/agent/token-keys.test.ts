@@ -1,5 +1,6 @@
-// Keys of the token that are more than a cipher: pairs, and keys that wrap, unwrap and derive (PKCS#11 2.40, section 5.14). The work
-// of a private or secret one is the service's; Node's own cryptography is the other side.
+// Keys of the token that are more than a cipher: pairs, and keys that wrap, unwrap and derive
+// (PKCS#11 2.40, section 5.14). The work of a private or secret one is the service's; Node's own
+// cryptography is the other side.
 import {
   constants,
   generateKeyPairSync,
@@ -305,7 +306,8 @@ describe('a wrapping key of the token', () => {
     const call = await startSession();
     const wrapping = await wrapper(call);
     const wrapped = await call.wrap(keyWrap, wrapping, await call.generate(extractable));
-    // The service has opened the wrapping key by now, and the agent has generated the pair for sealed keys.
+    // The service has opened the wrapping key by now, and the agent has generated the pair for
+    // sealed keys.
     await call.unwrap(keyWrap, wrapping, wrapped, ...aesRows);
     const before = core.memoryStatus().keys;
     await expect(call.unwrap(keyWrap, wrapping, wrapped, ...aesRows, [CKA.VALUE_LEN, 16])).rejects.toThrow(
@@ -392,7 +394,8 @@ describe('a base key of the token', () => {
     const before = core.memoryStatus().keys;
     const key = await call.derive(saltedBy(salt), base, ...wanted);
     expect(await call.bytes(key, CKA.VALUE)).toEqual(derived);
-    // What came of it, the key pair that it was sealed to, and base and salt, which the service keeps open.
+    // What came of it, the key pair that it was sealed to, and base and salt, which the service
+    // keeps open.
     expect(core.memoryStatus().keys).toBeLessThanOrEqual(before + 4);
     const here = await call.create(...generic, [CKA.VALUE, Buffer.from('salt')], derives);
     await expect(call.derive(saltedBy(here), base, ...wanted)).rejects.toThrow('CKR_MECHANISM_PARAM_INVALID');

@@ -1,4 +1,5 @@
-// Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by there.
+// Initial values are used once: what provider/client/used-ivs.ts remembers, and what keys go by
+// there.
 import { afterEach, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
 import { identityHere, identityThere, UsedIvs } from '../../../provider/client/used-ivs.ts';

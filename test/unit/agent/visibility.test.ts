@@ -1,5 +1,5 @@
-// Who sees and changes what: PKCS#11 2.40, sections 2.4 (users, sessions and objects) and 5.6, for every function that names an object
-// or makes one.
+// Who sees and changes what: PKCS#11 2.40, sections 2.4 (users, sessions and objects) and 5.6, for
+// every function that names an object or makes one.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CKA } from '../../../provider/schema/attributes.ts';
 import { CKU } from '../../../provider/schema/constants.ts';

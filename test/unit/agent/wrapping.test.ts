@@ -1,4 +1,5 @@
-// Keys under keys and from keys: PKCS#11 2.40, section 5.14, and the attacks of Clulow (2003) and Tookan (2010) on it.
+// Keys under keys and from keys: PKCS#11 2.40, section 5.14, and the attacks of Clulow (2003) and
+// Tookan (2010) on it.
 import { createDecipheriv, createECDH, createHash, hkdfSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';

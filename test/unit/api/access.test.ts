@@ -1,5 +1,5 @@
-// Permissions for each route: the roles' table, checked through the front for every role and every route, and the duties that must stay
-// separate with any table.
+// Permissions for each route: the roles' table, checked through the front for every role and every
+// route, and the duties that must stay separate with any table.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,10 @@ const rows = Object.values(apiRoutes).flatMap((group: RouteGroup) => Object.valu
 const target = (row: RouteRow, id = resourceId): string => row.path.replace(/\{\w+\}/g, id);
 const everywhere = (role: Role): readonly Grant[] => [{ role, scope: null, tenantId: null }];
 
-/** The front's status for a caller with these permissions: 403, or any other, which means that access was granted. */
+/**
+ * The front's status for a caller with these permissions: 403, or any other, which means that
+ * access was granted.
+ */
 const isRefused = async (row: RouteRow, grants: readonly Grant[], id?: string): Promise<boolean> => {
   const { request } = openFront({}, grants);
   const response = await request(target(row, id), {

@@ -1,5 +1,6 @@
-// A credential that ends while a request is under way ends what is written for it: every route that may take long, and every change and list, which
-// may wait. A long route without a decision here does not compile, and fails.
+// A credential that ends while a request is under way ends what is written for it: every route that
+// may take long, and every change and list, which may wait. A long route without a decision here
+// does not compile, and fails.
 import { describe, expect, test } from 'vitest';
 import { type ApiRoutes, apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';

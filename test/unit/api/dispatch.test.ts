@@ -1,5 +1,5 @@
-// The router passes Node's own unchanged request to data paths: over plain HTTP/1.1 and HTTP/2, with a front that echoes its view.
-// The behaviour of the fronts is in test/conformance.
+// The router passes Node's own unchanged request to data paths: over plain HTTP/1.1 and HTTP/2,
+// with a front that echoes its view. The behaviour of the fronts is in test/conformance.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect as connectHttp2, createServer as createHttp2, type Http2Server } from 'node:http2';

@@ -1,5 +1,5 @@
-// The request log as a file: formulas that a spreadsheet must not run, special characters in CSV, and that it reads only as much as is
-// consumed.
+// The request log as a file: formulas that a spreadsheet must not run, special characters in CSV,
+// and that it reads only as much as is consumed.
 import { describe, expect, test, vi } from 'vitest';
 import { csvCell } from '../../../server/base/csv.ts';
 import { exportRequests } from '../../../server/fronts/api/export.ts';

@@ -1,5 +1,6 @@
-// Operations for tests of the front alone: one administrator token holds, a few members answer, every other call throws. What
-// the service really does is tested through a real server (test/scenario).
+// Operations for tests of the front alone: one administrator token holds, a few members answer,
+// every other call throws. What the service really does is tested through a real server
+// (test/scenario).
 
 import { Readable } from 'node:stream';
 import type { ReadableStream as WebStream } from 'node:stream/web';
@@ -56,7 +57,10 @@ export interface FrontUnderTest {
   regrant(grants: readonly Grant[]): void;
 }
 
-/** Sessions without a store: what they promise on their own is tested in test/unit/operations/people.test.ts. */
+/**
+ * Sessions without a store: what they promise on their own is tested in
+ * test/unit/operations/people.test.ts.
+ */
 const createSessionsOfTest = (grantsNow: () => readonly Grant[], isRevoked: () => boolean): SessionOperations => {
   const open = new Set<string>();
   let made = 0;

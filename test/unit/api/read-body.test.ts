@@ -1,4 +1,5 @@
-// Bodies that end in the middle while more data have arrived already: refused, and the process continues.
+// Bodies that end in the middle while more data have arrived already: refused, and the process
+// continues.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import { connect, createServer as createServer2, type Http2ServerRequest } from 'node:http2';
@@ -8,7 +9,10 @@ import { expect, test } from 'vitest';
 import { admitCaller } from '../../../server/fronts/shared/admission.ts';
 import { leaveUnread, piecesOf, readBody } from '../../../server/fronts/shared/read-body.ts';
 
-/** The answer of a service that calls `read` when all buffered data of a body have arrived. The body arrives in pieces, without a length. */
+/**
+ * The answer of a service that calls `read` when all buffered data of a body have arrived. The body
+ * arrives in pieces, without a length.
+ */
 const answerTo = async (body: Buffer, read: (incoming: IncomingMessage) => Promise<string>) => {
   const server = createServer(async (incoming, outgoing) => {
     while (!incoming.complete && incoming.readableLength < incoming.readableHighWaterMark) await setImmediate();
@@ -101,7 +105,10 @@ const gone: readonly Gone[] = [
 const read = (incoming: IncomingMessage): Promise<string> =>
   readBody(incoming, megabyte.length, admitted).then(String, ({ code, message }) => `${code}: ${message}`);
 
-/** Reads after the sender has disconnected or, for 'while', disconnects it after the start of the read and before its first data. */
+/**
+ * Reads after the sender has disconnected or, for 'while', disconnects it after the start of the
+ * read and before its first data.
+ */
 const readWhenGone = async (incoming: IncomingMessage, { when }: Gone, leave: () => void): Promise<string> => {
   const closed = once(incoming, 'close').catch(() => undefined);
   if (when === 'while') {

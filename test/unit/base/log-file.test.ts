@@ -1,5 +1,6 @@
-// The log file of the service and of the agent, on real disks: it is rotated, it is found again under its name, and a disk that is full
-// costs no line while there is room for those that wait, and never the process.
+// The log file of the service and of the agent, on real disks: it is rotated, it is found again
+// under its name, and a disk that is full costs no line while there is room for those that wait,
+// and never the process.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

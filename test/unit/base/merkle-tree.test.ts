@@ -1,4 +1,5 @@
-// The tree of the audit log: known roots, and every proof of small trees with everything that must not pass by it.
+// The tree of the audit log: known roots, and every proof of small trees with everything that must
+// not pass by it.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -13,7 +14,8 @@ import {
 import { verifyInclusion } from '../../support/inclusion.ts';
 import fc from '../../support/property.ts';
 
-// The entries that the logs of Certificate Transparency are tested with, and the roots of the first n of them.
+// The entries that the logs of Certificate Transparency are tested with, and the roots of the first
+// n of them.
 const entries = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
 const roots = [
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',

@@ -1,4 +1,5 @@
-// The door to what is outside: calls end in total, answers have a largest size, and what is refused differs from what is away.
+// The door to what is outside: calls end in total, answers have a largest size, and what is refused
+// differs from what is away.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { callOutside, ItemRefused, readAnswer, requireAccepted, skipAnswer } from '../../../server/base/outside.ts';
 

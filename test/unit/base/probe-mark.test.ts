@@ -1,4 +1,5 @@
-// The mark of the service's own probes: it is valid for one path and a minute, and only the service can create it.
+// The mark of the service's own probes: it is valid for one path and a minute, and only the service
+// can create it.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createProbeMarks } from '../../../server/base/probe-mark.ts';

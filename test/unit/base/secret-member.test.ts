@@ -1,4 +1,5 @@
-// The secret member of a body: read as bytes, written as bytes, with the same result as JSON and Base64.
+// The secret member of a body: read as bytes, written as bytes, with the same result as JSON and
+// Base64.
 import { expect, test } from 'vitest';
 import { decodeBase64, takeMember, writeWithSecret } from '../../../server/base/secret-member.ts';
 

@@ -1,4 +1,5 @@
-// Completion scripts, run by the shells themselves: bash always, zsh and fish where they are installed.
+// Completion scripts, run by the shells themselves: bash always, zsh and fish where they are
+// installed.
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Named contexts: what they give to a command, what wins over them, and that a token is never sent to another service.
+// Named contexts: what they give to a command, what wins over them, and that a token is never sent
+// to another service.
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';

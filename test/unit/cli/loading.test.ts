@@ -1,4 +1,5 @@
-// The modules that a command loads: the file of its noun, and no library that it does not use. Help and completion have all nouns.
+// The modules that a command loads: the file of its noun, and no library that it does not use. Help
+// and completion have all nouns.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The manual page that the packages install: every command is in it, and nothing in it is a request of roff by accident.
+// The manual page that the packages install: every command is in it, and nothing in it is a request
+// of roff by accident.
 import { spawnSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The output of the command: tables, records, errors. Names are input of other users and reach a terminal.
+// The output of the command: tables, records, errors. Names are input of other users and reach a
+// terminal.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { CommandError, classOfProblem, exitCodes } from '../../../server/cli/exit-codes.ts';

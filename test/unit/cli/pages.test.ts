@@ -1,5 +1,6 @@
-// The commands that the pages show are commands that there are: every line `dke ...` of a console block names a command of the
-// program and options that it has. What they do is tested elsewhere (test/scenario).
+// The commands that the pages show are commands that there are: every line `dke ...` of a console
+// block names a command of the program and options that it has. What they do is tested elsewhere
+// (test/scenario).
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -16,7 +17,10 @@ const commandLines = (page: string): string[] =>
 
 const program = await makeProgram('0');
 
-/** What is wrong with a line: an unknown command or option, a missing argument; undefined when nothing is. */
+/**
+ * What is wrong with a line: an unknown command or option, a missing argument; undefined when
+ * nothing is.
+ */
 const faultOf = (line: string): string | undefined => {
   const [, ...words] = line
     .replace(/ [<>|#] .*$/, '')

@@ -1,4 +1,5 @@
-// The file of dke login with one byte changed: it is refused by its name, or read as a session that the service refuses.
+// The file of dke login with one byte changed: it is refused by its name, or read as a session that
+// the service refuses.
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandError } from '../../../server/cli/exit-codes.ts';

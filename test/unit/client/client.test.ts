@@ -1,4 +1,5 @@
-// The client of the API (server/client) against a scripted service: requests, repetitions, and failures.
+// The client of the API (server/client) against a scripted service: requests, repetitions, and
+// failures.
 import type { LookupFunction } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

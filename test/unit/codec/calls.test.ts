@@ -1,4 +1,5 @@
-// The agent's codec, call by call: the handler's view of a request, and the peer's view of the answer.
+// The agent's codec, call by call: the handler's view of a request, and the peer's view of the
+// answer.
 import { describe, expect, test, vi } from 'vitest';
 import { createDispatcher, signatures } from '../../../provider/client/codec/dispatcher.ts';
 import { type Dialect, negotiate, ownVersion } from '../../../provider/client/codec/wire.ts';

@@ -1,4 +1,5 @@
-// The codec of heads: its refusals, the member that each names, and that no message contains a value.
+// The codec of heads: its refusals, the member that each names, and that no message contains a
+// value.
 import { expect, test } from 'vitest';
 import {
   always,

@@ -1,5 +1,5 @@
-// The token object has one declaration on its way (contract/tde-objects.ts). A member that is added there or in the domain and forgotten
-// elsewhere does not compile here, or fails here.
+// The token object has one declaration on its way (contract/tde-objects.ts). A member that is added
+// there or in the domain and forgotten elsewhere does not compile here, or fails here.
 import { expect, test } from 'vitest';
 import { viewOf } from '../../../provider/client/object-view.ts';
 import {

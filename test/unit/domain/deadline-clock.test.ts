@@ -1,4 +1,5 @@
-// The time that decides deadlines: no clock makes it jump, small jumps add up to one large one, and it follows clocks that do not jump.
+// The time that decides deadlines: no clock makes it jump, small jumps add up to one large one, and
+// it follows clocks that do not jump.
 import { describe, expect, test } from 'vitest';
 import { agreementMs, type DeadlineClock, startAt, tick, toleranceMs } from '../../../server/domain/deadline-clock.ts';
 

@@ -1,4 +1,5 @@
-// The single answer to "may this key be used for this, now": each reason, and which one is given when there are several.
+// The single answer to "may this key be used for this, now": each reason, and which one is given
+// when there are several.
 import { describe, expect, test } from 'vitest';
 import { keyUsages } from '../../../server/domain/key.ts';
 import {

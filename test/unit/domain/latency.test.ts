@@ -1,4 +1,5 @@
-// Latencies by the minute: counting, adding, writing and reading, and the figures by which the cloud key service judges.
+// Latencies by the minute: counting, adding, writing and reading, and the figures by which the
+// cloud key service judges.
 
 import { describe, expect, test } from 'vitest';
 import {

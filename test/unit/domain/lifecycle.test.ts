@@ -1,4 +1,5 @@
-// The key state table, cell by cell where the specification says something, and its invariants everywhere.
+// The key state table, cell by cell where the specification says something, and its invariants
+// everywhere.
 import { describe, expect, test } from 'vitest';
 import { keyEvents, keyStates, nextState } from '../../../server/domain/lifecycle.ts';
 

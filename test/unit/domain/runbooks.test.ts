@@ -1,5 +1,6 @@
-// The content of the runbooks: what the specification asks for by release, that nothing in it stays unfilled, and that a file which is
-// missing or wrong is refused by its name. What their statements do is in test/tde/runbooks.test.ts.
+// The content of the runbooks: what the specification asks for by release, that nothing in it stays
+// unfilled, and that a file which is missing or wrong is refused by its name. What their statements
+// do is in test/tde/runbooks.test.ts.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

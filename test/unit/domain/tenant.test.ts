@@ -1,4 +1,5 @@
-// The life of a tenant: every state with every event, and what a state means for what is in the tenant.
+// The life of a tenant: every state with every event, and what a state means for what is in the
+// tenant.
 import { describe, expect, test } from 'vitest';
 import { isStopped, nextTenantState, tenantEvents, tenantStates } from '../../../server/domain/tenant.ts';
 

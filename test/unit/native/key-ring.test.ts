@@ -1,4 +1,5 @@
-// The keys of tenants in memory during units of work: the end of one does not remove a key that another one has created.
+// The keys of tenants in memory during units of work: the end of one does not remove a key that
+// another one has created.
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +31,9 @@ beforeAll(async () => {
 });
 afterAll(() => store?.close());
 
-/** A unit of work that makes the key of a tenant and then waits. `made` resolves when it is there. */
+/**
+ * A unit of work that makes the key of a tenant and then waits. `made` resolves when it is there.
+ */
 const beginTenant = () => {
   const id = newId(Date.now());
   const made = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
-// Allowed callers of an application: the decisions, their persistence over a restart, and the warning before a certificate expires.
+// Allowed callers of an application: the decisions, their persistence over a restart, and the
+// warning before a certificate expires.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { ShownCertificate } from '../../../server/operations/index.ts';

@@ -1,5 +1,5 @@
-// Dual control: an operation under a vault's rule needs the required approvals; every other attempt leaves
-// everything as it was. Real tokens act, over the real store.
+// Dual control: an operation under a vault's rule needs the required approvals; every other attempt
+// leaves everything as it was. Real tokens act, over the real store.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import type { Role } from '../../../server/domain/access.ts';

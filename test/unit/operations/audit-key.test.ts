@@ -1,5 +1,6 @@
-// The key that signs the audit log is rotated: with the former or the new verifier key, the whole log can be checked; a key that no rotation
-// names is refused; and the service continues with the new key.
+// The key that signs the audit log is rotated: with the former or the new verifier key, the whole
+// log can be checked; a key that no rotation names is refused; and the service continues with the
+// new key.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// The audit log as a whole: through the real store and addon, exported and checked offline with the public key alone, changed in
-// every way that a person who can write to the database may think of.
+// The audit log as a whole: through the real store and addon, exported and checked offline with the
+// public key alone, changed in every way that a person who can write to the database may think of.
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

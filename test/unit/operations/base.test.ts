@@ -1,4 +1,5 @@
-// The small things that everything hangs on: identifiers, canonical JSON, redaction, bearer credentials.
+// The small things that everything hangs on: identifiers, canonical JSON, redaction, bearer
+// credentials.
 
 import { describe, expect, test } from 'vitest';
 import { canonicalJson, parseBase64 } from '../../../server/base/bytes.ts';

@@ -1,4 +1,5 @@
-// A writer of the database has no time before the first checkpoint: what this process has written since the last one is compared before anything is signed.
+// A writer of the database has no time before the first checkpoint: what this process has written
+// since the last one is compared before anything is signed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

@@ -1,4 +1,5 @@
-// The policy rows are compared with their set once a minute while the service runs, and differences are reported.
+// The policy rows are compared with their set once a minute while the service runs, and differences
+// are reported.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// The compatibility switches of an application: the audit log has each change with its actor, and a restart keeps them.
+// The compatibility switches of an application: the audit log has each change with its actor, and a
+// restart keeps them.
 import { expect, test } from 'vitest';
 import { administrator, type OpenedService, registerCaller } from '../../support/open-service.ts';
 import { restart, sharedService } from '../../support/shared.ts';

@@ -1,5 +1,6 @@
-// Nodes in quarantine after a failover that has lost changes are confirmed one after the other. Each keeps a checkpoint next to its root key, which
-// must be of this log when the node starts again, however soon that is.
+// Nodes in quarantine after a failover that has lost changes are confirmed one after the other.
+// Each keeps a checkpoint next to its root key, which must be of this log when the node starts
+// again, however soon that is.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseCheckpoint } from '../../../server/base/checkpoint.ts';

@@ -1,4 +1,5 @@
-// `dke login` through the browser over the real store and addon: who decides what, once, and for how long.
+// `dke login` through the browser over the real store and addon: who decides what, once, and for
+// how long.
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { mostPending } from '../../../server/operations/people/device-sign-in.ts';

@@ -1,4 +1,5 @@
-// Checks of the endpoint diagnostics that cannot fail in a running service: an endpoint can only use AES-256 keys.
+// Checks of the endpoint diagnostics that cannot fail in a running service: an endpoint can only
+// use AES-256 keys.
 import { expect, test } from 'vitest';
 import { keyKind } from '../../../server/diagnostics/endpoint/checks/key-kind.ts';
 import type { EndpointContext } from '../../../server/diagnostics/endpoint/context.ts';

@@ -1,4 +1,5 @@
-// The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records block it (docs/decisions, 7).
+// The erasure run: callers write while it runs, it is interrupted and resumed, and damaged records
+// block it (docs/decisions, 7).
 import { afterEach, expect, test } from 'vitest';
 import { verifyOffline } from '../../../server/app/offline.ts';
 import { systemClock } from '../../../server/base/clock.ts';
@@ -27,7 +28,10 @@ afterEach(() => opened?.remove());
 const state = async () => (await opened.operations.status(administrator)).erasure;
 const untilHeld = () =>
   until('the run is blocked', async () => ((await state()).state === 'blocked' ? true : undefined));
-/** A person who can write to the database's file does so while the service is down; then it starts again. */
+/**
+ * A person who can write to the database's file does so while the service is down; then it starts
+ * again.
+ */
 const tamper = async (statement: string, ...values: (string | number | Uint8Array)[]): Promise<void> => {
   await opened.stop();
   await queryStored(opened.folder, statement, ...values);
@@ -79,7 +83,8 @@ test('callers write between the small steps of a run', async () => {
     ({ sequence }) => sequence > (started?.sequence ?? 0) && sequence < last.sequence,
   );
   expect(Number(last.details.records)).toBeGreaterThan(2_000);
-  // A step has 32 records at most, so that the run has more than 60 steps. Callers are served between any two, several at once.
+  // A step has 32 records at most, so that the run has more than 60 steps. Callers are served
+  // between any two, several at once.
   expect(during.length).toBeGreaterThan(120);
 });
 
@@ -142,7 +147,8 @@ test('a key of which no copy opens blocks the run, and everyone sees it', async 
   expect(held.items).toHaveLength(1);
   expect(await opened.operations.tde.decrypt(caller, live.handle, cbc, sealed)).toEqual(plain);
 
-  // After an operator gives the key up, the run continues; keys that were destroyed in the meantime follow with the next one.
+  // After an operator gives the key up, the run continues; keys that were destroyed in the meantime
+  // follow with the next one.
   const later = await opened.operations.tde.generateKey(caller, masterKey('later'));
   await opened.operations.tde.destroyObject(caller, later.handle);
   await opened.operations.masterKeys.destroy(administrator, caller.application.id, spoilt.id);

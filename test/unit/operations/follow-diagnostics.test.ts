@@ -1,4 +1,5 @@
-// A run of the diagnostics with a listener: each check is reported at its end, not at the end of all; a listener that disconnects stops nothing.
+// A run of the diagnostics with a listener: each check is reported at its end, not at the end of
+// all; a listener that disconnects stops nothing.
 import { expect, test } from 'vitest';
 import { type CheckWatch, ok, runChecks } from '../../../server/base/checks.ts';
 import type { DiagnosisEvent } from '../../../server/operations/index.ts';

@@ -1,5 +1,6 @@
-// Groups of TDE applications: who may use whose keys, the preview and result of a move, the audit records of refused attempts,
-// and a rotation history of 500 keys whose look-ups cost as many queries as one key's.
+// Groups of TDE applications: who may use whose keys, the preview and result of a move, the audit
+// records of refused attempts, and a rotation history of 500 keys whose look-ups cost as many
+// queries as one key's.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
@@ -234,7 +235,10 @@ describe('a rotation history of 500 master keys', () => {
   const path = () => join(opened.folder, 'dke-data', 'dke.db');
 
   const counting = new AsyncLocalStorage<true>();
-  /** The statements that it runs, and the rows that they give; not those that the service runs by the clock in the meantime. */
+  /**
+   * The statements that it runs, and the rows that they give; not those that the service runs by
+   * the clock in the meantime.
+   */
   const counted = async <T>(work: () => Promise<T>) => {
     const statements: string[] = [];
     let rows = 0;
@@ -332,7 +336,8 @@ describe('a rotation history of 500 master keys', () => {
       expect(answer.move.keys).toBe(150 * (moves.length + 1));
       moves.push({ all: statements.length, writes: statements.filter(isWrite).length });
     }
-    // Of 150, 300 and 450 keys. The writer is held for a few statements of each 200, whatever one costs.
+    // Of 150, 300 and 450 keys. The writer is held for a few statements of each 200, whatever one
+    // costs.
     const [one, , three] = moves;
     if (one === undefined || three === undefined) throw new Error('three moves were counted');
     expect(one.writes).toBeGreaterThan(0);

@@ -1,4 +1,5 @@
-// What happens to request records by the clock: written, removed when they are too old or too many, and counted when they are lost.
+// What happens to request records by the clock: written, removed when they are too old or too many,
+// and counted when they are lost.
 import { beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';
 import { newId } from '../../../server/base/ids.ts';

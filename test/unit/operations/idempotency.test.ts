@@ -1,4 +1,5 @@
-// Requests under an Idempotency-Key, in the service itself: their records are written together with their results.
+// Requests under an Idempotency-Key, in the service itself: their records are written together with
+// their results.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { ServiceError } from '../../../server/base/errors.ts';

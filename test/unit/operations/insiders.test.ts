@@ -1,4 +1,5 @@
-// What an insider with some right must not reach: roles that outlast an emergency, the identity of an approver, sessions of those who may do more.
+// What an insider with some right must not reach: roles that outlast an emergency, the identity of
+// an approver, sessions of those who may do more.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';

@@ -1,4 +1,5 @@
-// The watch over external key stores: which store is due, and that one that cannot be checked waits as long as all others.
+// The watch over external key stores: which store is due, and that one that cannot be checked waits
+// as long as all others.
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';

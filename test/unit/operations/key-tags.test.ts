@@ -1,4 +1,5 @@
-// What people write on keys, and the filters of their list: by tag, by age, by the last use, and together.
+// What people write on keys, and the filters of their list: by tag, by age, by the last use, and
+// together.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { firstIdAt } from '../../../server/base/ids.ts';
 import type { Key } from '../../../server/domain/key.ts';

@@ -1,4 +1,5 @@
-// The last uses of keys, from the front, which sets a number, to the store: when they are written, and the state after a failure.
+// The last uses of keys, from the front, which sets a number, to the store: when they are written,
+// and the state after a failure.
 import { beforeEach, expect, test } from 'vitest';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { createUsageLog } from '../../../server/operations/data-path/usage-log.ts';

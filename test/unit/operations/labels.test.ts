@@ -1,5 +1,5 @@
-// Labels as people see them: text in audit records, in key migrations, in events for a SIEM and in search, also with the final NUL that a
-// program in C leaves. The signed record keeps the bytes.
+// Labels as people see them: text in audit records, in key migrations, in events for a SIEM and in
+// search, also with the final NUL that a program in C leaves. The signed record keeps the bytes.
 import { expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';
 import { auditEntry } from '../../../server/domain/audit-event.ts';

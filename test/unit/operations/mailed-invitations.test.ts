@@ -1,4 +1,5 @@
-// Invitations by mail, over the real store and a mail server of this process: the link goes to the person only.
+// Invitations by mail, over the real store and a mail server of this process: the link goes to the
+// person only.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -33,7 +33,8 @@ test('a new instance replaces the one that was used longest ago, and the audit l
   await restart(opened);
   const query = { kind: 'instance.first-used', subjectId: id, order: 'oldest', limit: 500 } as const;
   const { items } = await opened.operations.audit.list(administrator, query);
-  // 50 in an hour, the first of those that are counted, their summary, and that of the one that came again.
+  // 50 in an hour, the first of those that are counted, their summary, and that of the one that
+  // came again.
   expect(items.length).toBeLessThanOrEqual(53);
   const counted = items.reduce((sum, { details }) => sum + Number(details.count ?? 0), 0);
   // The caller's first instance, and the one that came again.

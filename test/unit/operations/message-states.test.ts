@@ -1,5 +1,5 @@
-// The state between two parts of a long message returns through the caller: who knows the key of the message can make none, and a message
-// continues across erasure runs.
+// The state between two parts of a long message returns through the caller: who knows the key of
+// the message can make none, and a message continues across erasure runs.
 import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { ServiceInfo, TdeRoutes } from '../../../server/fronts/contract/tde.ts';
@@ -39,7 +39,10 @@ const part = (
   use: 'encrypt' | 'decrypt' = 'encrypt',
 ) => ask('cipherPart', { use, cipher, state, last }, { handle, raw: Buffer.from(raw) });
 
-/** A state as version 1 sealed it: under HKDF of the key of the message. `restLength`: what it says is kept of a block. */
+/**
+ * A state as version 1 sealed it: under HKDF of the key of the message. `restLength`: what it says
+ * is kept of a block.
+ */
 const forged = (value: Buffer, owner: string, restLength: number): Buffer => {
   const field = (bytes: Buffer): Buffer => Buffer.concat([Buffer.from([0, 0, 0, bytes.length]), bytes]);
   const binding = Buffer.concat([

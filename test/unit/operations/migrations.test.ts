@@ -1,5 +1,6 @@
-// Key migration as one entry: the master key that a database created, with its later uses. In the order of calls of a migration
-// from a local wallet: a key is generated, then the keys of columns and tablespaces are encrypted under it.
+// Key migration as one entry: the master key that a database created, with its later uses. In the
+// order of calls of a migration from a local wallet: a key is generated, then the keys of columns
+// and tablespaces are encrypted under it.
 import { randomBytes } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { inTenant } from '../../../server/domain/actor.ts';

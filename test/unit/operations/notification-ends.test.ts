@@ -1,5 +1,6 @@
-// Every kind of notification begins when its cause is there, and is resolved when what its row declares
-// as its end has happened, in the inbox over the real store. A kind without a row here does not compile.
+// Every kind of notification begins when its cause is there, and is resolved when what its row
+// declares as its end has happened, in the inbox over the real store. A kind without a row here
+// does not compile.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

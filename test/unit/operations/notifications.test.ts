@@ -1,4 +1,5 @@
-// The inbox over the real store: what is raised, when it is raised again, and when it is resolved. The test controls the time.
+// The inbox over the real store: what is raised, when it is raised again, and when it is resolved.
+// The test controls the time.
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// Passkeys, with an authenticator in software: created by a signed-in user, then used as a sign-in and as a second factor.
+// Passkeys, with an authenticator in software: created by a signed-in user, then used as a sign-in
+// and as a second factor.
 import { describe, expect, test, vi } from 'vitest';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
 import { createAuthenticator } from '../../support/authenticator.ts';

@@ -1,4 +1,5 @@
-// People over the real store, addon and Argon2id: invitations, passwords, sessions, lockout, who may manage whom.
+// People over the real store, addon and Argon2id: invitations, passwords, sessions, lockout, who
+// may manage whom.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

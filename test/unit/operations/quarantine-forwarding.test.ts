@@ -1,4 +1,5 @@
-// What a node that enters quarantine forwards to the sinks of the audit log: the evidence, and nothing of a log that is in doubt.
+// What a node that enters quarantine forwards to the sinks of the audit log: the evidence, and
+// nothing of a log that is in doubt.
 import { randomFillSync, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

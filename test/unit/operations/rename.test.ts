@@ -1,5 +1,5 @@
-// New names of vaults, endpoints, applications and groups: the rule of a new thing, one audit record with the former name, and the
-// search and the approvals that follow.
+// New names of vaults, endpoints, applications and groups: the rule of a new thing, one audit
+// record with the former name, and the search and the approvals that follow.
 import { describe, expect, test } from 'vitest';
 import { administrator, auditKindsOf } from '../../support/open-service.ts';
 import { everything } from '../../support/people.ts';
@@ -24,7 +24,9 @@ const makeEndpoint = async () => {
   return opened.operations.endpoints.create(administrator, { name: fresh('endpoint'), vaultId, keyId: key.id });
 };
 
-/** Each kind of thing: how one is made, renamed and read, its table, and what its record is called. */
+/**
+ * Each kind of thing: how one is made, renamed and read, its table, and what its record is called.
+ */
 const kinds = {
   vault: { make: makeVault, operations: () => opened.operations.vaults, table: 'vaults' },
   endpoint: { make: makeEndpoint, operations: () => opened.operations.endpoints, table: 'endpoints' },

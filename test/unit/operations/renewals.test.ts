@@ -1,5 +1,6 @@
-// What the directory shows while it reads a change: the state before or the state after, and nothing in between. When reading fails, what is shown stays as
-// it is, and no row is reported as changed from outside.
+// What the directory shows while it reads a change: the state before or the state after, and
+// nothing in between. When reading fails, what is shown stays as it is, and no row is reported as
+// changed from outside.
 
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';

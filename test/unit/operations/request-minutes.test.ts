@@ -1,5 +1,5 @@
-// The request log's hashes by the minute: when each is written, and that a record that was changed, removed, added or moved is found,
-// by the service itself and offline from two exports.
+// The request log's hashes by the minute: when each is written, and that a record that was changed,
+// removed, added or moved is found, by the service itself and offline from two exports.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

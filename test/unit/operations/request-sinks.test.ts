@@ -1,5 +1,5 @@
-// Forwarding of the request log through the sinks of the audit log: complete and in order, filtered by endpoint; and a record that retention removes
-// before a sink has it is counted permanently.
+// Forwarding of the request log through the sinks of the audit log: complete and in order, filtered
+// by endpoint; and a record that retention removes before a sink has it is counted permanently.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

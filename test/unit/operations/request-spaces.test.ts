@@ -1,5 +1,5 @@
-// What a flood of requests does to the request log: unsigned ones never remove signed ones, an endpoint never removes the newest of another, and
-// what could not be recorded is counted, durably.
+// What a flood of requests does to the request log: unsigned ones never remove signed ones, an
+// endpoint never removes the newest of another, and what could not be recorded is counted, durably.
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { everyTenant } from '../../../server/domain/tenant.ts';

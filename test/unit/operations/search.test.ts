@@ -1,4 +1,5 @@
-// Permissions of the search: each kind needs the permission of its list, a role for one resource finds that one, and the logs are searched by complete ids.
+// Permissions of the search: each kind needs the permission of its list, a role for one resource
+// finds that one, and the logs are searched by complete ids.
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant, type TenantActor } from '../../../server/domain/actor.ts';

@@ -1,4 +1,5 @@
-// Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's own.
+// Second factors over the real store and addon: one-time passwords, recovery codes, tokens of one's
+// own.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { SessionCaller, StartedSession } from '../../../server/operations/people/interface.ts';
@@ -62,7 +63,8 @@ describe('one-time passwords', () => {
       const { secret, id } = await enrol(session);
       await queryStored(opened.folder, `update user_factors set ${change} where id = ?`, id);
       const caller = await signIn(user.name);
-      // Not 'enrolment': another factor is accepted only after an administrator has removed this one.
+      // Not 'enrolment': another factor is accepted only after an administrator has removed this
+      // one.
       expect(caller).toMatchObject({ missing: 'second-factor', grants: [] });
       expect(await errorOf(give(caller, codeOf(secret, 0)))).toBe('unauthenticated');
     },

@@ -1,4 +1,5 @@
-// The key that hashes the values of sessions is rotated: sessions end, tokens of programs stay valid, and nothing remains of the former key.
+// The key that hashes the values of sessions is rotated: sessions end, tokens of programs stay
+// valid, and nothing remains of the former key.
 import { expect, test } from 'vitest';
 import { administrator } from '../../support/open-service.ts';
 import { errorOf, originOf } from '../../support/people.ts';

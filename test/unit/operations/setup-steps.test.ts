@@ -1,4 +1,5 @@
-// The first steps of a service, over the real store: steps that it detects itself, and steps that a user confirms.
+// The first steps of a service, over the real store: steps that it detects itself, and steps that a
+// user confirms.
 
 import { expect, test } from 'vitest';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';
@@ -49,7 +50,8 @@ test('it is finished when a snapshot was opened with the recovery key, and not b
   );
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was opened once: a later verification without the key, or its deletion, does not reopen the setup.
+  // It was opened once: a later verification without the key, or its deletion, does not reopen the
+  // setup.
   await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });

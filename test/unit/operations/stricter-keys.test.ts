@@ -1,5 +1,6 @@
-// What protects a key of the token grows and never shrinks: it becomes sensitive, it stops being extractable, and what it was before
-// stays known. Through the operations over the real store and addon, one call at a time and many at once.
+// What protects a key of the token grows and never shrinks: it becomes sensitive, it stops being
+// extractable, and what it was before stays known. Through the operations over the real store and
+// addon, one call at a time and many at once.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeHead } from '../../../server/fronts/contract/tde.ts';

@@ -1,5 +1,6 @@
-// The TDE API, called directly: what docs/pkcs11.md says that the service checks, it checks for a caller who has the access_guid and no agent.
-// Each rule is driven over the front; the permitted call beside each refused one shows that the rule refuses, and nothing else.
+// The TDE API, called directly: what docs/pkcs11.md says that the service checks, it checks for a
+// caller who has the access_guid and no agent. Each rule is driven over the front; the permitted
+// call beside each refused one shows that the rule refuses, and nothing else.
 import { generateKeyPairSync, privateDecrypt } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KeyRules, TdeRoutes } from '../../../server/fronts/contract/tde.ts';

@@ -1,5 +1,6 @@
-// The TDE front with requests that no agent sends: its heads, paths and headers under random input, over the real
-// service. The answer is always a problem with a known code, and neither it nor the log contains a secret.
+// The TDE front with requests that no agent sends: its heads, paths and headers under random input,
+// over the real service. The answer is always a problem with a known code, and neither it nor the
+// log contains a secret.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,5 @@
-// Requests of database hosts that are sent again under their key: carried out once, and answered as the first time.
+// Requests of database hosts that are sent again under their key: carried out once, and answered as
+// the first time.
 import { beforeAll, expect, test } from 'vitest';
 import {
   envelopeType,

@@ -1,5 +1,6 @@
-// A tenant whose vaults are under dual control is not deleted or purged by one person alone: that destroys every key in it. Through the
-// API, as people meet it: the tenant is deleted in the meantime, and nothing else in it is decided.
+// A tenant whose vaults are under dual control is not deleted or purged by one person alone: that
+// destroys every key in it. Through the API, as people meet it: the tenant is deleted in the
+// meantime, and nothing else in it is decided.
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Role } from '../../../server/domain/access.ts';
 import { administrator } from '../../support/open-service.ts';

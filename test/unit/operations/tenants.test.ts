@@ -1,4 +1,5 @@
-// Tenants in the service itself: what stops with one and what continues, restoring, and the purge down to the bytes.
+// Tenants in the service itself: what stops with one and what continues, restoring, and the purge
+// down to the bytes.
 import { copyFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -85,7 +86,10 @@ const open = async (options: Parameters<typeof openTestService>[0] = {}) => {
   return { acme, zeta };
 };
 
-/** What of a tenant is served now: the database's path and the people's; the cloud's is in the scenario. */
+/**
+ * What of a tenant is served now: the database's path and the people's; the cloud's is in the
+ * scenario.
+ */
 const served = async ({ accessGuid, handle, caller, sealed, token }: Inhabited) => {
   const { operations, service } = opened;
   const asPeople = async () => {
@@ -182,7 +186,8 @@ test('the keys of another tenant are not there, whatever is known of them', asyn
   expect((await tde.findObjects(acme.caller, { after: 0, limit: 10 })).objects.map(({ id }) => id)).toEqual([
     acme.masterKeyId,
   ]);
-  // Neither log contains the other's resources: no record of zeta names acme's application, none of acme's names zeta's key.
+  // Neither log contains the other's resources: no record of zeta names acme's application, none of
+  // acme's names zeta's key.
   const all = async ({ actor }: Inhabited) => JSON.stringify((await audit.list(actor, { limit: 1000 })).items);
   expect(await all(zeta)).not.toContain(acme.applicationId);
   expect(await all(acme)).not.toContain(zeta.masterKeyId);
@@ -226,7 +231,8 @@ test('after a purge nothing can be opened, neither from the store nor from an ol
   const caller = await authenticate(zeta.accessGuid);
   expect(await served({ ...zeta, caller })).toEqual(everything);
 
-  // The current store has no record of the tenant, and no key encryption key; and the offline check accepts that.
+  // The current store has no record of the tenant, and no key encryption key; and the offline check
+  // accepts that.
   await opened.stop();
   expect((await verifyOffline(opened.config, () => Promise.resolve(undefined))).findings).toEqual([]);
   const keks = await queryStored(opened.folder, 'select tenant_id from tenant_keks');

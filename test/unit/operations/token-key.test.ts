@@ -1,5 +1,5 @@
-// The key that hashes API tokens is rotated: tokens stay valid and are stored under the new key at their next use, until the former key ends;
-// after a compromise all tokens end at once.
+// The key that hashes API tokens is rotated: tokens stay valid and are stored under the new key at
+// their next use, until the former key ends; after a compromise all tokens end at once.
 import { expect, test } from 'vitest';
 import { administrator } from '../../support/open-service.ts';
 import { bytesOf, errorOf, everything, goodPassword, makeUser, originOf } from '../../support/people.ts';
@@ -45,7 +45,8 @@ test('tokens stay valid and move to the new key at their next use; the former ke
   expect(await hashOf(made.record.id)).toMatch(/^2\.[0-9a-f]{64}$/);
 
   await expect(end()).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('unused') });
-  // Nothing is lost over a rotation of the root key, over a restart, nor over a second rotation in between.
+  // Nothing is lost over a rotation of the root key, over a restart, nor over a second rotation in
+  // between.
   const { root } = opened.operations;
   await root.rotate(administrator);
   await expect

@@ -1,5 +1,6 @@
-// What keys of the token do beyond encryption, through the operations over the real store and addon: wrap, unwrap, derive and
-// leave. The refusals in each state of the key, and the results of concurrent calls.
+// What keys of the token do beyond encryption, through the operations over the real store and
+// addon: wrap, unwrap, derive and leave. The refusals in each state of the key, and the results of
+// concurrent calls.
 import { constants, createPublicKey, generateKeyPairSync, publicEncrypt } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { representKey } from '../../../server/fronts/api/represent.ts';
@@ -236,7 +237,8 @@ describe('an RSA pair that wraps', () => {
     const spki = publicKey.export({ format: 'der', type: 'spki' });
     const { handle } = await other.operations.tde.createObject(caller, { ...publicInput, bits: null }, spki);
     await other.stop();
-    // A caller who has this private key claims that the service generated it, and that it is marked already.
+    // A caller who has this private key claims that the service generated it, and that it is marked
+    // already.
     await queryStored(
       other.folder,
       'update tde_objects set local = 1, extractable = 0, never_extractable = 1, wrapped_sensitive = 1 where handle = ?',
@@ -449,7 +451,8 @@ describe('limits', () => {
       await outcome;
       return calls;
     };
-    // Some of it takes ten milliseconds only: on a busy machine this thread may get no time in the meantime, and it is tried again.
+    // Some of it takes ten milliseconds only: on a busy machine this thread may get no time in the
+    // meantime, and it is tried again.
     for (const [name, call] of Object.entries(slow))
       await expect.poll(() => callsBeside(call), { message: name }).toBeGreaterThan(1);
   });

@@ -1,5 +1,6 @@
-// Tokens and the permissions to create and revoke them: users cannot revoke tokens that they could not create, a break-glass token expires, and tokens that
-// are removed from the database do not bring a new administrator.
+// Tokens and the permissions to create and revoke them: users cannot revoke tokens that they could
+// not create, a break-glass token expires, and tokens that are removed from the database do not
+// bring a new administrator.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// A row that was changed in the database decides nothing: neither for people nor for programs. Each operation that reads a
-// rule, a state or an owner is tried while that row is changed, and again when it is as it was.
+// A row that was changed in the database decides nothing: neither for people nor for programs. Each
+// operation that reads a rule, a state or an owner is tried while that row is changed, and again
+// when it is as it was.
 import type { SQLInputValue } from 'node:sqlite';
 import { beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../../server/base/errors.ts';

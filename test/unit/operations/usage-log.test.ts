@@ -1,4 +1,5 @@
-// What the log of uses keeps when the database cannot take a batch: everything is in the next one, added to what came in the meantime.
+// What the log of uses keeps when the database cannot take a batch: everything is in the next one,
+// added to what came in the meantime.
 import { beforeEach, expect, test } from 'vitest';
 import { newId } from '../../../server/base/ids.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';

@@ -1,4 +1,5 @@
-// Latencies of endpoints over time: data in memory and stored data are combined, for every minute and every node.
+// Latencies of endpoints over time: data in memory and stored data are combined, for every minute
+// and every node.
 import { beforeEach, expect, test } from 'vitest';
 import { createXksLatency } from '../../../server/operations/requests/xks-latency.ts';
 import type { Store } from '../../../server/ports/store.ts';

@@ -1,4 +1,5 @@
-// The folder of packages that the service distributes: downloads that end early, and what an inspection finds.
+// The folder of packages that the service distributes: downloads that end early, and what an
+// inspection finds.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// A change of the root key file that ends at any of its writes, as by a power failure: the file is the former one or the
-// new one, the root key is the same, and after the next start nothing else in the folder opens it.
+// A change of the root key file that ends at any of its writes, as by a power failure: the file is
+// the former one or the new one, the root key is the same, and after the next start nothing else in
+// the folder opens it.
 import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

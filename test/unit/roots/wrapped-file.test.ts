@@ -1,5 +1,5 @@
-// The wrapped root key file (addon/FORMAT.md, 2): every provider opens it, a changed file does not open, and replaced
-// or rotated keys are overwritten.
+// The wrapped root key file (addon/FORMAT.md, 2): every provider opens it, a changed file does not
+// open, and replaced or rotated keys are overwritten.
 import { copyFileSync, existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The file of a backup: it returns its input, in pieces that do not match its segments; a change or a cut anywhere is noticed.
+// The file of a backup: it returns its input, in pieces that do not match its segments; a change or
+// a cut anywhere is noticed.
 import { execFileSync } from 'node:child_process';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';

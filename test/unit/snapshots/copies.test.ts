@@ -1,5 +1,6 @@
-// A snapshot is restored next to its own tenant: from then on the same keys are in two tenants. A destroyed key whose copy is usable is not
-// unrecoverable, its copies are named to those who may see their tenants, and destroying the copies ends it.
+// A snapshot is restored next to its own tenant: from then on the same keys are in two tenants. A
+// destroyed key whose copy is usable is not unrecoverable, its copies are named to those who may
+// see their tenants, and destroying the copies ends it.
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Approval } from '../../../server/domain/approval.ts';
 import type { Key } from '../../../server/domain/key.ts';

@@ -1,5 +1,5 @@
-// Snapshots of a tenant with a vault under a rule: exports and restores need approval. The requester
-// carries it out, once.
+// Snapshots of a tenant with a vault under a rule: exports and restores need approval. The
+// requester carries it out, once.
 import { beforeAll, describe, expect, test } from 'vitest';
 import { serviceTenantId } from '../../../server/base/ids.ts';
 import { formatRecoveryKey } from '../../../server/base/recovery-key.ts';

@@ -1,5 +1,6 @@
-// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: it returns its input; anything changed, cut, swapped or
-// mixed is found; erased units no longer open, and all others still do.
+// The file of a snapshot (addon/FORMAT.md, section 5), over the real addon: it returns its input;
+// anything changed, cut, swapped or mixed is found; erased units no longer open, and all others
+// still do.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';

@@ -1,5 +1,6 @@
-// The folder of the snapshots on a disk that is not mounted for a time: the empty mount point does not count as the folder, no destroyed key
-// counts as unrecoverable in the meantime, and destroyed keys are erased when the disk is back. Exported copies are reported, also for a tenant that is
+// The folder of the snapshots on a disk that is not mounted for a time: the empty mount point does
+// not count as the folder, no destroyed key counts as unrecoverable in the meantime, and destroyed
+// keys are erased when the disk is back. Exported copies are reported, also for a tenant that is
 // purged.
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,6 @@
-// A recovery officer who acts alone forges a snapshot: with their own service they create a file for another tenant, with an
-// access_guid that they have, sealed to their own recovery key and signed by their own service.
+// A recovery officer who acts alone forges a snapshot: with their own service they create a file
+// for another tenant, with an access_guid that they have, sealed to their own recovery key and
+// signed by their own service.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -185,8 +186,8 @@ test('what was disabled while a restore was tried out is not brought back withou
   const { applications, snapshots } = victim.operations;
   const actor = { ...administrator, tenantId };
   const { id } = await snapshots.create(administrator, tenantId);
-  // Later each time, until the restore is over before: the unit of work of one of them comes between the one that tries the restore out and the
-  // one that carries it out.
+  // Later each time, until the restore is over before: the unit of work of one of them comes
+  // between the one that tries the restore out and the one that carries it out.
   let isOver = false;
   for (let turns = 16; !isOver; turns = Math.ceil(turns * 1.5)) {
     const answer = answerOpening(await snapshots.beginOpening(administrator, id, recovery.id), recovery.key);

@@ -1,5 +1,6 @@
-// addon/FORMAT.md, sections 5 and 6, is sufficient to read the files: a second implementation, written from the document only with Node's
-// own cryptography, agrees with the product on the document's vectors.
+// addon/FORMAT.md, sections 5 and 6, is sufficient to read the files: a second implementation,
+// written from the document only with Node's own cryptography, agrees with the product on the
+// document's vectors.
 import {
   createDecipheriv,
   createHash,
@@ -323,7 +324,8 @@ describe('a recovery key file', () => {
   });
 
   test('is refused when anything of it was changed or cut, or others can read it', async () => {
-    // Where scrypt's numbers stand, a change is more work, not another answer: they are tried once each.
+    // Where scrypt's numbers stand, a change is more work, not another answer: they are tried once
+    // each.
     for (const at of [0, 11, 16, 79, 90, 250]) {
       const changed = Buffer.from(file);
       changed[at] = (changed[at] ?? 0) ^ 1;

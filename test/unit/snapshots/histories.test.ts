@@ -1,6 +1,8 @@
-// Random histories of a tenant (how many: test/support/tiers.ts): resources are created, used up, moved, removed and destroyed; somewhere in between a snapshot is created, and
-// at the end it is restored, into the same tenant, next to it, or in another service. What the database then holds, read past the service, is
-// the state of the snapshot, except that destroyed keys stay destroyed, and newer resources stay.
+// Random histories of a tenant (how many: test/support/tiers.ts): resources are created, used up,
+// moved, removed and destroyed; somewhere in between a snapshot is created, and at the end it is
+// restored, into the same tenant, next to it, or in another service. What the database then holds,
+// read past the service, is the state of the snapshot, except that destroyed keys stay destroyed,
+// and newer resources stay.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -381,7 +383,8 @@ const live = async ({ before, after, into }: History): Promise<void> => {
     await hand.restore(id);
     const restored = await dumpTenant(here, tenant.id);
     expect(plain(restored)).toEqual(plain(expectedInPlace(then, now)));
-    // The keys are the same: a snapshot of the restored tenant has each with the same check value, or not at all.
+    // The keys are the same: a snapshot of the restored tenant has each with the same check value,
+    // or not at all.
     const again = await checksOf(here, await hand.make(tenant.id), hand.recovery);
     const gone = destroyedIn(restored);
     for (const [name, check] of checks)

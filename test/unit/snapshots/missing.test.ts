@@ -1,5 +1,5 @@
-// The file of a snapshot is missing while a key is destroyed: the key does not count as unrecoverable, and it is removed from the file before
-// anything else is done with the file.
+// The file of a snapshot is missing while a key is destroyed: the key does not count as
+// unrecoverable, and it is removed from the file before anything else is done with the file.
 import { copyFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -131,7 +131,8 @@ test.runIf(onSqlite('a trigger of its own'))('an import that cannot be recorded 
 });
 
 describe('a file that is replaced by an older copy of itself', () => {
-  // The erasure run takes keys out of files that were destroyed within a day: here the destruction is longer ago.
+  // The erasure run takes keys out of files that were destroyed within a day: here the destruction
+  // is longer ago.
   const replace = async (): Promise<void> => {
     await begin('');
     renameSync(away(), path());

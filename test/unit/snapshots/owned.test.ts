@@ -1,4 +1,5 @@
-// Whose keys a snapshot carries, with a writer of the database: those of rows of its tenant that were not changed from outside.
+// Whose keys a snapshot carries, with a writer of the database: those of rows of its tenant that
+// were not changed from outside.
 import { beforeAll, expect, test } from 'vitest';
 import { OwnedRecord, RecordOwner, recordClasses } from '../../../server/ports/records.ts';
 import { tables } from '../../../server/store/schema.ts';

@@ -1,4 +1,5 @@
-// Making, verifying and restoring snapshots through the service's operations, over the real store, addon and files.
+// Making, verifying and restoring snapshots through the service's operations, over the real store,
+// addon and files.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -185,7 +186,8 @@ describe('restoring into the same tenant', () => {
     expect(await exportsOfKey()).toEqual([first?.id]);
     expect((await operations.snapshots.exports(administrator, id)).length).toBe(2);
 
-    // The old copy is imported: keys that are destroyed here are removed from it before it can be restored.
+    // The old copy is imported: keys that are destroyed here are removed from it before it can be
+    // restored.
     await operations.snapshots.delete(administrator, id);
     expect(await codeOfWork(operations.snapshots.import(administrator, pieces(copy), undefined))).toBe('conflict');
   });

@@ -1,4 +1,5 @@
-// What never changes is not set back by a restore, and the rules about names are those of live operations.
+// What never changes is not set back by a restore, and the rules about names are those of live
+// operations.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +31,8 @@ test('a version of a key that has another value here is a conflict that changes 
   const key = await operations.keys.create(administrator, { name: 'cloud', vaultId: vault.id });
   const twin = await operations.keys.create(administrator, { name: 'twin', vaultId: vault.id });
   const tenantId = administrator.tenantId;
-  // Monday's copy of the machine; on Tuesday the key gets its second version, and a snapshot is made.
+  // Monday's copy of the machine; on Tuesday the key gets its second version, and a snapshot is
+  // made.
   await opened.stop();
   const monday = mkdtempSync(join(tmpdir(), 'dke-monday-'));
   execFileSync('cp', ['-a', `${opened.folder}/.`, monday]);

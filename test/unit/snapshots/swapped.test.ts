@@ -1,5 +1,6 @@
-// A signer whom the service trusts swaps what a snapshot says: ids, owners, versions, classes, references and nulls, one at a time. Whatever the
-// service makes of the file, nothing outside the tenant that it is restored into is another thing afterwards, and the service starts again.
+// A signer whom the service trusts swaps what a snapshot says: ids, owners, versions, classes,
+// references and nulls, one at a time. Whatever the service makes of the file, nothing outside the
+// tenant that it is restored into is another thing afterwards, and the service starts again.
 import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { newId, serviceTenantId } from '../../../server/base/ids.ts';
@@ -145,7 +146,10 @@ interface Outside {
   readonly tenants: readonly Dump[];
   readonly records: Awaited<ReturnType<typeof queryStored>>;
 }
-/** What is not the target's: rows of every tenant of before, and sealed keys of theirs and of the service. */
+/**
+ * What is not the target's: rows of every tenant of before, and sealed keys of theirs and of the
+ * service.
+ */
 const outside = async (): Promise<Outside> => ({
   tenants: [await dumpTenant(opened, administrator.tenantId), await dumpTenant(opened, otherTenantId)],
   records: await queryStored(
@@ -213,7 +217,8 @@ test('ids that another tenant uses are refused by name, in each table, with all 
     if (outcome.startsWith(`another tenant already uses ids of the snapshot (${table})`)) refused.push(table);
     else refused.push(`${table}: ${outcome}`);
   }
-  // A vault that is there says that the file is of a tenant of this service: everything in it gets other ids.
+  // A vault that is there says that the file is of a tenant of this service: everything in it gets
+  // other ids.
   const expected = [...others.keys()].filter((table) => table !== 'key_versions');
   expect(refused).toEqual(expected.map((table) => (table === 'vaults' ? 'vaults: restored' : table)));
   expect(await outside()).toEqual(before);

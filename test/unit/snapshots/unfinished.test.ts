@@ -1,4 +1,5 @@
-// Snapshots that were left in the middle: they end with the run of the node that made them, and block no erasure run after that.
+// Snapshots that were left in the middle: they end with the run of the node that made them, and
+// block no erasure run after that.
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';

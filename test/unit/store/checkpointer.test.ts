@@ -1,5 +1,5 @@
-// The write-ahead log is copied into the database file by a thread, without a commit that does it, and is restarted; an erasure's
-// own checkpoint does not meet it.
+// The write-ahead log is copied into the database file by a thread, without a commit that does it,
+// and is restarted; an erasure's own checkpoint does not meet it.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -35,7 +35,10 @@ afterEach(() => store.close());
 
 const mebibyte = 1024 * 1024;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-/** How often the log has been restarted: the checkpoint sequence number of its header (sqlite.org/fileformat2.html, 4.1). */
+/**
+ * How often the log has been restarted: the checkpoint sequence number of its header
+ * (sqlite.org/fileformat2.html, 4.1).
+ */
 const generation = (log = `${path}-wal`): number => readFileSync(log).readUInt32BE(12);
 let written = 0;
 /** Some 2 MiB of log a thousand. */

@@ -1,5 +1,5 @@
-// The number of confirmed audit records in addition to the database: as it was written at the next start, never lower without being accepted, and
-// not known when anything of it was changed.
+// The number of confirmed audit records in addition to the database: as it was written at the next
+// start, never lower without being accepted, and not known when anything of it was changed.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// A sync of the database's log that fails: Linux reports it once, and the next sync of the same file succeeds although the data of the first
-// one are lost. Nothing after it may be acknowledged.
+// A sync of the database's log that fails: Linux reports it once, and the next sync of the same
+// file succeeds although the data of the first one are lost. Nothing after it may be acknowledged.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

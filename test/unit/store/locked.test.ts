@@ -1,4 +1,5 @@
-// Another process holds the database's write lock (a backup, a shell): commits wait for it, and nothing else does.
+// Another process holds the database's write lock (a backup, a shell): commits wait for it, and
+// nothing else does.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// What a node keeps on its own disk: the last position, whatever a crash leaves of a write, and the quarantine until it is cleared.
+// What a node keeps on its own disk: the last position, whatever a crash leaves of a write, and the
+// quarantine until it is cleared.
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';

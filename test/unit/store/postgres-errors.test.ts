@@ -1,5 +1,5 @@
-// The classification of errors of PostgreSQL, of its client and of the kernel. None that a lost, stalled or stopped database causes may pass for a fault of
-// the service.
+// The classification of errors of PostgreSQL, of its client and of the kernel. None that a lost,
+// stalled or stopped database causes may pass for a fault of the service.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';

@@ -1,4 +1,5 @@
-// What a thread reads for the store: answers in their order, errors as SQLite's own, and others continue in the meantime.
+// What a thread reads for the store: answers in their order, errors as SQLite's own, and others
+// continue in the meantime.
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';

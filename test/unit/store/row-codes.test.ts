@@ -1,5 +1,6 @@
-// The exact text under the authentication code of a row of each policy table: rows that are stored must stay valid, so its bytes never
-// change. A new table adds an entry; an existing entry is never edited.
+// The exact text under the authentication code of a row of each policy table: rows that are stored
+// must stay valid, so its bytes never change. A new table adds an entry; an existing entry is never
+// edited.
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { RowJob } from '../../../server/base/row-jobs.ts';

@@ -1,4 +1,5 @@
-// The authentication code of a row: over every policy column, and over a later one (tags, the key that a copy is of) only where it has a value.
+// The authentication code of a row: over every policy column, and over a later one (tags, the key
+// that a copy is of) only where it has a value.
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { authenticationCode, policyColumns, rowIntegrity } from '../../../server/store/row-codes.ts';

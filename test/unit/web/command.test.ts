@@ -1,4 +1,5 @@
-// The `dke` command that each form of the console shows: the command's own parser takes it, and every call has one.
+// The `dke` command that each form of the console shows: the command's own parser takes it, and
+// every call has one.
 import { execFileSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +16,10 @@ const rows = Object.values(apiRoutes).flatMap((group: RouteGroup) =>
 
 const program = await makeProgram('1');
 
-/** Follows the words down to the command that they name; its arguments and options are checked, nothing is run. */
+/**
+ * Follows the words down to the command that they name; its arguments and options are checked,
+ * nothing is run.
+ */
 const follow = (words: readonly string[]): { readonly command: Command; readonly rest: readonly string[] } => {
   let command = program;
   let rest = [...words];

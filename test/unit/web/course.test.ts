@@ -1,4 +1,5 @@
-// The course of requests at the console: what is drawn, and which figures are said of how many requests.
+// The course of requests at the console: what is drawn, and which figures are said of how many
+// requests.
 import { describe, expect, test } from 'vitest';
 import type { LatencyPoint } from '../../../server/fronts/contract/api/overview.ts';
 import { withWords } from '../../../server/web/src/app/fragment.ts';

@@ -1,5 +1,7 @@
-// A recovery key as the console's pages open it: the vectors of addon/FORMAT.md, sections 1, 4, 5 and 6, by the browser's cryptography, and what
-// is refused. The browser test (test/scenario/console-restore.test.ts) shows that the service accepts the sealed keys of the pages.
+// A recovery key as the console's pages open it: the vectors of addon/FORMAT.md, sections 1, 4, 5
+// and 6, by the browser's cryptography, and what is refused. The browser test
+// (test/scenario/console-restore.test.ts) shows that the service accepts the sealed keys of the
+// pages.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// The reference of the API at the console: it shows every operation, and what it shows as an example is what the service takes.
+// The reference of the API at the console: it shows every operation, and what it shows as an
+// example is what the service takes.
 import { expect, test } from 'vitest';
 import { apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup } from '../../../server/fronts/contract/api/row.ts';

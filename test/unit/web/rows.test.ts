@@ -1,4 +1,5 @@
-// Rows of the console's lists: what is in the page, what may be sorted, the view in the address, and a list as a file.
+// Rows of the console's lists: what is in the page, what may be sorted, the view in the address,
+// and a list as a file.
 
 import { describe, expect, test } from 'vitest';
 import { withWords } from '../../../server/web/src/app/fragment.ts';

@@ -1,5 +1,6 @@
-// SigV4 verification against two signers that share no code with it or with each other: every signature of theirs verifies, and a request
-// of which any signed part was changed does not. SLOW=1 tries twenty times as much.
+// SigV4 verification against two signers that share no code with it or with each other: every
+// signature of theirs verifies, and a request of which any signed part was changed does not. SLOW=1
+// tries twenty times as much.
 
 import { describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
@@ -25,7 +26,8 @@ const letters = 'abcdefghijklmnopqrstuvwxyz';
 const idLetters = `${letters.toUpperCase()}234567`;
 const keyLetters = `${letters}${letters.toUpperCase()}0123456789`;
 
-// `keys/.` and `keys/..` are normalised by one of the signers, as by every URL; the proxy has no such path.
+// `keys/.` and `keys/..` are normalised by one of the signers, as by every URL; the proxy has no
+// such path.
 const keyId = characters(`${keyLetters}-._`, 1, 128).filter((id) => !/^\.{1,2}$/.test(id));
 const target = fc.oneof(
   characters(`${keyLetters}_-`, 1, 64).map((prefix) => `/xks/${prefix}/kms/xks/v1/health`),

@@ -1,6 +1,7 @@
-// The published SigV4 signing suite (awslabs/aws-c-auth, 38 requests signed in a header and in the query: 76 signings). They are of
-// another service, so the verifier of the proxy refuses each of them; its parts are checked against each: the signing key and
-// the comparison as published, the canonical form of headers and path with the suite's own canonical requests.
+// The published SigV4 signing suite (awslabs/aws-c-auth, 38 requests signed in a header and in the
+// query: 76 signings). They are of another service, so the verifier of the proxy refuses each of
+// them; its parts are checked against each: the signing key and the comparison as published, the
+// canonical form of headers and path with the suite's own canonical requests.
 import { createHash, createHmac } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -117,7 +118,8 @@ describe.runIf(folder !== null)("the suite's requests at the proxy", () => {
     },
   );
 
-  // The suite's canonical request, signed for the proxy's service: the verifier must derive the same one from the raw request.
+  // The suite's canonical request, signed for the proxy's service: the verifier must derive the
+  // same one from the raw request.
   test.each(signings.filter(({ form }) => form === 'header').map((signing) => [signing.name, signing] as const))(
     '%s: signed for the proxy, taken when path and query are those that were sent',
     (_name, { context, request, canonical }) => {

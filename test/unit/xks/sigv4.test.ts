@@ -1,4 +1,5 @@
-// SigV4 verification: the published XKS-shaped requests, and requests signed by an independent signer, each spoilt in one way.
+// SigV4 verification: the published XKS-shaped requests, and requests signed by an independent
+// signer, each spoilt in one way.
 import { createHash, createHmac } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { core } from '../../../addon/core.ts';
@@ -54,7 +55,8 @@ describe.runIf(casesFile !== null)('the XKS-shaped requests', () => {
         ours,
         Date.parse(entry.now),
       );
-      // The router refuses a GET and an invalid path before their signature; `app.test.ts` covers those.
+      // The router refuses a GET and an invalid path before their signature; `app.test.ts` covers
+      // those.
       if (/^GET on|dot segment|percent-encoded/.test(name))
         return expect(request.method === 'GET' || !/^\/[a-z/]*\/v1\/[a-z]*$/.test(request.path)).toBe(true);
       expect(verification.ok, verification.ok ? 'accepted' : verification.reason).toBe(expected === 'accept');

@@ -1,8 +1,9 @@
-// AES in CBC mode (SP 800-38A), with no padding or PKCS #5 padding (RFC 8018, 6.1.1), over keys that are named by reference.
+// AES in CBC mode (SP 800-38A), with no padding or PKCS #5 padding (RFC 8018, 6.1.1), over keys
+// that are named by reference.
 //
-// Whole blocks go to the token in self-contained calls; the chaining value between two calls and data of less
-// than a block stay here. So a call can be repeated when the agent was restarted in between, also in the middle of a stream,
-// and a program that writes a long log does not notice.
+// Whole blocks go to the token in self-contained calls; the chaining value between two calls and
+// data of less than a block stay here. So a call can be repeated when the agent was restarted in
+// between, also in the middle of a stream, and a program that writes a long log does not notice.
 package dke.jce;
 
 import java.security.AlgorithmParameters;
@@ -50,7 +51,10 @@ final class CbcCipher extends CipherSpi {
   private byte[] iv;
   /** The ciphertext block before the next one. */
   private byte[] chain;
-  /** Input that was not sent to the token yet: less than a block, or one whole block that may be the padding. */
+  /**
+   * Input that was not sent to the token yet: less than a block, or one whole block that may be the
+   * padding.
+   */
   private byte[] rest = NOTHING;
 
   CbcCipher(DataKeys keys, Padding padding) {
@@ -128,7 +132,8 @@ final class CbcCipher extends CipherSpi {
       try {
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       } catch (Token.Refusal error) {
-        // Most likely the agent was restarted and has no keys yet. If not, the same error occurs again.
+        // Most likely the agent was restarted and has no keys yet. If not, the same error occurs
+        // again.
         key = keys.renew(reference, key);
         token.crypt(decrypting, key, chain, in, from, length, out, from);
       }

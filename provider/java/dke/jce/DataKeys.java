@@ -1,5 +1,5 @@
-// The data keys that this process uses: by reference, unwrapped once, and again after a restart of the agent, because session
-// keys end with their agent.
+// The data keys that this process uses: by reference, unwrapped once, and again after a restart of
+// the agent, because session keys end with their agent.
 package dke.jce;
 
 import java.nio.file.Path;
@@ -16,7 +16,10 @@ final class DataKeys {
     static final DataKeys KEYS = new DataKeys();
   }
 
-  /** The handles of keys in the agent. The library never reuses a handle, so a stale one is refused and never names another key. */
+  /**
+   * The handles of keys in the agent. The library never reuses a handle, so a stale one is refused
+   * and never names another key.
+   */
   private final Map<String, Long> unwrapped = new ConcurrentHashMap<>();
   private volatile Token token;
 
@@ -34,7 +37,9 @@ final class DataKeys {
     return Path.of(folder);
   }
 
-  /** Loads the library with the first key, so that a registered but unused provider costs nothing. */
+  /**
+   * Loads the library with the first key, so that a registered but unused provider costs nothing.
+   */
   Token token() throws InvalidKeyException {
     if (token == null) {
       synchronized (this) {

@@ -1,6 +1,7 @@
-// A data key at rest: a small text file, named by the key's reference, with the label of its master key and the data key
-// wrapped under that (AES key wrap, RFC 3394, which detects every change). Nothing in it is secret. The file is the only place
-// where the wrapped key is: include it in every backup of its database.
+// A data key at rest: a small text file, named by the key's reference, with the label of its master
+// key and the data key wrapped under that (AES key wrap, RFC 3394, which detects every change).
+// Nothing in it is secret. The file is the only place where the wrapped key is: include it in every
+// backup of its database.
 package dke.jce;
 
 import java.io.IOException;

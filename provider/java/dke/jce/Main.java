@@ -1,5 +1,5 @@
-// The command of the jar: creates master keys and data keys, and wraps a data key under another master key. It prints
-// references and labels, and never has keys.
+// The command of the jar: creates master keys and data keys, and wraps a data key under another
+// master key. It prints references and labels, and never has keys.
 package dke.jce;
 
 import java.io.IOException;

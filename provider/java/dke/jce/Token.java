@@ -1,6 +1,7 @@
-// The token, called function by function: finds master keys by their label, generates, wraps and unwraps data keys, and encrypts
-// with them. The calls go through the binding of OpenJDK's own SunPKCS11 provider, below its ciphers: those cannot unwrap with
-// AES key wrap in OpenJDK 17, would have the data key as bytes in the heap, and take three calls where one does.
+// The token, called function by function: finds master keys by their label, generates, wraps and
+// unwraps data keys, and encrypts with them. The calls go through the binding of OpenJDK's own
+// SunPKCS11 provider, below its ciphers: those cannot unwrap with AES key wrap in OpenJDK 17, would
+// have the data key as bytes in the heap, and take three calls where one does.
 package dke.jce;
 
 import java.io.IOException;
@@ -35,12 +36,17 @@ final class Token {
 
   private static final long OS_LOCKING_OK = 2;
   private static final int KEY_BYTES = 32;
-  /** DKE checks no PIN: the access_token of pkcs11.toml authorizes. SoftHSM2 and others check it. */
+  /**
+   * DKE checks no PIN: the access_token of pkcs11.toml authorizes. SoftHSM2 and others check it.
+   */
   private static final char[] PIN = System.getProperty("dke.pin", "any").toCharArray();
 
   private final PKCS11 pkcs11;
   private final long slot;
-  /** The session that owns every key here. It stays open as long as the process, because a session object ends with its session. */
+  /**
+   * The session that owns every key here. It stays open as long as the process, because a session
+   * object ends with its session.
+   */
   private final long owner;
   /** Idle sessions. */
   private final Deque<Long> idle = new ConcurrentLinkedDeque<>();
@@ -154,7 +160,10 @@ final class Token {
     }
   }
 
-  /** The data key of a file, as a handle. The token is called each time, so a destroyed or disabled master key opens nothing. */
+  /**
+   * The data key of a file, as a handle. The token is called each time, so a destroyed or disabled
+   * master key opens nothing.
+   */
   long unwrap(KeyFile file, Purpose purpose) throws InvalidKeyException {
     String what = "data key " + file.reference() + " cannot be opened: ";
     try {
@@ -173,7 +182,10 @@ final class Token {
     }
   }
 
-  /** Whole blocks under AES-CBC, with one call to the agent; a failed operation leaves nothing behind. */
+  /**
+   * Whole blocks under AES-CBC, with one call to the agent; a failed operation leaves nothing
+   * behind.
+   */
   void crypt(boolean decrypt, long key, byte[] iv, byte[] in, int from, int length, byte[] out, int at) throws Refusal {
     CK_MECHANISM cbc = new CK_MECHANISM(PKCS11Constants.CKM_AES_CBC, iv);
     Long session = idle.pollFirst();

@@ -1,4 +1,5 @@
-// Connection: what the cloud side is configured with is what this endpoint has. Compared byte for byte, as the cloud does.
+// Connection: what the cloud side is configured with is what this endpoint has. Compared byte for
+// byte, as the cloud does.
 
 import { notAsked, ok } from '../../../base/checks.ts';
 import { xksProxyUriPath } from '../../../domain/endpoint.ts';

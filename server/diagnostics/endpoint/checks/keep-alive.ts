@@ -1,4 +1,5 @@
-// Network: a connection stays open for the next request. Without that every call pays for a handshake out of its 250 ms.
+// Network: a connection stays open for the next request. Without that every call pays for a
+// handshake out of its 250 ms.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import type { EndpointCheck } from '../context.ts';

@@ -1,4 +1,5 @@
-// Activity: answers through the public name come in time. The cloud key service gives up after 250 ms, connection included.
+// Activity: answers through the public name come in time. The cloud key service gives up after 250
+// ms, connection included.
 
 import { notAsked, ok, warning } from '../../../base/checks.ts';
 import { type EndpointCheck, foretold } from '../context.ts';

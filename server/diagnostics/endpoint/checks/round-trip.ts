@@ -1,4 +1,5 @@
-// Key and vault: metadata, encrypt and decrypt as the cloud key service does them, integrity value included.
+// Key and vault: metadata, encrypt and decrypt as the cloud key service does them, integrity value
+// included.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { parseBase64, toBase64 } from '../../../base/bytes.ts';

@@ -1,4 +1,5 @@
-// Connection: the external key store on the cloud's side is connected. Checked last: earlier faults also show here.
+// Connection: the external key store on the cloud's side is connected. Checked last: earlier faults
+// also show here.
 
 import { failed, notAsked, ok, warning } from '../../../base/checks.ts';
 import type { EndpointCheck } from '../context.ts';

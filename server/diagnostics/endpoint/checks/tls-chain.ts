@@ -17,7 +17,8 @@ export const tlsChain: EndpointCheck = {
     if (handshake === undefined) throw new Error('there was no handshake');
     const { certificate, fault, top } = handshake;
     if (fault === null || ownFaults.has(fault)) return ok(`issued by ${oneLine(certificate.issuer)}`);
-    // One that may sign no others, as the service makes for itself, is not counted as its own issuer by OpenSSL.
+    // One that may sign no others, as the service makes for itself, is not counted as its own
+    // issuer by OpenSSL.
     const selfSigned = top.subject === top.issuer || top.checkIssued(top);
     if (selfSigned || top.ca)
       return foretold(

@@ -1,4 +1,5 @@
-// Handlers of approval requests, and how one is represented: the answer of every operation that waits is one.
+// Handlers of approval requests, and how one is represented: the answer of every operation that
+// waits is one.
 
 import { toRfc3339 } from '../../../base/clock.ts';
 import type { Approval } from '../../../domain/approval.ts';

@@ -21,7 +21,10 @@ const represent = (event: Happened): DiagnosisEvent =>
       ? { kind: 'ended', result: representCheck(event.result) }
       : { kind: 'kept', diagnosis: representDiagnosis(event.diagnosis) };
 
-/** A page of one line each, so that each is sent when it is known. What stops the run is its last line: the status is sent already. */
+/**
+ * A page of one line each, so that each is sent when it is known. What stops the run is its last
+ * line: the status is sent already.
+ */
 const linesOf = async function* lines(events: AsyncIterable<Happened>): AsyncGenerator<readonly string[]> {
   const line = (event: DiagnosisEvent): readonly string[] => [JSON.stringify(event)];
   try {

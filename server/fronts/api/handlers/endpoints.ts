@@ -10,7 +10,10 @@ import { SecretJson } from './handler.ts';
 
 const quote = (text: string): string => JSON.stringify(text);
 
-/** The proxy configuration file of AWS KMS, put together from bytes. Takes the secret: it is wiped here. */
+/**
+ * The proxy configuration file of AWS KMS, put together from bytes. Takes the secret: it is wiped
+ * here.
+ */
 const formatProxyConfiguration = (prefix: string, accessKeyId: string, secretAccessKey: Buffer): SecretJson => {
   const head = `{"XksProxyUriPath":${quote(uriPathOf(prefix))},"XksProxyAuthenticationCredential":{"AccessKeyId":${quote(accessKeyId)},"RawSecretAccessKey":"`;
   // Not from the shared pool, which is never wiped.

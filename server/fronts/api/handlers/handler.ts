@@ -1,4 +1,5 @@
-// What a handler of the API is, for every row of the contract: the types of `Handlers` make the compiler ask for every row.
+// What a handler of the API is, for every row of the contract: the types of `Handlers` make the
+// compiler ask for every row.
 
 import type { Grant } from '../../../domain/access.ts';
 import type { TenantActor } from '../../../domain/actor.ts';
@@ -7,7 +8,10 @@ import type { ApiRoutes } from '../../contract/api/index.ts';
 import type { AnswerOf, RouteInput, RouteRow } from '../../contract/api/row.ts';
 import type { StreamedFile } from '../export.ts';
 
-/** A JSON document that holds a secret, as bytes: it never was text, and is wiped when it has been sent. */
+/**
+ * A JSON document that holds a secret, as bytes: it never was text, and is wiped when it has been
+ * sent.
+ */
 export class SecretJson {
   readonly bytes: Buffer;
   constructor(bytes: Buffer) {
@@ -53,7 +57,10 @@ export type ApiCall<R extends RouteRow> = RouteInput<R> & {
   /** The query as it came, with its `?`, and the cookie of a sign-in at the OpenID provider. */
   readonly search: string;
   readonly binding: string | undefined;
-  /** Those of the row's `secrets` that are there. The operation that takes one wipes it; the front wipes the rest. */
+  /**
+   * Those of the row's `secrets` that are there. The operation that takes one wipes it; the front
+   * wipes the rest.
+   */
   readonly secrets: Readonly<Record<string, Buffer>>;
 };
 export type Handler<R extends RouteRow> = (

@@ -1,4 +1,5 @@
-// One handler a row of the contract: it calls one operation and represents what came back. One file a resource.
+// One handler a row of the contract: it calls one operation and represents what came back. One file
+// a resource.
 
 import { ServiceError } from '../../../base/errors.ts';
 import type { Operations } from '../../../operations/index.ts';
@@ -71,5 +72,8 @@ export const createHandlers = (operations: Operations): Handlers => ({
   setup: setupHandlers(operations),
 });
 
-/** For routes that the table promises and the handlers lack: cannot happen while both come from the same types. */
+/**
+ * For routes that the table promises and the handlers lack: cannot happen while both come from the
+ * same types.
+ */
 export const missingHandler = (name: string): ServiceError => new ServiceError('internal', `no handler for ${name}`);

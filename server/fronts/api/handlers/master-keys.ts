@@ -27,7 +27,8 @@ export const masterKeysHandlers = ({ masterKeys, keys, preconditions }: Operatio
         ]);
     };
     requireConfirmed(key.name);
-    // The database may give the key another name in the meantime: then it is not the one that was confirmed.
+    // The database may give the key another name in the meantime: then it is not the one that was
+    // confirmed.
     const check = async (): Promise<void> => requireConfirmed((await keys.get(actor, path.keyId)).name);
     const destroyed = await preconditions.under(check, () => masterKeys.destroy(actor, path.applicationId, path.keyId));
     return {

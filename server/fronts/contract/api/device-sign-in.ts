@@ -1,5 +1,6 @@
-// `dke login` through the browser: the roles of the Device Authorization Grant (RFC 8628) in the JSON of this API. A command asks,
-// a person who is signed in to the console decides, and the command takes the answer once.
+// `dke login` through the browser: the roles of the Device Authorization Grant (RFC 8628) in the
+// JSON of this API. A command asks, a person who is signed in to the console decides, and the
+// command takes the answer once.
 
 import { z } from '@hono/zod-openapi';
 import { roleNames } from '../../../domain/access.ts';

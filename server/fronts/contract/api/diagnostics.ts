@@ -1,4 +1,5 @@
-// Diagnostics of a key store endpoint: every layer between the cloud and its key, and where to begin.
+// Diagnostics of a key store endpoint: every layer between the cloud and its key, and where to
+// begin.
 
 import { z } from '@hono/zod-openapi';
 import { identifier, moment, pageOf, pageQuery, type RouteGroup } from './row.ts';

@@ -1,4 +1,5 @@
-// Key store endpoints: what a cloud key service calls under /xks/<prefix>, their settings and their SigV4 credentials.
+// Key store endpoints: what a cloud key service calls under /xks/<prefix>, their settings and their
+// SigV4 credentials.
 
 import { z } from '@hono/zod-openapi';
 import type { RequestOrigin, RuleSubject } from '../../../domain/authorization-rule.ts';

@@ -1,4 +1,5 @@
-// Keys: general-purpose ones, and the keys console's view of TDE master keys. Never any key material.
+// Keys: general-purpose ones, and the keys console's view of TDE master keys. Never any key
+// material.
 
 import { z } from '@hono/zod-openapi';
 import { mostTags, tagPattern } from '../../../base/tags.ts';

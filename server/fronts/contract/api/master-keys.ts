@@ -1,4 +1,5 @@
-// The key management of a TDE application: its master keys with their history, the blast radius, destruction.
+// The key management of a TDE application: its master keys with their history, the blast radius,
+// destruction.
 
 import { z } from '@hono/zod-openapi';
 import { waysBack } from '../../../base/way-back.ts';

@@ -1,4 +1,5 @@
-// Quarantine: the service shows a database that is not the one of its last checkpoint, until an operator takes it as it is.
+// Quarantine: the service shows a database that is not the one of its last checkpoint, until an
+// operator takes it as it is.
 
 import { z } from '@hono/zod-openapi';
 import type { RouteGroup } from './row.ts';

@@ -1,4 +1,5 @@
-// Recovery keys: what snapshots are sealed to. Only public halves; the private one is made and kept elsewhere (dke recovery-key create).
+// Recovery keys: what snapshots are sealed to. Only public halves; the private one is made and kept
+// elsewhere (dke recovery-key create).
 
 import { z } from '@hono/zod-openapi';
 import { displayName, listOf, moment, queryFlag, type RouteGroup } from './row.ts';

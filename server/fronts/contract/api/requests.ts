@@ -1,4 +1,5 @@
-// The request log of the key store endpoints: what the cloud key service asked, and how each request ended.
+// The request log of the key store endpoints: what the cloud key service asked, and how each
+// request ended.
 
 import { z } from '@hono/zod-openapi';
 import type { RequestFilter } from '../../../domain/request-log.ts';

@@ -1,4 +1,5 @@
-// The root key: its epoch, what opens it, and its rotation. Providers are changed on the service's host alone (dke root add-provider).
+// The root key: its epoch, what opens it, and its rotation. Providers are changed on the service's
+// host alone (dke root add-provider).
 
 import { z } from '@hono/zod-openapi';
 import { identifier, moment, type RouteGroup } from './row.ts';

@@ -1,5 +1,6 @@
-// What a route of the console's API is: one row. The server binds a handler to every row, OpenAPI is generated from the
-// rows, the pages and the command take their types from them. Rows say nothing of how an answer comes about.
+// What a route of the console's API is: one row. The server binds a handler to every row, OpenAPI
+// is generated from the rows, the pages and the command take their types from them. Rows say
+// nothing of how an answer comes about.
 
 import { z } from '@hono/zod-openapi';
 
@@ -13,9 +14,15 @@ export interface RouteRow {
   readonly path: `/api/${string}`;
   readonly summary: string;
   readonly description?: string;
-  /** 'sign-in': open to everybody; the request has a credential of its own. Every other route wants a token or a session; 'signed-in': any will do. */
+  /**
+   * 'sign-in': open to everybody; the request has a credential of its own. Every other route wants
+   * a token or a session; 'signed-in': any will do.
+   */
   readonly needs: Permission | 'signed-in' | 'sign-in';
-  /** Taken also by sessions that lack these: what finishes a sign-in, and what tells that it is not finished. */
+  /**
+   * Taken also by sessions that lack these: what finishes a sign-in, and what tells that it is not
+   * finished.
+   */
   readonly unfinished?: readonly SignInStep[];
   /**
    * Tries a credential: counted for the address before anything of the request is read. Every
@@ -23,16 +30,19 @@ export interface RouteRow {
    * apart, so that waiting takes no sign-in from the others of its address.
    */
   readonly attempt?: true | 'poll';
-  /** String members of the body that are passwords: they reach the handler as bytes, and nothing as text. */
+  /**
+   * String members of the body that are passwords: they reach the handler as bytes, and nothing as
+   * text.
+   */
   readonly secrets?: readonly string[];
   /** Starts, replaces or ends the session of the browser. */
   readonly setsSession?: true;
   /** The parameter that names a resource for which roles are given. */
   readonly scope?: { readonly kind: Scope['kind']; readonly parameter: string };
   /**
-   * Whose it is. Absent: the tenant's acted in. 'platform': the platform's, so that a role within one tenant does not give it.
-   * 'both': the tenant's acted in; those who have the right for the whole platform and name no tenant get everything.
-   * 'itself': the tenant that `{id}` names.
+   * Whose it is. Absent: the tenant's acted in. 'platform': the platform's, so that a role within
+   * one tenant does not give it. 'both': the tenant's acted in; those who have the right for the
+   * whole platform and name no tenant get everything. 'itself': the tenant that `{id}` names.
    */
   readonly tenancy?: 'platform' | 'both' | 'itself';
   readonly query?: z.ZodObject;
@@ -51,15 +61,27 @@ export interface RouteRow {
   readonly streams?: readonly string[];
   /** Makes something: answers 201 and takes `Idempotency-Key`. */
   readonly creates?: true;
-  /** The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key` does not show it again. */
+  /**
+   * The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key`
+   * does not show it again.
+   */
   readonly showsSecret?: true;
-  /** Under dual control it is not done but waits: the answer is 202, with the approval request and its `Location`. */
+  /**
+   * Under dual control it is not done but waits: the answer is 202, with the approval request and
+   * its `Location`.
+   */
   readonly mayWait?: true;
   /** Also in a tenant that is deleted, where nothing else is changed. */
   readonly whenDeleted?: true;
-  /** Its answer names copies of a key in other tenants, to those who have the permission for the whole platform. */
+  /**
+   * Its answer names copies of a key in other tenants, to those who have the permission for the
+   * whole platform.
+   */
   readonly namesCopies?: true;
-  /** The row of the same group whose answer `If-Match` is compared with; that row's answers have the `ETag`. */
+  /**
+   * The row of the same group whose answer `If-Match` is compared with; that row's answers have the
+   * `ETag`.
+   */
   readonly changes?: string;
 }
 
@@ -69,7 +91,10 @@ export interface RouteRow {
  */
 export const replaces = (row: RouteRow): boolean => row.method === 'put' && row.changes !== undefined;
 
-/** The query parameter of every route that names the tenant to act in, by its id or name. Absent: the caller's own, or the default one. */
+/**
+ * The query parameter of every route that names the tenant to act in, by its id or name. Absent:
+ * the caller's own, or the default one.
+ */
 export const tenantParameter = 'tenant';
 
 export type RouteGroup = { readonly [name: string]: RouteRow };
@@ -93,7 +118,10 @@ export interface RouteInput<R extends RouteRow> {
 /** What a client gets. */
 export type AnswerOf<R extends RouteRow> = R['answer'] extends z.ZodType ? z.output<R['answer']> : undefined;
 
-/** What the answer of every change may have besides its own members; the headers say the same (contract/pending-nodes.ts). */
+/**
+ * What the answer of every change may have besides its own members; the headers say the same
+ * (contract/pending-nodes.ts).
+ */
 export const pendingMembers = {
   pendingNodes: z
     .array(z.string())
@@ -110,7 +138,7 @@ export const pendingMembers = {
   }),
 };
 
-// --- words that every resource uses -----------------------------------------------------------------------------------
+// --- words that every resource uses --------------------------------------------------------------
 
 export const identifier = z.string().openapi({ example: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' });
 /** RFC 3339, UTC, milliseconds. */
@@ -190,7 +218,8 @@ export const countedPageOf = <S extends z.ZodType>(item: S) =>
 export const listOf = <S extends z.ZodType>(item: S) => z.strictObject({ items: z.array(item).readonly() });
 
 /**
- * A named schema, or null. `.nullable()` would keep the name, and the description of the API would have null in the schema of that name.
+ * A named schema, or null. `.nullable()` would keep the name, and the description of the API would
+ * have null in the schema of that name.
  */
 export const orNull = <S extends z.ZodType>(schema: S) => z.union([schema, z.null()]);
 

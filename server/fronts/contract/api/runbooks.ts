@@ -1,5 +1,5 @@
-// Runbooks: what is done at the database for each operation that moves key material, filled with an application's own values; and
-// runs of them, completed step by step.
+// Runbooks: what is done at the database for each operation that moves key material, filled with an
+// application's own values; and runs of them, completed step by step.
 
 import { z } from '@hono/zod-openapi';
 import type { RunOutcome, StepOutcome } from '../../../domain/runbook-run.ts';

@@ -1,4 +1,5 @@
-// The session of the console's pages: a user's sign-in, or an administrator token, exchanged for a cookie that no script can read.
+// The session of the console's pages: a user's sign-in, or an administrator token, exchanged for a
+// cookie that no script can read.
 
 import { z } from '@hono/zod-openapi';
 import type { SignInStep } from '../../../domain/sign-in.ts';
@@ -8,7 +9,10 @@ import { grantSchema } from './tokens.ts';
 /** Read as bytes before the body becomes text, which then has blanks here. */
 export const passwordText = z.string().max(4096).openapi({ format: 'password' });
 
-/** As browsers make and take them: PublicKeyCredential.toJSON, parseRequestOptionsFromJSON, parseCreationOptionsFromJSON. */
+/**
+ * As browsers make and take them: PublicKeyCredential.toJSON, parseRequestOptionsFromJSON,
+ * parseCreationOptionsFromJSON.
+ */
 export const passkeyAnswer = z
   .record(z.string(), z.json())
   .openapi({ type: 'object', description: 'PublicKeyCredential.toJSON()' });

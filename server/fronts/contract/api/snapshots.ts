@@ -1,5 +1,6 @@
-// Snapshots of tenants: made, kept, verified, taken out, brought back. The service cannot open one: who restores has a recovery key, opens
-// the snapshot's own key with it (`openings`), and sends that key sealed for this one use.
+// Snapshots of tenants: made, kept, verified, taken out, brought back. The service cannot open one:
+// who restores has a recovery key, opens the snapshot's own key with it (`openings`), and sends
+// that key sealed for this one use.
 
 import { z } from '@hono/zod-openapi';
 import type { Snapshot as Held } from '../../../domain/snapshot.ts';

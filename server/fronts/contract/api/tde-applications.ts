@@ -1,4 +1,5 @@
-// TDE applications: what a database instance is bound to; their credentials (access_guid) and the instances that use them.
+// TDE applications: what a database instance is bound to; their credentials (access_guid) and the
+// instances that use them.
 
 import { z } from '@hono/zod-openapi';
 import { compatibilitySwitches } from '../../../base/compatibility.ts';

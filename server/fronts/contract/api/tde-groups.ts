@@ -1,4 +1,5 @@
-// TDE groups: applications of one group can find and use each other's master keys, which cloning a PDB needs.
+// TDE groups: applications of one group can find and use each other's master keys, which cloning a
+// PDB needs.
 
 import { z } from '@hono/zod-openapi';
 import { displayName, identifier, integrity, moment, newName, pageOf, pageQuery, type RouteGroup } from './row.ts';

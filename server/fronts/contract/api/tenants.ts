@@ -1,4 +1,5 @@
-// Tenants: everything belongs to one. The default one is made at first start. They are few: the list is whole.
+// Tenants: everything belongs to one. The default one is made at first start. They are few: the
+// list is whole.
 
 import { z } from '@hono/zod-openapi';
 import { unrecoverableMeans } from '../../../domain/copies.ts';

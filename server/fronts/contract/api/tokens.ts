@@ -1,4 +1,5 @@
-// API tokens: the credential of the API and the command, and one that reads metrics alone. Shown once, kept as a keyed hash.
+// API tokens: the credential of the API and the command, and one that reads metrics alone. Shown
+// once, kept as a keyed hash.
 
 import { z } from '@hono/zod-openapi';
 import { roleNames, type Scope } from '../../../domain/access.ts';

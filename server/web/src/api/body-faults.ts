@@ -1,5 +1,5 @@
-// What is wrong with a body, by the schema that the service checks it with: each form asks before it sends. A chunk of its
-// own, loaded with the first form.
+// What is wrong with a body, by the schema that the service checks it with: each form asks before
+// it sends. A chunk of its own, loaded with the first form.
 
 import './schemas-as-data.ts';
 import { apiRoutes } from '../../../fronts/contract/api/index.ts';

@@ -1,4 +1,5 @@
-// The configuration bundle of an application, made in this browser: the access_guid is not sent anywhere again.
+// The configuration bundle of an application, made in this browser: the access_guid is not sent
+// anywhere again.
 
 import { archivePieces } from '../../../bundle/archive.ts';
 import { bundleFiles } from '../../../bundle/files.ts';

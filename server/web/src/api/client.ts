@@ -1,6 +1,7 @@
-// One call of the console's API from the page: same origin, JSON only, the session's HttpOnly cookie sent by the browser.
-// The server refuses a change whose Origin or Sec-Fetch-Site is foreign or whose body is not JSON; nothing secret is kept
-// here. Failures become ApiProblem: a problem document (RFC 9457), or a substitute when no server answered.
+// One call of the console's API from the page: same origin, JSON only, the session's HttpOnly
+// cookie sent by the browser. The server refuses a change whose Origin or Sec-Fetch-Site is foreign
+// or whose body is not JSON; nothing secret is kept here. Failures become ApiProblem: a problem
+// document (RFC 9457), or a substitute when no server answered.
 
 import { heard, unheard } from './contact.ts';
 import { isPresent } from './presence.ts';
@@ -75,7 +76,9 @@ export const nameTenantBy = (read: () => string | null): void => {
   tenantOfCalls = read;
 };
 
-/** Receives the nodes that have not confirmed a change yet (components/service/pending-nodes.tsx). */
+/**
+ * Receives the nodes that have not confirmed a change yet (components/service/pending-nodes.tsx).
+ */
 let tellPending: (nodes: readonly string[], until: string | null) => void = () => undefined;
 export const onPendingNodes = (tell: typeof tellPending): void => {
   tellPending = tell;
@@ -187,7 +190,10 @@ export const sendForLines = async <T>(
   }
 };
 
-/** Sends a call and reads its JSON answer; an answer without content gives `undefined` as data. Throws ApiProblem. */
+/**
+ * Sends a call and reads its JSON answer; an answer without content gives `undefined` as data.
+ * Throws ApiProblem.
+ */
 export const sendForAnswer = async <T>(call: ApiCall, options: SendOptions = {}): Promise<Answer<T>> =>
   readAnswer<T>(await ask(call, options));
 

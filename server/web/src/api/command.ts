@@ -1,5 +1,5 @@
-// The `dke` command for a call: one row for each route that a form calls. Values are quoted for a shell; a test
-// runs the words of every row through the command's own parser.
+// The `dke` command for a call: one row for each route that a form calls. Values are quoted for a
+// shell; a test runs the words of every row through the command's own parser.
 
 import { shellWord } from '../../../base/command-line.ts';
 import type { ApiCall } from './client.ts';
@@ -296,7 +296,10 @@ const wordsOf = (call: ApiCall): readonly Word[] | null => {
 export const commandWords = (call: ApiCall): readonly string[] | null =>
   wordsOf(call)?.map((word) => (typeof word === 'string' ? word : word.text)) ?? null;
 
-/** The command to type; null: none is known. It contains placeholders in angle brackets for values that are not filled in yet. */
+/**
+ * The command to type; null: none is known. It contains placeholders in angle brackets for values
+ * that are not filled in yet.
+ */
 export const formatCommand = (call: ApiCall): string | null => {
   const words = wordsOf(call);
   if (words === null) return null;

@@ -1,4 +1,5 @@
-// What each compatibility switch of a TDE application permits, and what it costs (docs/compatibility.md).
+// What each compatibility switch of a TDE application permits, and what it costs
+// (docs/compatibility.md).
 
 import type { Application } from './types.ts';
 

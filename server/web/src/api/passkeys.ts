@@ -1,4 +1,5 @@
-// Passkeys in the browser: the service's challenge is passed to the browser, and the answer is sent as JSON (WebAuthn Level 3).
+// Passkeys in the browser: the service's challenge is passed to the browser, and the answer is sent
+// as JSON (WebAuthn Level 3).
 
 import { send } from './client.ts';
 

@@ -1,5 +1,5 @@
-// The types of the API's answers, taken from the contract that the server validates against. Types only: no schema
-// reaches the pages' script.
+// The types of the API's answers, taken from the contract that the server validates against. Types
+// only: no schema reaches the pages' script.
 
 import type { RouteRow } from '../../../fronts/contract/api/row.ts';
 import type { Session as SessionAnswer } from '../../../fronts/contract/api/session.ts';

@@ -1,6 +1,7 @@
-// Checks the audit log in the browser, using only WebCrypto: that a record is in the tree of a signed checkpoint (RFC 9162 section
-// 2.1.3.2), and that a whole export is what its checkpoints have signed (c2sp.org/tlog-checkpoint, signed-note with Ed25519).
-// The service that keeps the log is not asked whether it is right. `dke audit verify` does the same without a browser, with a
+// Checks the audit log in the browser, using only WebCrypto: that a record is in the tree of a
+// signed checkpoint (RFC 9162 section 2.1.3.2), and that a whole export is what its checkpoints
+// have signed (c2sp.org/tlog-checkpoint, signed-note with Ed25519). The service that keeps the log
+// is not asked whether it is right. `dke audit verify` does the same without a browser, with a
 // verifier key that was kept elsewhere, which is the stronger check.
 
 import { toHex } from './hex.ts';

@@ -20,7 +20,8 @@ export const createQueryClient = (): QueryClient => {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        // Only temporary faults are tried again: no answer, or a server that is starting or draining.
+        // Only temporary faults are tried again: no answer, or a server that is starting or
+        // draining.
         retry: (count, error) =>
           count < 2 &&
           error instanceof ApiProblem &&

@@ -1,5 +1,5 @@
-// The pages' addresses: each mirrors the path of the API resource it shows. Every page is a chunk of its own, loaded when
-// it is first opened (or pointed at).
+// The pages' addresses: each mirrors the path of the API resource it shows. Every page is a chunk
+// of its own, loaded when it is first opened (or pointed at).
 
 import { createRootRoute, createRoute, createRouter, Link, lazyRouteComponent } from '@tanstack/react-router';
 import { requestFilters } from '../components/endpoints/request-filters.ts';

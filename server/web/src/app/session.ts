@@ -1,4 +1,5 @@
-// Who is signed in. The session itself is an HttpOnly cookie that no script can read; this asks the server.
+// Who is signed in. The session itself is an HttpOnly cookie that no script can read; this asks the
+// server.
 
 import { type QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ApiProblem, send } from '../api/client.ts';
@@ -43,7 +44,10 @@ export const sessionQuery = queryOptions({
   networkMode: 'always',
 });
 
-/** Whether the caller has a permission for the whole platform; undefined: not known yet. For display only: the service checks each call. */
+/**
+ * Whether the caller has a permission for the whole platform; undefined: not known yet. For display
+ * only: the service checks each call.
+ */
 export const usePlatformRight = (permission: string): boolean | undefined =>
   useQuery(sessionQuery).data?.permissions.some(
     (right) => right.permission === permission && right.scope === null && right.tenantId === null,
@@ -55,7 +59,8 @@ export const useSignOut = () => {
     mutationFn: () => send<void>({ method: 'DELETE', path: '/api/session' }),
     onSuccess: () => {
       lasting = false;
-      // The session's own entry stays: the frame watches it, and shows the sign-in page when it becomes null.
+      // The session's own entry stays: the frame watches it, and shows the sign-in page when it
+      // becomes null.
       client.setQueryData(sessionQuery.queryKey, null);
       client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionQuery.queryKey[0] });
     },

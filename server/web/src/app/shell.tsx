@@ -1,5 +1,5 @@
-// The frame around every page: navigation by object, the theme, who is signed in. Without a session it is the sign-in page,
-// at the URL that was asked for.
+// The frame around every page: navigation by object, the theme, who is signed in. Without a session
+// it is the sign-in page, at the URL that was asked for.
 
 import { onlineManager, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, Outlet, useLocation, useRouter } from '@tanstack/react-router';
@@ -305,7 +305,9 @@ const Bell = () => {
   );
 };
 
-/** The part of the guide that is about the page, in a tab of its own: nothing typed here is lost. */
+/**
+ * The part of the guide that is about the page, in a tab of its own: nothing typed here is lost.
+ */
 const GuideLink = () => {
   const path = useLocation({ select: ({ pathname }) => pathname });
   return (
@@ -339,7 +341,10 @@ const TopBar = ({ onSearch }: { onSearch: () => void }) => (
   </div>
 );
 
-/** After a change of page the heading gets the focus, so that keyboard and screen reader start at the new content. */
+/**
+ * After a change of page the heading gets the focus, so that keyboard and screen reader start at
+ * the new content.
+ */
 const useFocusOnNavigation = (): void => {
   const router = useRouter();
   useEffect(

@@ -1,5 +1,6 @@
-// Sign-in: with a name and a password, or with a token. The secret goes into one POST, the session comes back as an HttpOnly
-// cookie, and the fields are emptied when the answer arrives. Then asks for what the session still needs: a new password, a second factor.
+// Sign-in: with a name and a password, or with a token. The secret goes into one POST, the session
+// comes back as an HttpOnly cookie, and the fields are emptied when the answer arrives. Then asks
+// for what the session still needs: a new password, a second factor.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
@@ -18,7 +19,8 @@ const Frame = ({ title, text, children }: { title: string; text: string; childre
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · DKE console`;
-    // Without a field in focus, users of a keyboard or screen reader continue at the heading of the current step.
+    // Without a field in focus, users of a keyboard or screen reader continue at the heading of the
+    // current step.
     if (document.activeElement === null || document.activeElement === document.body) heading.current?.focus();
   }, [title]);
   return (
@@ -163,7 +165,10 @@ const PasswordFields = ({
   </>
 );
 
-/** The page that an invitation opens. Its secret follows the # of the address, which the browser sends to no server. */
+/**
+ * The page that an invitation opens. Its secret follows the # of the address, which the browser
+ * sends to no server.
+ */
 export const Invitation = ({ other, onDone }: { other: string | undefined; onDone: () => void }) => {
   const client = useQueryClient();
   const [invitation] = useState(() => location.hash.slice(1));

@@ -1,5 +1,5 @@
-// The tenant that the pages act in. Users with access to several choose it, for this tab. Null: the caller's own, or the whole platform
-// where the caller has that right.
+// The tenant that the pages act in. Users with access to several choose it, for this tab. Null: the
+// caller's own, or the whole platform where the caller has that right.
 
 import { useSyncExternalStore } from 'react';
 

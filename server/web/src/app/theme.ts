@@ -1,4 +1,5 @@
-// Light, dark, or as the system says. The choice is kept in this browser only; public/theme.js applies it before paint.
+// Light, dark, or as the system says. The choice is kept in this browser only; public/theme.js
+// applies it before paint.
 
 import { useSyncExternalStore } from 'react';
 

@@ -1,4 +1,5 @@
-// The runbooks of one application: a selected runbook for a release, with the application's values; and its runs.
+// The runbooks of one application: a selected runbook for a release, with the application's values;
+// and its runs.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';

@@ -1,5 +1,5 @@
-// Connects a database to a new TDE application: its files, the library on the host, the first session, the first master key. The page
-// shows the last two automatically.
+// Connects a database to a new TDE application: its files, the library on the host, the first
+// session, the first master key. The page shows the last two automatically.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

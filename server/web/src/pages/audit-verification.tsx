@@ -1,4 +1,5 @@
-// Verification of the audit log: its key, its newest checkpoint, a check of the whole log in this browser, and the checkpoints.
+// Verification of the audit log: its key, its newest checkpoint, a check of the whole log in this
+// browser, and the checkpoints.
 
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,5 +1,6 @@
-// The audit log: filtered and paged by the server, in the order of its sequence. Filters are in the address, so that an
-// auditor can store and send a view. Proofs, checkpoints and sinks have their own sections.
+// The audit log: filtered and paged by the server, in the order of its sequence. Filters are in the
+// address, so that an auditor can store and send a view. Proofs, checkpoints and sinks have their
+// own sections.
 
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -77,7 +78,8 @@ export const AuditPage = () => {
           )}
           list={list}
           endless
-          // The log leaves as a file that proves itself, and its taking is recorded: the tab Verification.
+          // The log leaves as a file that proves itself, and its taking is recorded: the tab
+          // Verification.
           exports={false}
           filtered={filtered}
           onClearFilters={clear}

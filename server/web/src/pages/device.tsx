@@ -1,5 +1,6 @@
-// Decides about `dke login` in this browser: the person enters the code that their command shows, sees which host asks for which
-// rights, and approves or refuses it. A code in the address stays behind the `#`, and is removed from it at once.
+// Decides about `dke login` in this browser: the person enters the code that their command shows,
+// sees which host asks for which rights, and approves or refuses it. A code in the address stays
+// behind the `#`, and is removed from it at once.
 
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';

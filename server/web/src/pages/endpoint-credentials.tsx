@@ -1,4 +1,5 @@
-// Rotation of an endpoint's credential without an interruption: add a new one, enter it in the cloud, check which one is in use, remove the old one.
+// Rotation of an endpoint's credential without an interruption: add a new one, enter it in the
+// cloud, check which one is in use, remove the old one.
 
 import { getRouteApi } from '@tanstack/react-router';
 import type { Endpoint } from '../api/types.ts';

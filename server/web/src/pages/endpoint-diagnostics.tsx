@@ -1,4 +1,5 @@
-// Diagnostics of one endpoint: a run now, on request compared with the cloud's configuration, and earlier runs.
+// Diagnostics of one endpoint: a run now, on request compared with the cloud's configuration, and
+// earlier runs.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';

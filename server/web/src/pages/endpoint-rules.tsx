@@ -1,5 +1,5 @@
-// The rules of an endpoint, tested before they apply: a request that you enter, and those in the request log, against the rules as
-// they are or as they are being edited.
+// The rules of an endpoint, tested before they apply: a request that you enter, and those in the
+// request log, against the rules as they are or as they are being edited.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';

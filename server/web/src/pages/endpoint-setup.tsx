@@ -1,5 +1,5 @@
-// Connecting a cloud to a new endpoint: its credential as the file that the cloud's console imports, what to enter there, and the first
-// call, which this page shows automatically.
+// Connecting a cloud to a new endpoint: its credential as the file that the cloud's console
+// imports, what to enter there, and the first call, which this page shows automatically.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

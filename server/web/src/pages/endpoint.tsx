@@ -1,4 +1,5 @@
-// One key store endpoint: the settings to enter in the cloud key service, its credentials, and its latest requests.
+// One key store endpoint: the settings to enter in the cloud key service, its credentials, and its
+// latest requests.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

@@ -1,4 +1,5 @@
-// The inventory of keys as a file: the service writes it while it reads, and records who took it with which filter.
+// The inventory of keys as a file: the service writes it while it reads, and records who took it
+// with which filter.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

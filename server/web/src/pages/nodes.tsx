@@ -1,5 +1,5 @@
-// Nodes: the servers that share one database. Shows which are running, have confirmed every change, have the newest root key, and
-// do the work that one node does for all.
+// Nodes: the servers that share one database. Shows which are running, have confirmed every change,
+// have the newest root key, and do the work that one node does for all.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -1,5 +1,5 @@
-// The inbox: what needs action before it causes harm, most urgent first. A user acknowledges or releases a notification; it is resolved
-// when its cause has ended.
+// The inbox: what needs action before it causes harm, most urgent first. A user acknowledges or
+// releases a notification; it is resolved when its cause has ended.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';

@@ -1,4 +1,5 @@
-// Overview: notifications, latency of the key stores, databases last seen, and recent sensitive changes.
+// Overview: notifications, latency of the key stores, databases last seen, and recent sensitive
+// changes.
 
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

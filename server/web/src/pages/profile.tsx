@@ -1,4 +1,5 @@
-// The signed-in user: names, password, second factors, sessions and permissions. For a token, only its permissions.
+// The signed-in user: names, password, second factors, sessions and permissions. For a token, only
+// its permissions.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

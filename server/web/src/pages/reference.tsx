@@ -1,5 +1,5 @@
-// The reference of the API, from the description that this service serves: every operation with its parameters, members, an example
-// as curl and as a `dke` command, and its answer.
+// The reference of the API, from the description that this service serves: every operation with its
+// parameters, members, an example as curl and as a `dke` command, and its answer.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';

@@ -1,4 +1,5 @@
-// The request log of all key store endpoints, including deleted ones and requests that belong to none.
+// The request log of all key store endpoints, including deleted ones and requests that belong to
+// none.
 
 import { getRouteApi } from '@tanstack/react-router';
 import { RequestLog } from '../components/endpoints/request-log.tsx';

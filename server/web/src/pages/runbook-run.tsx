@@ -1,4 +1,5 @@
-// A run of a runbook: step by step, each completed as done or not needed, with a note; then finished.
+// A run of a runbook: step by step, each completed as done or not needed, with a note; then
+// finished.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

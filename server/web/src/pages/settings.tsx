@@ -1,4 +1,5 @@
-// The current settings of the service, each with its source, and the state of the process. Read-only.
+// The current settings of the service, each with its source, and the state of the process.
+// Read-only.
 
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

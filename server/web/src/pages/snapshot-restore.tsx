@@ -1,5 +1,6 @@
-// A restore: the snapshot, the target, and the recovery key that opens it; a dry run that restores everything and undoes it; and then, after a
-// check and a confirmation, the restore itself. The recovery key's file and passphrase stay in this browser.
+// A restore: the snapshot, the target, and the recovery key that opens it; a dry run that restores
+// everything and undoes it; and then, after a check and a confirmation, the restore itself. The
+// recovery key's file and passphrase stay in this browser.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -36,7 +37,10 @@ const bodyOf = (target: Target): object =>
 const isWhole = (target: Target): boolean =>
   target.to === 'new' ? target.name.trim() !== '' : target.to === 'same' || target.tenantId !== '';
 
-/** A chosen file and the content of its head. The file is read each time it is used, in a separate thread. */
+/**
+ * A chosen file and the content of its head. The file is read each time it is used, in a separate
+ * thread.
+ */
 interface Chosen {
   readonly file: File;
   readonly told: RecoveryFile;
@@ -65,7 +69,10 @@ const SnapshotFactsPanel = ({ snapshot, keys }: { snapshot: Snapshot; keys: read
   />
 );
 
-/** The recovery key that was chosen. Its file is read each time it is used; the passphrase is bytes, wiped when they are replaced or left. */
+/**
+ * The recovery key that was chosen. Its file is read each time it is used; the passphrase is bytes,
+ * wiped when they are replaced or left.
+ */
 const useRecoveryKey = (snapshot: Snapshot) => {
   const [chosen, setChosen] = useState<Chosen | null>(null);
   const [fault, setFault] = useState<string>();

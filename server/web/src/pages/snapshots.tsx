@@ -1,4 +1,5 @@
-// Snapshots of tenants: created, verified, deleted and undeleted; and the recovery keys that open them. A restore has a page of its own.
+// Snapshots of tenants: created, verified, deleted and undeleted; and the recovery keys that open
+// them. A restore has a page of its own.
 
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

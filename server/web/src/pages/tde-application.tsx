@@ -1,4 +1,5 @@
-// One TDE application: its credentials, the instances that used it, its master keys with their blast radius, and destruction.
+// One TDE application: its credentials, the instances that used it, its master keys with their
+// blast radius, and destruction.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

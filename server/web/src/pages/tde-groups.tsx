@@ -1,4 +1,5 @@
-// TDE groups: applications of one group can find and use each other's master keys, which a cloned pluggable database needs.
+// TDE groups: applications of one group can find and use each other's master keys, which a cloned
+// pluggable database needs.
 
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';

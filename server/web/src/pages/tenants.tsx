@@ -1,5 +1,5 @@
-// Tenants: everything belongs to one. If it is suspended or deleted, everything in it stops at once; a deleted one can be restored until it is
-// purged.
+// Tenants: everything belongs to one. If it is suspended or deleted, everything in it stops at
+// once; a deleted one can be restored until it is purged.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

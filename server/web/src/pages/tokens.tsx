@@ -78,7 +78,8 @@ const CreateToken = ({ onIssued, onClose }: { onIssued: (issued: IssuedToken) =>
     ...roles.map((each) => ({ value: each.role, text: titled(each.role) })),
     { value: metrics, text: 'Metrics: only reads /metrics' },
   ];
-  // From the moment the form was opened, in whole seconds: the call that is shown is the call that is sent.
+  // From the moment the form was opened, in whole seconds: the call that is shown is the call that
+  // is sent.
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000) * 1000);
   const isEmergency = chosen === 'break-glass';
   const lifetimeMs = isEmergency ? Number.parseInt(emergency, 10) * hours : Number(lifetime) * day;

@@ -1,4 +1,5 @@
-// One user: who they are, what they may do, where they are signed in, and the tokens that act for them.
+// One user: who they are, what they may do, where they are signed in, and the tokens that act for
+// them.
 
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';

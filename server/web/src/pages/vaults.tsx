@@ -1,4 +1,5 @@
-// Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use of its keys at once.
+// Vaults: list, create, enable, disable, delete. A vault holds keys; disabling one stops every use
+// of its keys at once.
 
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';

@@ -1,5 +1,6 @@
-// HPKE (RFC 9180), mode_base, single-shot, with DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001 and AES-256-GCM 0x0002: the one suite
-// of addon/FORMAT.md, section 4, on the browser's own X25519 and AES. `sealed` is the encapsulated key, the ciphertext and its tag.
+// HPKE (RFC 9180), mode_base, single-shot, with DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256
+// 0x0001 and AES-256-GCM 0x0002: the one suite of addon/FORMAT.md, section 4, on the browser's own
+// X25519 and AES. `sealed` is the encapsulated key, the ciphertext and its tag.
 
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -35,7 +36,10 @@ const labeledExtract = (suite: Bytes, salt: Uint8Array, label: string, value: Ui
 const labeledExpand = (suite: Bytes, prk: Uint8Array, label: string, info: Uint8Array, length: number): Bytes =>
   new Uint8Array(expand(sha256, prk, concat(u16(length), version, suite, text.encode(label), info), length));
 
-/** The key and nonce of the one message, as a key that cannot be exported. The shared secret is wiped. */
+/**
+ * The key and nonce of the one message, as a key that cannot be exported. The shared secret is
+ * wiped.
+ */
 const scheduleOf = async (shared: Bytes, sender: Uint8Array, recipient: Uint8Array, info: Uint8Array) => {
   const eaePrk = labeledExtract(kemSuite, none, 'eae_prk', shared);
   const secret = labeledExpand(kemSuite, eaePrk, 'shared_secret', concat(sender, recipient), 32);
@@ -64,7 +68,10 @@ export interface HpkeContext {
   readonly aad: Bytes;
 }
 
-/** `own`: the recipient's private key, `publicKey` its public half. Rejects when it does not open; the caller wipes what it gets. */
+/**
+ * `own`: the recipient's private key, `publicKey` its public half. Rejects when it does not open;
+ * the caller wipes what it gets.
+ */
 export const open = async (
   own: Key,
   publicKey: Uint8Array,

@@ -1,5 +1,6 @@
-// A recovery key made in this browser, as the file that `dke recovery-key create` makes (addon/FORMAT.md, sections 1 and 6): its private half
-// is under a key that the passphrase gives. Nothing of it is sent anywhere; the service gets the public half.
+// A recovery key made in this browser, as the file that `dke recovery-key create` makes
+// (addon/FORMAT.md, sections 1 and 6): its private half is under a key that the passphrase gives.
+// Nothing of it is sent anywhere; the service gets the public half.
 
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
@@ -26,7 +27,10 @@ const epoch = u32(1);
 const version = u32(1);
 const tenant = new Uint8Array(16);
 
-/** The private key as a key record: HKDF-SHA-256 and AES-256-GCM under the key that the passphrase gave. */
+/**
+ * The private key as a key record: HKDF-SHA-256 and AES-256-GCM under the key that the passphrase
+ * gave.
+ */
 const sealRecord = async (kek: Bytes, object: Bytes, attributes: Bytes, value: Bytes): Promise<Bytes> => {
   const salt = crypto.getRandomValues(new Uint8Array(32));
   const derived = new Uint8Array(expand(sha256, extract(sha256, kek, salt), text('dke key record 1'), 76));

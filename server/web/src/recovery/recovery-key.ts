@@ -1,6 +1,7 @@
-// The file of a recovery key (addon/FORMAT.md, section 6), opened in the browser: its private half is in a key record (section 1) under a key
-// that a passphrase gives (scrypt). It becomes a key of the browser's own cryptography, which does not give it out again. Everything secret is
-// bytes, wiped when it has been used; copies that the browser itself makes cannot be wiped.
+// The file of a recovery key (addon/FORMAT.md, section 6), opened in the browser: its private half
+// is in a key record (section 1) under a key that a passphrase gives (scrypt). It becomes a key of
+// the browser's own cryptography, which does not give it out again. Everything secret is bytes,
+// wiped when it has been used; copies that the browser itself makes cannot be wiped.
 
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { scryptAsync } from '@noble/hashes/scrypt.js';
@@ -12,7 +13,10 @@ const text = new TextEncoder();
 const headLength = 80;
 const recordHead = 122;
 const privateKind = 10;
-/** Far above the value that the command writes; a higher number in a file would only block the browser. */
+/**
+ * Far above the value that the command writes; a higher number in a file would only block the
+ * browser.
+ */
 const mostMemory = 1 << 30;
 
 /** Why a file does not open, as shown to the user. */
@@ -76,7 +80,8 @@ export const openRecord = async (
     const { tenant, object, version, epoch } = place;
     const head = concat(text.encode('DKE1'), Uint8Array.of(1, 0), u32(epoch), tenant, object, u32(version));
     const commitment = derived.subarray(44);
-    // The head and the commitment are public parts of the file, so comparing them needs no constant time.
+    // The head and the commitment are public parts of the file, so comparing them needs no constant
+    // time.
     if (!startsWith(record, head) || !startsWith(record.subarray(90), commitment)) throw wrong();
     const aad = additionalData(
       Uint8Array.of(1),
@@ -150,7 +155,10 @@ export interface Opening {
 const fromBase64 = (encoded: string): Bytes => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
 const toBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
 
-/** Opens the snapshot's key with the recovery key and seals it to the opening; the answer is not secret. The passphrase is wiped. */
+/**
+ * Opens the snapshot's key with the recovery key and seals it to the opening; the answer is not
+ * secret. The passphrase is wiped.
+ */
 export const answerOpening = async (file: Bytes, passphrase: Bytes, opening: Opening): Promise<string> => {
   const { id: recoveryKeyId, publicKey } = describeFile(file);
   const own = await openFile(file, passphrase);

@@ -1,4 +1,5 @@
-// One use of a recovery key: the service starts an opening, a separate thread answers it, and the call that needs it sends the answer.
+// One use of a recovery key: the service starts an opening, a separate thread answers it, and the
+// call that needs it sends the answer.
 
 import { ApiProblem, send } from '../api/client.ts';
 import type { SnapshotOpening } from '../api/types.ts';
@@ -40,7 +41,10 @@ const answer = (asked: Asked): Promise<string> =>
     worker.postMessage(asked, [asked.passphrase.buffer]);
   });
 
-/** The members of a body that answer an opening of the snapshot. The passphrase is copied: the caller keeps and wipes its own. */
+/**
+ * The members of a body that answer an opening of the snapshot. The passphrase is copied: the
+ * caller keeps and wipes its own.
+ */
 export const openSnapshot = async (
   snapshotId: string,
   file: Blob,

@@ -1,4 +1,5 @@
-// A separate thread for one use of a recovery key: it reads the file, and its memory with all secrets ends with it.
+// A separate thread for one use of a recovery key: it reads the file, and its memory with all
+// secrets ends with it.
 
 import { answerOpening, type Opening } from './recovery-key.ts';
 

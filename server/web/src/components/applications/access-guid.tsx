@@ -1,5 +1,5 @@
-// An issued access_guid, shown once, with the file that a database host needs: pkcs11.toml, saved from the same answer so that
-// the credential does not travel twice.
+// An issued access_guid, shown once, with the file that a database host needs: pkcs11.toml, saved
+// from the same answer so that the credential does not travel twice.
 
 import { useEffect, useState } from 'react';
 import { authorityPath, withAuthority } from '../../../../bundle/files.ts';

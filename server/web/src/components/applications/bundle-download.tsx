@@ -1,4 +1,5 @@
-// The configuration bundle for one database host: the user chooses its system, and this browser creates the archive.
+// The configuration bundle for one database host: the user chooses its system, and this browser
+// creates the archive.
 
 import { useState } from 'react';
 import {

@@ -1,4 +1,5 @@
-// Lines for settings that only the configuration file can have. The service reads them at its next start.
+// Lines for settings that only the configuration file can have. The service reads them at its next
+// start.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../../api/client.ts';

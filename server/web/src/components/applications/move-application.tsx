@@ -1,5 +1,5 @@
-// Moves a TDE application to another group. The dialog shows the consequences for the chosen group, from the service, before
-// the user can confirm.
+// Moves a TDE application to another group. The dialog shows the consequences for the chosen group,
+// from the service, before the user can confirm.
 
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -58,7 +58,8 @@ export const MoveApplicationDialog = ({ application, onClose }: { application: A
   const [groupId, setGroupId] = useState('');
   const path = `${applicationPath(application.id)}/move`;
   const query = useQuery({
-    // Not under the key of the applications: a move makes those stale, and this must not be read again.
+    // Not under the key of the applications: a move makes those stale, and this must not be read
+    // again.
     queryKey: ['application-move', application.id, groupId],
     enabled: groupId !== '',
     queryFn: ({ signal }) =>

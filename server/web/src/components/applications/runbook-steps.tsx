@@ -1,4 +1,5 @@
-// The steps of a runbook: statements and commands, where to run them, the expected result, and warnings. During a run, each step has its outcome.
+// The steps of a runbook: statements and commands, where to run them, the expected result, and
+// warnings. During a run, each step has its outcome.
 
 import type { ReactNode } from 'react';
 import type { RunbookStep } from '../../api/types.ts';

@@ -1,4 +1,5 @@
-// What each kind of audit record is called for people. A new kind does not compile until it has a name here.
+// What each kind of audit record is called for people. A new kind does not compile until it has a
+// name here.
 
 import type { AuditKind } from '../../api/types.ts';
 

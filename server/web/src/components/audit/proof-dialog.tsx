@@ -1,4 +1,5 @@
-// The proof that a record is in the audit log, fetched from the service and checked here, in the browser.
+// The proof that a record is in the audit log, fetched from the service and checked here, in the
+// browser.
 
 import { useQuery } from '@tanstack/react-query';
 import { send } from '../../api/client.ts';

@@ -1,5 +1,5 @@
-// A chart over time, lines or bars, drawn by uPlot in the page's own colours. Its label describes it in words for people who cannot see it;
-// the page shows the important numbers as text.
+// A chart over time, lines or bars, drawn by uPlot in the page's own colours. Its label describes
+// it in words for people who cannot see it; the page shows the important numbers as text.
 
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import uPlot from 'uplot';
@@ -20,7 +20,9 @@ const watchScheme = (listener: () => void): (() => void) => {
   return () => dark.removeEventListener('change', listener);
 };
 
-/** A colour of the palette as the browser computes it now: a canvas does not support CSS variables. */
+/**
+ * A colour of the palette as the browser computes it now: a canvas does not support CSS variables.
+ */
 const colourOf = (probe: HTMLElement, name: string): string => {
   probe.style.color = `var(--color-${name})`;
   return getComputedStyle(probe).color;

@@ -1,8 +1,12 @@
-// The course of the requests over time as values: what is drawn, and which figures so many requests bear. Pure.
+// The course of the requests over time as values: what is drawn, and which figures so many requests
+// bear. Pure.
 
 import type { LatencyPoint } from '../../api/types.ts';
 
-/** Positions of points without a neighbour: a line needs two points, so the chart would not show them. */
+/**
+ * Positions of points without a neighbour: a line needs two points, so the chart would not show
+ * them.
+ */
 export const lonely = (values: readonly (number | null)[]): number[] => {
   const isThere = (at: number): boolean => (values[at] ?? null) !== null;
   return values.flatMap((_, at) => (isThere(at) && !isThere(at - 1) && !isThere(at + 1) ? [at] : []));

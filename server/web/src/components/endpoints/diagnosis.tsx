@@ -1,4 +1,5 @@
-// One run of an endpoint's diagnostics: the result to start with on top, then every layer between the cloud and its key.
+// One run of an endpoint's diagnostics: the result to start with on top, then every layer between
+// the cloud and its key.
 
 import type { CheckResult, Diagnosis } from '../../api/types.ts';
 import { CopyButton } from '../page/copy.tsx';
@@ -159,7 +160,9 @@ const WaitingLine = ({ title, running }: { title: string; running: boolean }) =>
   </li>
 );
 
-/** A running diagnosis: each check as it ends; the first failed one moves to the top immediately. */
+/**
+ * A running diagnosis: each check as it ends; the first failed one moves to the top immediately.
+ */
 export const LiveDiagnosisView = ({ live }: { live: LiveDiagnosis }) => {
   const { checks, results } = live;
   const first = firstOf(live);

@@ -1,5 +1,5 @@
-// The credentials of a key store endpoint: at most two, each shown once, with the file that the cloud's console imports; and a live
-// meter of the credential in use.
+// The credentials of a key store endpoint: at most two, each shown once, with the file that the
+// cloud's console imports; and a live meter of the credential in use.
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

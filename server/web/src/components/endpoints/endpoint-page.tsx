@@ -1,4 +1,5 @@
-// The frame of the pages that connect an endpoint. It reads the endpoint again while you work in the cloud.
+// The frame of the pages that connect an endpoint. It reads the endpoint again while you work in
+// the cloud.
 
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';

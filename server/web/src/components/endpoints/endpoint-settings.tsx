@@ -1,4 +1,5 @@
-// The access settings of a key store endpoint (rate, client certificate, rules), and the dialog that changes them.
+// The access settings of a key store endpoint (rate, client certificate, rules), and the dialog
+// that changes them.
 
 import { useState } from 'react';
 import type { Endpoint, EndpointSettings } from '../../api/types.ts';

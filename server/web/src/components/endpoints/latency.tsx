@@ -1,5 +1,5 @@
-// How long the key store endpoints took to answer, over the last hour or day: the figures that the cloud key service judges by, and
-// their course.
+// How long the key store endpoints took to answer, over the last hour or day: the figures that the
+// cloud key service judges by, and their course.
 
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';

@@ -1,5 +1,6 @@
-// The request log, of one endpoint or of all: filtered by the server, followed live, exported, and searched for the request of a CloudTrail
-// event. Filters are in the address, so that a view can be shared.
+// The request log, of one endpoint or of all: filtered by the server, followed live, exported, and
+// searched for the request of a CloudTrail event. Filters are in the address, so that a view can be
+// shared.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

@@ -222,8 +222,8 @@ export const FileField = ({
 };
 
 /**
- * A secret that this page uses and never sends. What is typed is handed out as bytes, which the receiver wipes; no state of the page holds the
- * text, only the browser's own field does.
+ * A secret that this page uses and never sends. What is typed is handed out as bytes, which the
+ * receiver wipes; no state of the page holds the text, only the browser's own field does.
  */
 export const SecretField = ({
   label,

@@ -1,4 +1,5 @@
-// Filters above a list. They are part of the address, so that a filtered list can be bookmarked, sent, and reached with "Back".
+// Filters above a list. They are part of the address, so that a filtered list can be bookmarked,
+// sent, and reached with "Back".
 
 import { type ReactNode, useEffect, useId, useState, useSyncExternalStore } from 'react';
 import { Dialog, DialogActions } from '../forms/dialog.tsx';

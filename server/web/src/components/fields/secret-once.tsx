@@ -1,5 +1,6 @@
-// A secret that the service shows once: it lives in this dialog's state only, is never put into a URL, storage or a cache, and is
-// discarded when the dialog closes. Closing requires a deliberate step, because the secret cannot be shown again.
+// A secret that the service shows once: it lives in this dialog's state only, is never put into a
+// URL, storage or a cache, and is discarded when the dialog closes. Closing requires a deliberate
+// step, because the secret cannot be shown again.
 
 import { type ReactNode, useState } from 'react';
 import { Dialog, DialogActions } from '../forms/dialog.tsx';
@@ -30,7 +31,9 @@ export const FileMode = ({ name, mode }: SecretFile) => (
   </p>
 );
 
-/** Masked, so that no one else reads it from the screen; it is copied and saved without being shown. */
+/**
+ * Masked, so that no one else reads it from the screen; it is copied and saved without being shown.
+ */
 export const SecretValue = ({ label, value, file }: { label: string; value: string; file?: SecretFile }) => {
   const [isShown, setShown] = useState(false);
   return (

@@ -1,4 +1,5 @@
-// Tags of keys: as labels, each a link to the keys that have the tag, and as a field of words separated by spaces.
+// Tags of keys: as labels, each a link to the keys that have the tag, and as a field of words
+// separated by spaces.
 
 import { Link } from '@tanstack/react-router';
 import { TextField } from './field.tsx';

@@ -1,5 +1,5 @@
-// One action on one resource: what it does in a sentence, the call, the button. For actions that can be undone;
-// ConfirmDialog is for the others.
+// One action on one resource: what it does in a sentence, the call, the button. For actions that
+// can be undone; ConfirmDialog is for the others.
 
 import type { ReactNode } from 'react';
 import { type CallFormProps, FormDialog } from './form.tsx';

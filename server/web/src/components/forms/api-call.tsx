@@ -1,4 +1,5 @@
-// The call behind a form, as text: what the page sends is what a script can send, as curl or with the `dke` command.
+// The call behind a form, as text: what the page sends is what a script can send, as curl or with
+// the `dke` command.
 
 import { useId } from 'react';
 import { type ApiCall, formatTarget } from '../../api/client.ts';
@@ -6,7 +7,10 @@ import { formatCommand } from '../../api/command.ts';
 import { CopyButton } from '../page/copy.tsx';
 import { Icon } from '../page/icon.tsx';
 
-/** The call as a curl command; the bearer token is read from a file, so that it does not reach the process list. */
+/**
+ * The call as a curl command; the bearer token is read from a file, so that it does not reach the
+ * process list.
+ */
 const formatCurl = (call: ApiCall, ifMatch?: string): string => {
   const lines = [
     `curl --request ${call.method} '${location.origin}${formatTarget(call)}'`,

@@ -1,5 +1,6 @@
-// Confirmation by typing the name, for actions that cannot be undone or that stop the work of others. The consequence is above the
-// field, and the button is disabled until the text matches exactly (identifiers are case-sensitive).
+// Confirmation by typing the name, for actions that cannot be undone or that stop the work of
+// others. The consequence is above the field, and the button is disabled until the text matches
+// exactly (identifiers are case-sensitive).
 
 import { type ReactNode, useState } from 'react';
 import { TextField } from '../fields/field.tsx';

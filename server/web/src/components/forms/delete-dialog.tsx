@@ -1,5 +1,5 @@
-// Deletion of a resource by typing its name. The dialog reads the resource again first and sends its entity tag, so that you never
-// delete anything other than what you saw.
+// Deletion of a resource by typing its name. The dialog reads the resource again first and sends
+// its entity tag, so that you never delete anything other than what you saw.
 
 import type { ReactNode } from 'react';
 import { useFresh } from '../../api/fresh.ts';

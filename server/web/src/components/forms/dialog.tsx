@@ -1,5 +1,6 @@
-// Modal dialogs on the browser's own <dialog>: it keeps the focus inside, closes on Escape, gives the focus back, and needs no
-// style injected at run time, which the content security policy would refuse.
+// Modal dialogs on the browser's own <dialog>: it keeps the focus inside, closes on Escape, gives
+// the focus back, and needs no style injected at run time, which the content security policy would
+// refuse.
 
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { Button, IconButton } from '../page/button.tsx';
@@ -10,7 +11,10 @@ export interface DialogProps {
   readonly onClose: () => void;
   readonly children: ReactNode;
   readonly wide?: boolean;
-  /** While true, Escape and the close button do nothing: a call is in progress, or a secret has not been stored. */
+  /**
+   * While true, Escape and the close button do nothing: a call is in progress, or a secret has not
+   * been stored.
+   */
   readonly locked?: boolean;
 }
 
@@ -64,7 +68,8 @@ const Frame = ({ title, onClose, children, wide = false, locked = false }: Dialo
     return () => {
       dialog.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
-      // The action has removed its own button: keyboard users continue in the page, not outside of it.
+      // The action has removed its own button: keyboard users continue in the page, not outside of
+      // it.
       else document.querySelector<HTMLElement>('#main h1')?.focus();
     };
   }, []);

@@ -1,4 +1,5 @@
-// A form that makes one API call: it shows the call, sends it once per press, and keeps the answer's faults in place.
+// A form that makes one API call: it shows the call, sends it once per press, and keeps the
+// answer's faults in place.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -58,10 +59,16 @@ export const CallForm = <Result,>(props: CallFormProps<Result>) =>
 /** In a dialog. */
 export const TaggedForm = <Result,>(props: TaggedFormProps<Result>) => <Form {...props} />;
 
-/** The schemas are many, so a page without a form does not have them; undefined: without them the service judges alone. */
+/**
+ * The schemas are many, so a page without a form does not have them; undefined: without them the
+ * service judges alone.
+ */
 const loadSchemas = () => import('../../api/body-faults.ts').catch(() => undefined);
 
-/** Every form asks the contract's schema before the service: a wrong field costs no request. Throws ApiProblem. */
+/**
+ * Every form asks the contract's schema before the service: a wrong field costs no request. Throws
+ * ApiProblem.
+ */
 const refuseFaults = async (call: ApiCall): Promise<void> => {
   const fields = (await loadSchemas())?.bodyFaults(call) ?? [];
   if (fields.length === 0) return;
@@ -97,7 +104,8 @@ const Form = <Result,>({
   const client = useQueryClient();
   const announce = useAnnounce();
   const unsaved = useUnsaved();
-  // One key for each opened form and body: a repeat after a lost answer is the same create, and an edited form is a new one.
+  // One key for each opened form and body: a repeat after a lost answer is the same create, and an
+  // edited form is a new one.
   const [attempt, setAttempt] = useState<{ body: string; key: string } | null>(null);
   const mutation = useMutation<Result, unknown, void>({
     mutationFn: async () => {

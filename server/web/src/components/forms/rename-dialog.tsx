@@ -24,7 +24,9 @@ export const RenameDialog = ({
   help: string;
   /** Where the resource is read. */
   path: string;
-  /** The name is all that the resource itself takes; otherwise it is changed at a place of its own. */
+  /**
+   * The name is all that the resource itself takes; otherwise it is changed at a place of its own.
+   */
   own?: boolean;
   /** First parts of the query keys that the change concerns. */
   renews: readonly string[];

@@ -1,5 +1,5 @@
-// Dual control of a vault: which actions need approval, and how many approvers. The service refuses a rule that cannot be
-// satisfied, with a dry run before anything is changed.
+// Dual control of a vault: which actions need approval, and how many approvers. The service refuses
+// a rule that cannot be satisfied, with a dry run before anything is changed.
 
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';

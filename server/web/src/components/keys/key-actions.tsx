@@ -1,5 +1,5 @@
-// The actions on a key, in its row and on its page: enable, disable, rotate, delete. Destruction is not here: it
-// belongs to the master keys of a database application, with their blast radius.
+// The actions on a key, in its row and on its page: enable, disable, rotate, delete. Destruction is
+// not here: it belongs to the master keys of a database application, with their blast radius.
 
 import { type ReactNode, useState } from 'react';
 import { waysBack } from '../../../../base/way-back.ts';

@@ -1,5 +1,6 @@
-// The filters of the list of keys in its page's address. Age and time without use are in days, so that an address means the same
-// tomorrow; the API is asked with the moments of today's midnight, so that a list that is shown stays the same list.
+// The filters of the list of keys in its page's address. Age and time without use are in days, so
+// that an address means the same tomorrow; the API is asked with the moments of today's midnight,
+// so that a list that is shown stays the same list.
 
 import type { Choice } from '../fields/field.tsx';
 

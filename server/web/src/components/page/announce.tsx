@@ -1,5 +1,5 @@
-// Short messages about what just happened, spoken by screen readers and shown for a few seconds. Failures are not
-// announced here: they stay where they happened, with what to do about them.
+// Short messages about what just happened, spoken by screen readers and shown for a few seconds.
+// Failures are not announced here: they stay where they happened, with what to do about them.
 
 import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useState } from 'react';
 import { IconButton } from './button.tsx';

@@ -1,4 +1,5 @@
-// Buttons, and links that look like them. One primary action in each view; danger only for what cannot be undone.
+// Buttons, and links that look like them. One primary action in each view; danger only for what
+// cannot be undone.
 
 import type { ComponentProps, ReactNode } from 'react';
 import type { Permission } from '../../api/types.ts';

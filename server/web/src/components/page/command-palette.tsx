@@ -1,5 +1,5 @@
-// Search over everything, with Ctrl-K or /: pages by name, and what the service finds by names, ids, labels and request ids. The arrow
-// keys choose, Enter opens.
+// Search over everything, with Ctrl-K or /: pages by name, and what the service finds by names,
+// ids, labels and request ids. The arrow keys choose, Enter opens.
 
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

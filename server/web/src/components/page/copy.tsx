@@ -35,7 +35,10 @@ export const CopyButton = ({ value, label }: { value: string; label: string }) =
 
 const tailLength = 12;
 
-/** An identifier in little room: cut in its middle, because both ends tell one from another. The text stays whole. */
+/**
+ * An identifier in little room: cut in its middle, because both ends tell one from another. The
+ * text stays whole.
+ */
 export const Identifier = ({ value, label }: { value: string; label: string }) => (
   <span className="inline-flex max-w-full min-w-0 items-center gap-1">
     <span title={value} className="inline-flex max-w-56 min-w-0">

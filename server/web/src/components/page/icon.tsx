@@ -1,4 +1,5 @@
-// The console's icons: drawn on a 20 x 20 grid with one stroke width. Decorative: the text next to an icon has the meaning.
+// The console's icons: drawn on a 20 x 20 grid with one stroke width. Decorative: the text next to
+// an icon has the meaning.
 
 const shapes = {
   overview: 'M3 10a7 7 0 0 1 14 0M10 10l3.2-3.2M3 10v2.5M17 10v2.5M5.5 15.5h9',

@@ -1,5 +1,5 @@
-// A name that may be long and contain no space, such as the label of a master key: it breaks after the separators between its words,
-// and elsewhere only when a single word is wider than the column.
+// A name that may be long and contain no space, such as the label of a master key: it breaks after
+// the separators between its words, and elsewhere only when a single word is wider than the column.
 
 import { Fragment } from 'react';
 

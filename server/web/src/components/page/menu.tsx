@@ -1,5 +1,7 @@
-// Actions on one row or page that do not deserve a button each. Each opens a dialog, so each ends with “…”. Not modal, so that nothing is injected into the page's style. What is chosen
-// is done when the menu has closed and the focus is back at its button: a dialog that it opens then gives the focus back to there.
+// Actions on one row or page that do not deserve a button each. Each opens a dialog, so each ends
+// with “…”. Not modal, so that nothing is injected into the page's style. What is chosen is done
+// when the menu has closed and the focus is back at its button: a dialog that it opens then gives
+// the focus back to there.
 
 import { DropdownMenu } from 'radix-ui';
 import { type ReactNode, useRef } from 'react';

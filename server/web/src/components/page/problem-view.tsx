@@ -1,5 +1,5 @@
-// A failure for the user: what failed, what to do next, which permission is missing, and the request id that
-// finds the same call in the audit log and the server's log.
+// A failure for the user: what failed, what to do next, which permission is missing, and the
+// request id that finds the same call in the audit log and the server's log.
 
 import type { ReactNode } from 'react';
 import { ApiProblem } from '../../api/client.ts';

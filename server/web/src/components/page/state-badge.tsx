@@ -48,7 +48,10 @@ export const Badge = ({ tone, icon, children }: { tone: StateTone; icon: IconNam
 /** For a choice of states. */
 export const stateWord = (state: string): string => states[state]?.word ?? state;
 
-/** The service refuses a row that was changed from outside in every state, so the badge shows that instead of the state. */
+/**
+ * The service refuses a row that was changed from outside in every state, so the badge shows that
+ * instead of the state.
+ */
 export const StateBadge = ({ state, integrity = 'ok' }: { state: string; integrity?: 'ok' | 'tampered' }) => {
   const { tone, icon, word } = states[integrity === 'tampered' ? integrity : state] ?? {
     tone: 'quiet' as const,

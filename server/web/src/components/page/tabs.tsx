@@ -1,5 +1,5 @@
-// Several views of one thing, each at an address of its own: links that look like tabs, so that Back, bookmarks and a new window
-// work as everywhere.
+// Several views of one thing, each at an address of its own: links that look like tabs, so that
+// Back, bookmarks and a new window work as everywhere.
 
 import { Link, type LinkProps } from '@tanstack/react-router';
 

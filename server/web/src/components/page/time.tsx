@@ -99,7 +99,10 @@ export const Time = ({
   );
 };
 
-/** A moment that the service names in a text stands there as RFC 3339; a person reads it in their own time. */
+/**
+ * A moment that the service names in a text stands there as RFC 3339; a person reads it in their
+ * own time.
+ */
 export const withOwnTime = (text: string): ReactNode =>
   text
     .split(/(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/)

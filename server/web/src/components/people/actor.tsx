@@ -1,5 +1,5 @@
-// Who did something: a user, an API token or the service, with the way to its page. An id alone does
-// not say which of them it is: where the kind is not known, the audit log has all that it did.
+// Who did something: a user, an API token or the service, with the way to its page. An id alone
+// does not say which of them it is: where the kind is not known, the audit log has all that it did.
 
 import { Link } from '@tanstack/react-router';
 import { useMay } from '../../app/may.ts';

@@ -1,5 +1,5 @@
-// Sign-in without typing: a passkey, or the OpenID provider. The browser's own functions read and write the JSON of WebAuthn;
-// no key passes through this code.
+// Sign-in without typing: a passkey, or the OpenID provider. The browser's own functions read and
+// write the JSON of WebAuthn; no key passes through this code.
 
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,5 +1,5 @@
-// Enrolment of a one-time code: the secret as a QR code that is drawn here (no service of others sees it) and as text, and its first
-// code, which makes it count.
+// Enrolment of a one-time code: the secret as a QR code that is drawn here (no service of others
+// sees it) and as text, and its first code, which makes it count.
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

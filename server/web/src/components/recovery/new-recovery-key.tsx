@@ -1,5 +1,5 @@
-// Creates a recovery key in this browser: the user downloads its file, and the service gets the public half. Nothing is kept here,
-// and a dialog that is closed early has registered nothing.
+// Creates a recovery key in this browser: the user downloads its file, and the service gets the
+// public half. Nothing is kept here, and a dialog that is closed early has registered nothing.
 
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,5 @@
-// The result of a restore or its dry run: counts by kind, keys that stay destroyed, what becomes active, and who must approve it.
+// The result of a restore or its dry run: counts by kind, keys that stay destroyed, what becomes
+// active, and who must approve it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

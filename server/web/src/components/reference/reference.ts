@@ -1,5 +1,5 @@
-// The description of the API (OpenAPI 3.1) as its page shows it: operations by their tag, the members of a body or an answer, and
-// one call of each operation that the service takes.
+// The description of the API (OpenAPI 3.1) as its page shows it: operations by their tag, the
+// members of a body or an answer, and one call of each operation that the service takes.
 
 import type { ApiCall, Method } from '../../api/client.ts';
 
@@ -105,7 +105,9 @@ export const answerOf = ({
 
 export const nameOfRef = (ref: string): string => ref.split('/').at(-1) ?? '';
 
-/** The type of a value in a few words: "string, date-time", "list of Key", "enabled or disabled". */
+/**
+ * The type of a value in a few words: "string, date-time", "list of Key", "enabled or disabled".
+ */
 export const typeOf = (schema: Schema): string => {
   if (schema.$ref !== undefined) return nameOfRef(schema.$ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);

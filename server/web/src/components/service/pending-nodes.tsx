@@ -1,4 +1,5 @@
-// A notice about nodes that have not confirmed a change and may still use the old state. It stays on every page until it is dismissed.
+// A notice about nodes that have not confirmed a change and may still use the old state. It stays
+// on every page until it is dismissed.
 
 import { useEffect, useState } from 'react';
 import { onPendingNodes } from '../../api/client.ts';

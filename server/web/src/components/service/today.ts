@@ -1,5 +1,5 @@
-// The part of the inbox that needs attention today: what does harm now or soon, and what is severe enough to be planned for. The bell counts it, the
-// overview shows it.
+// The part of the inbox that needs attention today: what does harm now or soon, and what is severe
+// enough to be planned for. The bell counts it, the overview shows it.
 
 import { queryOptions } from '@tanstack/react-query';
 import { send } from '../../api/client.ts';

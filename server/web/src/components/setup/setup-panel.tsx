@@ -1,4 +1,5 @@
-// On the overview: a link to the setup until it is finished, then its remaining steps. Hidden for users who may not see it.
+// On the overview: a link to the setup until it is finished, then its remaining steps. Hidden for
+// users who may not see it.
 
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';

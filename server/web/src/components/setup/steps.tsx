@@ -1,5 +1,5 @@
-// The steps of a setup: done, accepted as a risk, next, waiting. The state of each step is read from the service, so that a setup can be
-// interrupted and continued.
+// The steps of a setup: done, accepted as a risk, next, waiting. The state of each step is read
+// from the service, so that a setup can be interrupted and continued.
 
 import type { ReactNode } from 'react';
 import { Icon } from '../page/icon.tsx';

@@ -1,4 +1,5 @@
-// The actions of a list on the rows that were chosen: a button for each, and the dialog of the one that was pressed.
+// The actions of a list on the rows that were chosen: a button for each, and the dialog of the one
+// that was pressed.
 
 import { type ReactNode, useState } from 'react';
 import { type ApiCall, send } from '../../api/client.ts';

@@ -1,4 +1,5 @@
-// One action on several rows: one confirmation that names them, then one after the other, and what became of each.
+// One action on several rows: one confirmation that names them, then one after the other, and what
+// became of each.
 
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useRef, useState } from 'react';

@@ -1,7 +1,9 @@
-// Lists: a table on wide screens, one card for each row on narrow ones. The explicit roles keep the table's meaning when the narrow
-// layout changes `display`, which would otherwise take it away from assistive technology.
+// Lists: a table on wide screens, one card for each row on narrow ones. The explicit roles keep the
+// table's meaning when the narrow layout changes `display`, which would otherwise take it away from
+// assistive technology.
 //
-// The head stays in sight where the table fits its frame; where it does not, it scrolls sideways and the actions stay.
+// The head stays in sight where the table fits its frame; where it does not, it scrolls sideways
+// and the actions stay.
 
 import { memo, type ReactNode, type RefObject, useCallback, useEffect, useId, useMemo, useState } from 'react';
 import { Icon } from '../page/icon.tsx';
@@ -64,7 +66,8 @@ const cellClass = <Row,>(column: Column<Row>, compact: boolean, fits: boolean): 
   [
     `px-4 align-middle ${compact ? 'py-1' : 'py-2.5'} max-md:flex max-md:min-h-7 max-md:items-baseline max-md:gap-3 max-md:px-0 max-md:py-0.5`,
     column.end === true ? 'md:text-right' : '',
-    // Some width of its own: a word that may break anywhere would else be squeezed into the least that the other columns leave.
+    // Some width of its own: a word that may break anywhere would else be squeezed into the least
+    // that the other columns leave.
     column.names === true ? 'font-medium wrap-anywhere md:min-w-72' : '',
     column.nowrap === true ? 'md:whitespace-nowrap' : '',
     column.actions === true && !fits ? 'md:sticky md:right-0 md:bg-surface' : '',

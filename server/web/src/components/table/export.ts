@@ -1,4 +1,5 @@
-// A list as a file, with the filters that are set: read from the service page by page, not only what was shown.
+// A list as a file, with the filters that are set: read from the service page by page, not only
+// what was shown.
 
 import { csvLine } from '../../../../base/csv.ts';
 

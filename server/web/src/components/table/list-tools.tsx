@@ -144,7 +144,10 @@ export const RecordedExport = ({ path, filters }: { path: string; filters: Query
   </ToolMenu>
 );
 
-/** The list with its filters as a file; the page reads it from the service, from the beginning to the end. */
+/**
+ * The list with its filters as a file; the page reads it from the service, from the beginning to
+ * the end.
+ */
 export const ExportMenu = ({ path, filters }: { path: string; filters: Query }) => {
   const announce = useAnnounce();
   const [read, setRead] = useState<number | null>(null);

@@ -1,6 +1,7 @@
-// A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and "show more" at the end; where
-// nothing is below the list, scrolling to its end loads more automatically, and the End key the rest. The server filters and pages,
-// so that a list of a hundred thousand rows costs only what is visible.
+// A list from the API in pages by cursor: loading, refused, empty and filtered-empty states, and
+// "show more" at the end; where nothing is below the list, scrolling to its end loads more
+// automatically, and the End key the rest. The server filters and pages, so that a list of a
+// hundred thousand rows costs only what is visible.
 
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
@@ -20,9 +21,10 @@ const firstPage = 50;
 /** A reader who continues usually wants many more. */
 const laterPages = 1_000;
 /**
- * Reads a list page by page. The key begins with the path, so that a change can renew every filter's view of it; the list of
- * what belongs to one thing names the path of those things as its `owner`, and is renewed with them. `staleTime`: milliseconds for
- * which what was read is shown again without asking, as for all queries when absent.
+ * Reads a list page by page. The key begins with the path, so that a change can renew every
+ * filter's view of it; the list of what belongs to one thing names the path of those things as its
+ * `owner`, and is renewed with them. `staleTime`: milliseconds for which what was read is shown
+ * again without asking, as for all queries when absent.
  */
 export const useList = <Row,>(path: string, filters: Query = {}, owner: string = path, staleTime?: number) => {
   const client = useQueryClient();
@@ -95,7 +97,10 @@ export const ListView = <Row,>({ list, empty, filtered = false, onClearFilters, 
 /** Longer lists are sorted and narrowed by the service alone. */
 const mostArranged = 20_000;
 
-/** The rows as they were asked for; those of the list, in its order, while not all of them were read. */
+/**
+ * The rows as they were asked for; those of the list, in its order, while not all of them were
+ * read.
+ */
 const useArranged = <Row,>(
   pages: readonly ListPage<Row>[],
   columns: readonly Column<Row>[],
@@ -121,8 +126,8 @@ const useArranged = <Row,>(
 };
 
 /**
- * Reads the rest of the list: because it is to be sorted or narrowed, or when End is pressed, until another key or the
- * wheel stops it. Answers whether it reads.
+ * Reads the rest of the list: because it is to be sorted or narrowed, or when End is pressed, until
+ * another key or the wheel stops it. Answers whether it reads.
  */
 const useRest = (list: ReturnType<typeof useList<never>>, endless: boolean, isArranged: boolean): boolean => {
   const [toEnd, setToEnd] = useState(false);

@@ -1,4 +1,5 @@
-// Rows of lists as values: which of them are in the page, and the order of those that were read whole. Pure.
+// Rows of lists as values: which of them are in the page, and the order of those that were read
+// whole. Pure.
 
 /** One page of a list, as every list of the API answers. */
 export interface ListPage<Row> {
@@ -41,8 +42,8 @@ export interface Arrangement<Row> {
 }
 
 /**
- * All rows of a list. Only this can be arranged: the first rows of a part that was sorted would not be the first of the
- * list, and what a part does not have may still be in it.
+ * All rows of a list. Only this can be arranged: the first rows of a part that was sorted would not
+ * be the first of the list, and what a part does not have may still be in it.
  */
 export class WholeRows<Row> {
   readonly rows: readonly Row[];

@@ -1,4 +1,5 @@
-// Of a long list that was read far, only the beginning is read again: when the person comes back, and after a change.
+// Of a long list that was read far, only the beginning is read again: when the person comes back,
+// and after a change.
 
 import type { QueryClient } from '@tanstack/react-query';
 import type { ListPage } from './rows.ts';

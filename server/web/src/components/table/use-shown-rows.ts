@@ -1,11 +1,15 @@
-// Which rows of a list are in the page: of a long one those near the window, the rest is two spacers. Rows are equally high,
-// so a turn of the wheel costs the same among a hundred rows and a hundred thousand.
+// Which rows of a list are in the page: of a long one those near the window, the rest is two
+// spacers. Rows are equally high, so a turn of the wheel costs the same among a hundred rows and a
+// hundred thousand.
 
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { usePrintedAt } from '../audit/printing.ts';
 import { heightBefore, type OpenRow, type Range, rowsBetween } from './rows.ts';
 
-/** Below this all rows are in the page: the browser's own search finds them, and rows may be of any height. */
+/**
+ * Below this all rows are in the page: the browser's own search finds them, and rows may be of any
+ * height.
+ */
 const mostWhole = 120;
 
 export interface ShownRows {

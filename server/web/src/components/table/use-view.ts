@@ -1,4 +1,5 @@
-// The view of the list that is the last thing on its page, in the address; the density is also the person's own.
+// The view of the list that is the last thing on its page, in the address; the density is also the
+// person's own.
 
 import { useMemo } from 'react';
 import { useFragment } from '../../app/use-fragment.ts';

@@ -1,5 +1,6 @@
-// The view of a list: its order, the columns that are left out, and the density. It stands in the address after the
-// filters, as the fragment, so that a view can be bookmarked and sent; the density is also the person's own.
+// The view of a list: its order, the columns that are left out, and the density. It stands in the
+// address after the filters, as the fragment, so that a view can be bookmarked and sent; the
+// density is also the person's own.
 
 import type { Order } from './rows.ts';
 
