@@ -118,7 +118,9 @@ export const reserveSecretFile = (path: string, force: boolean): ReservedFile =>
       throw new CommandError('permission', `${path} exists`, {
         hint: 'name another file, or give --force to overwrite it',
       });
-    throw new CommandError('permission', `${path} cannot be written (${code})`);
+    throw new CommandError('permission', `${path} cannot be written (${code})`, {
+      hint: 'name a file in a folder that this user can write',
+    });
   }
   if ((fstatSync(fd).mode & 0o077) !== 0) {
     closeSync(fd);

@@ -60,7 +60,11 @@ export const addNotification = (program: Command): void => {
     columns: { NAME: 'name', RESULT: (row) => row.failure ?? 'delivered' },
     fault: ({ items }) => {
       const failed = items.filter(({ failure }) => failure !== null).length;
-      return failed === 0 ? undefined : new CommandError('checks-failed', `${failed} of the targets cannot be reached`);
+      return failed === 0
+        ? undefined
+        : new CommandError('checks-failed', `${failed} of the targets cannot be reached`, {
+            hint: 'run dke notification targets for the reason of each',
+          });
     },
   });
 };

@@ -88,7 +88,9 @@ const verifyFile = async (
 ): Promise<object> => {
   const trusted = [publicKeyOf(readVerifier(signer))];
   const fail = (error: unknown): never => {
-    throw new CommandError('checks-failed', error instanceof Error ? error.message : 'the snapshot is damaged');
+    throw new CommandError('checks-failed', error instanceof Error ? error.message : 'the snapshot is damaged', {
+      hint: 'check the name of the file, or verify another snapshot: dke snapshot list',
+    });
   };
   const { preface, closing, erased, size } = await inspectSnapshot(path, trusted).catch(fail);
   const said = {

@@ -129,7 +129,9 @@ const refusalOf = async ({ status, headers, body }: WireAnswer): Promise<Error> 
   const bytes = await readAll(body);
   if (status === 202) return new ApprovalRequired(parse<Approval>(status, bytes));
   const problem = parse<Problem | undefined>(status, bytes);
-  return typeof problem?.code === 'string' ? new ProblemError(status, problem, headers) : new UnexpectedAnswer(status);
+  return typeof problem?.code === 'string' && problem.code.length > 0
+    ? new ProblemError(status, problem, headers)
+    : new UnexpectedAnswer(status);
 };
 
 /** Failures that may be over soon. */

@@ -75,6 +75,8 @@ export const longFiles: Readonly<Record<string, string>> = {
   'test/databases/hsqldb.test.ts': 'a second database over the same provider, and the same rules: databases/derby',
   'test/scenario/first-commands.test.ts':
     'creates a Debian system and builds packages; the test of each block of each page: house/page-commands',
+  'test/scenario/command-adversity.test.ts':
+    'some thousand runs of commands; each situation for some of them: scenario/told-failures, first-commands and login',
   'test/scenario/chaos.test.ts':
     'attacks one after the other beside steady calls; each of them alone: unit/listener, scenario/{listener,foreign-disks,bad-input-requests}',
   'test/scenario/concurrency.test.ts':
