@@ -6,9 +6,12 @@ import { exitCodes } from '../base/start-error.ts';
 import type { Log } from '../ports/log.ts';
 
 /** How long a stop may take behind `server.drain_seconds`. */
-const endMs = 2_500;
+const endMs = 2_000;
 /** For the last line of the log, or for an end in good order. */
 const lastWordsMs = 500;
+
+/** How long a stop takes at most that has this much left to wait for on purpose. */
+export const longestStopMs = (leftMs: number): number => leftMs + endMs;
 
 /** The process ends now: what a disk still holds does not keep it. */
 export const endWith = (exitCode: number): number => {
@@ -32,7 +35,7 @@ export const endStartInTime = (): void => endIn(endMs, 0);
  * after all, and again when less is left.
  */
 export const endStopInTime = (leftMs: number, log: Pick<Log, 'error'>): void => {
-  const ms = leftMs + endMs;
+  const ms = longestStopMs(leftMs);
   endIn(ms, exitCodes.store);
   complaint = setTimeout(() => {
     log.error(

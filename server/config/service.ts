@@ -19,7 +19,8 @@ export const serviceTables = {
         .optional(),
       /** How long health is bad before the listener closes. */
       drain_notice_seconds: z.int().min(0).max(600).default(0),
-      drain_seconds: seconds(600).default(10),
+      /** With what a stop may take behind it, a server of the defaults ends within five seconds. */
+      drain_seconds: seconds(600).default(2),
       /** Addresses or networks whose connections begin with a PROXY protocol header. */
       trusted_proxies: z.array(network).max(100).default([]),
       /** Folder of packages that the service distributes to database hosts. */

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { longestStopMs } from '../../../server/app/end-in-time.ts';
 import { parseConfig } from '../../../server/config/config.ts';
 import { startServer } from '../../../server/main.ts';
 
@@ -28,4 +29,9 @@ test('a stop sets its time when it begins, with the notice, and again when the n
   await stopped;
   expect(left).toEqual([607_000, 7_000]);
   expect(await server.ended).toBeUndefined();
+});
+
+test('a server with the default settings is ended within five seconds, with one to spare', () => {
+  const { drainSeconds, drainNoticeSeconds } = parseConfig('', null, folder).server;
+  expect(longestStopMs((drainNoticeSeconds + drainSeconds) * 1000)).toBeLessThanOrEqual(4_000);
 });
