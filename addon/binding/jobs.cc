@@ -1,5 +1,7 @@
 #include "jobs.h"
 
+#include <sys/resource.h>
+
 #include <csignal>
 #include <system_error>
 
@@ -99,6 +101,9 @@ void Jobs::Settle(napi_env env, napi_value, void*, void* data) {
   running->settled = true;
   if (--jobs.unsettled_ == 0) napi_unref_threadsafe_function(env, jobs.done_);
 }
+
+// On Linux a priority is a thread's: 0 is the one that calls.
+void GoBehindOthers() { (void)setpriority(PRIO_PROCESS, 0, 10); }
 
 Jobs& JobsOf(napi_env env) { return *Napi::Env(env).GetInstanceData<Environment>()->jobs; }
 

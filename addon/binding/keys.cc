@@ -215,6 +215,23 @@ napi_value ScryptLater(const Arguments& arguments) {
       FinishKey);
 }
 
+napi_value Argon2idLater(const Arguments& arguments) {
+  const Bytes password = arguments.ReadBytes(0);
+  const Bytes salt = arguments.ReadBytes(1);
+  const auto memory = static_cast<uint32_t>(arguments.Integer(2, 8, 1 << 20));
+  const auto passes = static_cast<uint32_t>(arguments.Integer(3, 1, 100));
+  const auto length = static_cast<size_t>(arguments.Integer(4, 16, 64));
+  auto secret = arguments.Unwrap(SecureBuffer::CopyOf(password.data, password.size));
+  return RunLater<SecureBuffer>(
+      arguments,
+      [secret = std::move(secret), salt = std::vector<uint8_t>(salt.data, salt.data + salt.size), memory, passes,
+       length](const std::atomic<bool>&) {
+        GoBehindOthers();
+        return Argon2id(secret.data(), secret.size(), salt.data(), salt.size(), memory, passes, length);
+      },
+      FinishSecret);
+}
+
 napi_value BlockKey(const Arguments& arguments) {
   napi_value object = arguments.at(2);
   const auto place = [&](const char* name) -> std::optional<size_t> {
@@ -410,6 +427,7 @@ void RegisterKeys(Napi::Env env, Napi::Object exports) {
   Define<Hkdf>(env, exports, "hkdf");
   Define<Scrypt>(env, exports, "scryptKek");
   Define<ScryptLater>(env, exports, "scryptKekLater");
+  Define<Argon2idLater>(env, exports, "argon2idLater");
   Define<Login>(env, exports, "loginToken");
   Define<EncryptedKey>(env, exports, "deriveByEncryption");
   Define<BlockKey>(env, exports, "sp800108");

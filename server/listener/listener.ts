@@ -13,12 +13,14 @@ import { canonicalAddress } from '../base/address.ts';
 import { expectProof, markUnderWay } from '../base/connection-proof.ts';
 import type { LimitName } from '../base/limit-refusals.ts';
 import { createNetworks, type Networks } from '../base/networks.ts';
+import { originsOf } from '../base/origins.ts';
 import { StartError } from '../base/start-error.ts';
 import { createHttp2Server } from './http2.ts';
 import { createNewestAnswers, createShapes, type NewestAnswersByConnection } from './kept-answers.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 import { watchRawConnections } from './raw-connections.ts';
 import { answerParserError, objectionToHttp1, refuse, refuseByHand } from './refusals.ts';
+import { createTurns } from './turns.ts';
 
 /** What the proxy's specification asks of TLS: 1.2 and 1.3, AEAD suites only. */
 const ciphers = [
@@ -272,7 +274,8 @@ const readProxyHeaders = (
   /** Real peers, by the proxy's own end of the connection. */
   const behindProxy = new Map<string, string>();
   const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-  const beginTls = takeOver(server, 'connection');
+  const inTurn = createTurns(takeOver(server, 'connection'));
+  const beginTls = (socket: Socket, peer = socket.remoteAddress): void => inTurn(socket, originsOf(peer ?? null)[0][1]);
   server.on('connection', (socket: Socket) => {
     if (!trusted.has(socket.remoteAddress)) {
       beginTls(socket);
@@ -289,7 +292,7 @@ const readProxyHeaders = (
         socket.once('close', () => behindProxy.delete(end));
       }
       isFrom(socket, peer.address);
-      beginTls(socket);
+      beginTls(socket, peer.address ?? undefined);
     });
   });
   return (socket) => behindProxy.get(endOf(socket));

@@ -1,10 +1,10 @@
-// Passwords as Argon2id (RFC 9106), by Node's own binding to OpenSSL, on its threads and one at a
+// Passwords as Argon2id (RFC 9106), by the core, on threads that give way to others and one at a
 // time: sign-ins do not take the processor from the data path. Addresses are served in turn, and
 // those from which a right password came before have every second turn: people who guess, from
 // however many addresses, delay a sign-in from a known address by a few hashes. What is kept is a
 // PHC string, so that parameters can be raised and old hashes remain valid.
 
-import { argon2, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { createFairQueue, QueueFull } from '../base/fair-queue.ts';
 import { LimitRefused } from '../base/limit-refusals.ts';
 import { originsOf } from '../base/origins.ts';
@@ -31,18 +31,14 @@ const hashBytes = 32;
 /** Version 1.3 of the algorithm, the only one. */
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=1\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
-const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Parameters): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    const parameters = { message: password, nonce: salt, parallelism: 1, tagLength: hashBytes, memory, passes };
-    argon2('argon2id', parameters, (error, hash) => (error === null ? resolve(hash) : reject(error)));
-  });
-
 const unpadded = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
 
 export const createPasswordHashes = (
-  { random }: Pick<CryptoCore, 'random'>,
+  { random, argon2idLater }: Pick<CryptoCore, 'random' | 'argon2idLater'>,
   parameters: Argon2Parameters = usualParameters,
 ): PasswordHashes => {
+  const derive = (password: Uint8Array, salt: Buffer, { memory, passes }: Argon2Parameters): Promise<Buffer> =>
+    argon2idLater(password, salt, memory, passes, hashBytes);
   const newSalt = (): Buffer => {
     const salt = Buffer.alloc(saltBytes);
     random(salt);

@@ -27,6 +27,7 @@ export type CryptoCore = Pick<
   | 'memoryStatus'
   | 'wipe'
   | 'random'
+  | 'argon2idLater'
   | 'timingSafeEqual'
   | 'newIvOwner'
   | 'endIvOwner'

@@ -14,6 +14,11 @@ struct KdfCtxDeleter {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
 };
 
+EVP_KDF* Argon2() {
+  static EVP_KDF* kdf = EVP_KDF_fetch(nullptr, "ARGON2ID", nullptr);
+  return kdf;
+}
+
 EVP_KDF* Hkdf() {
   static EVP_KDF* kdf = EVP_KDF_fetch(nullptr, "HKDF", nullptr);
   return kdf;
@@ -138,6 +143,28 @@ Result<LooseKey> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, 
   DKE_RETURN_IF_ERROR(
       ScryptInto(passphrase, passphrase_length, salt, salt_length, cost, r, p, derived.value().data(), derived.value().size()));
   return LooseKey{KeyKind::kKek, derived.Take(), nullptr};
+}
+
+Result<SecureBuffer> Argon2id(const uint8_t* password, size_t password_length, const uint8_t* salt, size_t salt_length,
+                              uint32_t memory, uint32_t passes, size_t tag_length) {
+  constexpr uint32_t kMostMemory = uint32_t{1} << 20;
+  if (memory < 8 || memory > kMostMemory || passes < 1 || passes > 100 || tag_length < 16 || tag_length > 64 || salt_length < 8)
+    return BadArgument("a parameter of Argon2id is out of range");
+  Result<SecureBuffer> tag = SecureBuffer::Make(tag_length);
+  if (!tag.ok()) return tag.status();
+  std::unique_ptr<EVP_KDF_CTX, KdfCtxDeleter> context(EVP_KDF_CTX_new(Argon2()));
+  uint32_t one = 1;
+  OSSL_PARAM params[] = {
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PASSWORD, const_cast<uint8_t*>(password), password_length),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, const_cast<uint8_t*>(salt), salt_length),
+      OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_ITER, &passes),
+      OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_ARGON2_MEMCOST, &memory),
+      OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_ARGON2_LANES, &one),
+      OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_THREADS, &one),
+      OSSL_PARAM_construct_end(),
+  };
+  if (context == nullptr || EVP_KDF_derive(context.get(), tag.value().data(), tag_length, params) != 1) return CryptoFailure("Argon2id");
+  return tag;
 }
 
 }  // namespace dke

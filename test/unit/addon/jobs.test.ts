@@ -1,9 +1,9 @@
 // Work on separate threads: the calling thread continues, keys may be released and threads may end
 // in the meantime.
-import { generateKeyPairSync } from 'node:crypto';
+import { argon2Sync, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, test } from 'vitest';
-import type { AnyKeyRef } from '../../../addon/core.ts';
+import { type AnyKeyRef, CoreError } from '../../../addon/core.ts';
 import { core } from '../../support/core-keys.ts';
 
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 });
@@ -50,6 +50,7 @@ describe('a thread answers others while a job runs', () => {
     ['HPKE', () => release(core.hpkeOpenKeyLater(hpke, message, message, toHpke, 'private'))],
     ['a signature', () => core.signLater(key, pkcs1, message)],
     ['a decryption', () => core.rsaDecryptLater(key, oaep, encrypted)],
+    ['a password', async () => void (await core.argon2idLater(message, message, 65_536, 3, 32)).fill(0)],
     ['a passphrase', () => release(core.scryptKekLater(message, message, 14, 8, 1))],
   ])('%s', async (_name, work) => {
     const before = core.memoryStatus();
@@ -91,6 +92,38 @@ test('what is made later is what is made at once', async () => {
     return value;
   });
   expect(values[0]).toEqual(values[1]);
+});
+
+describe('Argon2id', () => {
+  // The test of the reference implementation for version 1.3: 2 passes over 64 MiB in one lane.
+  test('gives the published tag', async () => {
+    const tag = await core.argon2idLater(Buffer.from('password'), Buffer.from('somesalt'), 65_536, 2, 32);
+    expect(tag.toString('hex')).toBe('09316115d5cf24ed5a15a31a3ba326e5cf32edc24702987c02b6566f61913cf7');
+  });
+  test('gives what another implementation gives, of any password', async () => {
+    for (const [length, memory, passes, bytes] of [
+      [0, 8, 1, 16],
+      [1, 64, 3, 32],
+      [128, 1_024, 2, 64],
+    ] as const) {
+      const [password, salt] = [randomBytes(length), randomBytes(16)];
+      const parameters = { message: password, nonce: salt, parallelism: 1, tagLength: bytes, memory, passes };
+      expect(await core.argon2idLater(password, salt, memory, passes, bytes)).toEqual(
+        argon2Sync('argon2id', parameters),
+      );
+    }
+  });
+  test.each([
+    [7, 1, 32],
+    [2 ** 20 + 1, 1, 32],
+    [8, 0, 32],
+    [8, 101, 32],
+    [8, 1, 15],
+    [8, 1, 65],
+    [8.5, 1, 32],
+  ])('refuses %s KiB, %s passes and %s bytes', (memory, passes, bytes) => {
+    expect(() => core.argon2idLater(message, message, memory, passes, bytes)).toThrow(CoreError);
+  });
 });
 
 test('a key that is released while a job uses it serves the job, and nothing else', async () => {

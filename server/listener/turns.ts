@@ -1,0 +1,52 @@
+// When new connections begin their handshakes: one in each turn of the event loop, and the origins
+// in turn. A handshake takes about a millisecond of the thread that answers requests. When hundreds
+// come at once, calls on kept connections would wait behind all that one turn finds; so they wait
+// behind one. Who can choose it: every peer that reaches the port. How many wait: the connections
+// that raw-connections.ts has admitted. A peer that floods delays those of other origins by one
+// handshake each.
+
+import type { Socket } from 'node:net';
+
+/** `begin` is called with each socket once, unless it closes before. */
+export const createTurns = (
+  begin: (socket: Socket) => void,
+  nextTurn: (work: () => void) => unknown = setImmediate,
+): ((socket: Socket, origin: string) => void) => {
+  /** By origin, the one whose turn is next first. */
+  const waiting = new Map<string, Set<Socket>>();
+  /** Whether one has begun in this turn. */
+  let isTaken = false;
+
+  const next = (): Socket | undefined => {
+    for (const [origin, sockets] of waiting) {
+      waiting.delete(origin);
+      const [first] = sockets;
+      if (first === undefined) continue;
+      sockets.delete(first);
+      if (sockets.size > 0) waiting.set(origin, sockets);
+      return first;
+    }
+    return undefined;
+  };
+  const take = (socket: Socket): void => {
+    isTaken = true;
+    nextTurn(() => {
+      isTaken = false;
+      const following = next();
+      if (following !== undefined) take(following);
+    });
+    begin(socket);
+  };
+  return (socket, origin) => {
+    if (!isTaken) {
+      take(socket);
+      return;
+    }
+    const sockets = waiting.get(origin) ?? new Set();
+    waiting.set(origin, sockets.add(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0 && waiting.get(origin) === sockets) waiting.delete(origin);
+    });
+  };
+};
