@@ -57,7 +57,8 @@ const onPostgresql: TestProjectConfiguration = {
     include: store === 'postgresql' ? all : isLong ? ['test/{contract,unit}/**/*.test.ts'] : [...alsoOnPostgresql],
     exclude: Object.keys(sqliteOnly),
     globalSetup: 'test/support/test-store-server.ts',
-    // Those that `alsoOnPostgresql` names are tests within one process.
+    // The files that `alsoOnPostgresql` names are tests within one process, which may share
+    // modules.
     isolate: store !== 'both' || isLong,
   },
 };

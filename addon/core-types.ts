@@ -11,9 +11,10 @@ declare const operationRefBrand: unique symbol;
  */
 export type KeyRef = number & { readonly [keyRefBrand]: true };
 /**
- * The same of a key of the service: it seals records, states and other keys, and is the start of
- * derived ones. What runs a caller's key takes no such reference, and what seals takes no other.
- * The core checks the kind of each key it is given; this shows a mix-up before anything runs.
+ * A key of the service in the same key table (a KEK): it seals records, states and other keys, and
+ * other keys are derived from it. What runs a caller's key takes no such reference, and what seals
+ * takes no other. The core checks the kind of each key it is given; this type shows a mix-up before
+ * anything runs.
  */
 export type KekRef = number & { readonly [kekRefBrand]: true };
 /** What the key table holds. */
@@ -90,8 +91,8 @@ export interface MessagePart {
 }
 
 /**
- * The same with what seals the state: a key of the service, never the key of the message, whose
- * value callers may know.
+ * A MessagePart with the key that seals its state: a key of the service, never the key of the
+ * message, whose value callers may know.
  */
 export interface SealedPart extends MessagePart {
   /** A key encryption key. */

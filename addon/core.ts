@@ -75,7 +75,7 @@ export class CoreError extends Error {
  * binding checks the rest.
  */
 export interface Core {
-  /** Of OpenSSL, whose libcrypto is linked in: "3.5.9". */
+  /** The version of OpenSSL, whose libcrypto is linked in: "3.5.9". */
   libcryptoVersion(): string;
   // --- memory ------------------------------------------------------------------------------------
   /**
@@ -235,8 +235,8 @@ export interface Core {
   // --- multi-part --------------------------------------------------------------------------------
   cipherBegin(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
   /**
-   * The same, but decryption in GCM and CCM gives plaintext out before its tag was checked: the
-   * caller may not show it before `cipherFinal` has succeeded.
+   * `cipherBegin`, except that decryption in GCM and CCM gives plaintext out before its tag was
+   * checked: the caller may not show it before `cipherFinal` has succeeded.
    */
   cipherBeginUnchecked(key: KeyRef, direction: Direction, parameters: CipherParameters): OperationRef;
   /**
@@ -283,8 +283,8 @@ export interface Core {
     out: Uint8Array,
   ): readonly [state: Buffer, at: number];
   /**
-   * The same of a message that is authenticated. Answers the sealed state, and after the last part
-   * the MAC.
+   * One part of a message that gets a MAC and is longer than a request. Answers the sealed state,
+   * and after the last part the MAC.
    */
   macPart(key: KeyRef, parameters: MacParameters, part: SealedPart): Buffer;
 
@@ -358,7 +358,7 @@ export interface Core {
     kind: UnwrappedKind,
   ): Promise<KeyRef>;
   /**
-   * The same for a KEK, which nothing else lets out: a root key for another node. The caller
+   * `hpkeSealKey` for a KEK, which nothing else lets out: a root key for another node. The caller
    * answers for the recipient.
    */
   hpkeSealKek(recipient: Uint8Array, info: Uint8Array, aad: Uint8Array, kek: KekRef): Buffer;
@@ -392,7 +392,10 @@ export interface Core {
    * the file exists.
    */
   createRootFile(path: string): RootFile;
-  /** The same with the root key of a backup, of this epoch; answers a reference of its own. */
+  /**
+   * `createRootFile` with the root key of a backup, of this epoch. Answers a reference of its own
+   * to the key.
+   */
   restoreRootFile(path: string, epoch: number, key: KekRef): RootFile;
   /**
    * Opens it: checks owner, mode and layout. `slots` is the number of slots that contain a key (2 =
@@ -405,8 +408,8 @@ export interface Core {
    */
   addRootEpoch(path: string): RootFile;
   /**
-   * The same with the KEK given, which is another node's root key of this epoch; answers a
-   * reference of its own.
+   * `addRootEpoch` with the KEK given, which is another node's root key of this epoch. Answers a
+   * reference of its own to the key.
    */
   takeRootEpoch(path: string, epoch: number, key: KekRef): RootFile;
   /**

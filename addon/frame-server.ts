@@ -175,7 +175,7 @@ export interface FrameServer {
   statistics(): {
     readonly connections: number;
     readonly frames: number;
-    /** Of them, those that were answered by replays. */
+    /** How many of `frames` were answered by replays. */
     readonly replayedFrames: number;
     readonly laneMessages: number;
     readonly rejected: number;

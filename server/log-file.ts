@@ -183,7 +183,7 @@ const createQueue = ({ recovered, now }: Pick<Required<LogFileOptions>, 'recover
       }
       return current?.bytes;
     },
-    /** So many bytes of what was taken are in the file. */
+    /** Reports that `count` more bytes of what was taken are in the file. */
     wrote: (count: number): void => {
       if (current === undefined) return;
       current.bytes = current.bytes.subarray(count);
@@ -232,7 +232,7 @@ export const openLogFile = (options: LogFileOptions): LogFile => {
       }
     } catch (error) {
       queue.failed(error);
-      // It is opened again by its name.
+      // The file is closed, so that the next write opens it again by its name.
       await file.close().catch(() => undefined);
     }
   };

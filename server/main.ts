@@ -139,7 +139,7 @@ const createTlsServing = (config: Config, log: Log, refusals: LimitRefusals) => 
       return port === 443 ? `https://${name}` : `https://${name}:${port}`;
     },
     listen,
-    /** The same for an open service, whose certificates the listener follows. */
+    /** `listen` for an open service, whose certificates the listener follows. */
     serve: async (service: Service): Promise<void> => {
       try {
         service.tlsTaken(await listen(service));

@@ -72,7 +72,7 @@ const openStandardStream = (descriptor: 1 | 2): LogFile => {
     if (failure !== null) failure.lost += 1;
   });
   const flushSync = (): void => {
-    // It would try forever what the stream does not take.
+    // `flushSync` would try forever to write what the stream does not take.
     if (failure !== null) return;
     try {
       stream.flushSync();

@@ -35,7 +35,7 @@ class Arguments {
   static constexpr size_t kMax = 8;
   Arguments(napi_env env, napi_callback_info info) : env_(env) { napi_get_cb_info(env, info, &count_, values_, nullptr, nullptr); }
 
-  // Of a method of an object.
+  // Takes the arguments of a call that node-addon-api describes: a method of an object.
   explicit Arguments(const Napi::CallbackInfo& info) : env_(info.Env()), count_(info.Length() < kMax ? info.Length() : kMax) {
     for (size_t i = 0; i < count_; ++i) values_[i] = info[i];
   }
@@ -59,7 +59,8 @@ class Arguments {
   KeyKind ReadKeyKind(size_t index) const { return KeyKindOf(at(index)); }
   Digest ReadDigest(size_t index) const { return DigestOf(at(index)); }
 
-  // The same for members of an object argument. Null when the member is absent or undefined.
+  // Readers for the members of an object argument. Member answers null when the member is absent or
+  // undefined.
   napi_value Member(napi_value object, const char* name) const;
   Bytes BytesOf(napi_value value) const;
   double NumberOf(napi_value value) const;
@@ -101,7 +102,7 @@ class Arguments {
   napi_value values_[kMax] = {};
 };
 
-// As a CoreError that is thrown when the call returns to JavaScript.
+// Throws "out of memory" as a CoreError when the call returns to JavaScript.
 void ThrowOutOfMemory(napi_env env);
 
 using Handler = napi_value (*)(const Arguments&);
@@ -134,7 +135,7 @@ void Define(Napi::Env env, Napi::Object exports, const char* name) {
 // bytes: valid during the call.
 
 CipherParameters ReadCipher(const Arguments& arguments, size_t index);
-// The same from an object at hand.
+// ReadCipher for an object that was already taken from the arguments.
 CipherParameters CipherOf(const Arguments& arguments, napi_value object);
 MacParameters MacOf(const Arguments& arguments, napi_value object);
 RsaEncryptionParameters RsaEncryptionOf(const Arguments& arguments, napi_value object);

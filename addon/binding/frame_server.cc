@@ -377,7 +377,7 @@ class FrameServer : public Napi::ObjectWrap<FrameServer>, private FrameHandler {
   Napi::ObjectReference request_;
   Napi::ObjectReference reply_;
 
-  // The same as handles of the running `run`.
+  // Handles of the references above, valid only during the running `run`.
   napi_env env_ = nullptr;
   napi_value turn_handlers_ = nullptr;
   napi_value turn_connect_ = nullptr;

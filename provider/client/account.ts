@@ -56,7 +56,7 @@ export const valueBytes = (value: AttributeValue | null): number => {
   return value instanceof Uint8Array ? value.length : listBytes(value);
 };
 
-/** The same of a template, or a list of mechanisms. */
+/** What a template, or a list of mechanisms, takes in memory, in bytes. */
 export const listBytes = (rows: readonly (Attribute | number)[]): number =>
   rows.reduce<number>((sum, row) => sum + (typeof row === 'number' ? 8 : rowBytes + valueBytes(row.value)), 0);
 

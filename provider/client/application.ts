@@ -71,7 +71,7 @@ export const printableLabel = (label: Uint8Array): string =>
     .replace(/[^\x20-\x7e]/g, '?')
     .slice(0, 128);
 
-/** As what a handle is in a call. */
+/** What a handle stands for in a call, which decides the error when it is invalid. */
 export type Named = 'object' | 'key' | 'wrapping' | 'unwrapping';
 
 const invalid = {
@@ -369,7 +369,8 @@ export class Application {
   }
 
   /**
-   * Those that were asked for longest ago, until there are few enough and they are small enough.
+   * Forgets the token objects that were asked for longest ago, until at most `most` are left and
+   * they are small enough.
    */
   #forgetTokens(most: number): void {
     for (const handle of this.#tokens.keys()) {

@@ -99,7 +99,10 @@ export class HostPort {
   readonly #port: MessagePort;
   readonly #held: (uid: number, bytes: number) => void;
   readonly #waiting = new Map<number, Waiting>();
-  /** By context, with the number of its processes. */
+  /**
+   * The cache of the service's answers for each context, by its id, with the number of its
+   * processes.
+   */
   readonly #caches = new Map<number, { readonly cache: ServiceAnswerCache; users: number }>();
   /**
    * The main thread has so many of each configuration, so that no other user's wait behind all of

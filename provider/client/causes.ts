@@ -36,7 +36,7 @@ export const printedFor = (cause: CauseName): string | null => {
   return names.length === 0 ? null : names.join(' or ');
 };
 
-/** Of Node, OpenSSL and undici: the codes of a way to the service that does not work. */
+/** The causes of a failed way to the service, by the error codes of Node, OpenSSL and undici. */
 const codes: readonly (readonly [RegExp, CauseName & `${'service' | 'tls'}-${string}`])[] = [
   [/^(?:ENOTFOUND|EAI_\w+|DNS_TIMEOUT)$/, 'service-name'],
   [/^(?:CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CRL_HAS_EXPIRED)$/, 'tls-expired'],

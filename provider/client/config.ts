@@ -22,7 +22,9 @@ export interface ProviderConfig {
    * to be logged.
    */
   readonly basePath: string;
-  /** The same address for logs: what stands for the access_guid only shows which are equal. */
+  /**
+   * The service's address for logs: the mask of the access_guid shows only which ones are equal.
+   */
   readonly redactedUrl: string;
   readonly applicationId: string;
   readonly accessToken: string;

@@ -83,7 +83,7 @@ export class Connection {
     try {
       const instance = this.#instance(hello);
       const seconds = hello?.wait ?? 0;
-      // It may take longer than a peer may stay that has not called C_Initialize.
+      // The wait may take longer than a peer that has not called C_Initialize may stay connected.
       if (seconds > 0) this.#surroundings.admit?.(this.id, true);
       const wait = seconds > 0 ? { seconds, instance: instanceText(instance) } : null;
       const context = await this.#surroundings.open(hello?.config ?? null, this.peer, wait);

@@ -37,7 +37,7 @@ const afterWithdrawal = {
 
 /** How many configurations may be open for one user. */
 const mostConfigurations = limits.configurations.most;
-/** Those that no process has open stay for the next one, up to so many of one user. */
+/** How many configurations of one user that no process uses stay open for the next process. */
 const mostIdle = 8;
 /** How often a call asks whether the file has changed, at most. */
 const checkMs = 1000;
@@ -220,15 +220,15 @@ export class Contexts {
       else if (context?.config.applicationId === opened.config.applicationId) context.replace(opened);
       else context = this.#add(key, opened);
     }
-    // It may have been closed while its files were read.
+    // The context may have been closed while its files were read.
     if (!this.#byId.has(context.id)) return this.open(path, peer, follow);
     context.users++;
     return context;
   }
 
   /**
-   * Of the file as it is open, so that it is not taken apart again. Root acts for its owner,
-   * who is known only when it is read.
+   * The state of the file in the configuration that is open, so that the file is not parsed again;
+   * empty when none is open. Root acts for the file's owner, who is known only when it is read.
    */
   #knownState(path: string, { uid }: Peer): string {
     const isOf = ({ config }: Context): boolean => config.path === path && (uid === 0 || config.user.uid === uid);

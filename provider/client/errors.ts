@@ -22,7 +22,10 @@ type Purpose =
   | 'derive';
 type Row = number | (Partial<Record<Purpose, number>> & { readonly otherwise: number });
 
-/** By function; the functions of chapter 5.7, and every one not listed, name an object. */
+/**
+ * The purpose of each function; one that is not listed, such as most of chapter 5.7, names an
+ * object.
+ */
 const purposes: Partial<Record<CallName, Purpose>> = {
   C_CreateObject: 'create',
   C_GenerateKey: 'create',
@@ -100,7 +103,7 @@ const serviceRows = {
   // true.
   unauthenticated: CKR.ACTION_PROHIBITED,
   forbidden: { wrapping: CKR.KEY_NOT_WRAPPABLE, otherwise: CKR.ACTION_PROHIBITED },
-  // Of people at the console; a database has no session there.
+  // Only people at the console have an incomplete sign-in; a database has no session there.
   'sign-in-incomplete': CKR.ACTION_PROHIBITED,
   'not-found': gone,
   'key-not-found': gone,
@@ -108,7 +111,7 @@ const serviceRows = {
   'key-destroyed': gone,
   'key-usage': CKR.KEY_FUNCTION_NOT_PERMITTED,
   'key-tampered': CKR.DEVICE_ERROR,
-  // Of an encryption: the IV was used with this key before.
+  // A conflict in an encryption means that the IV was used with this key before.
   conflict: { encrypt: CKR.MECHANISM_PARAM_INVALID, otherwise: CKR.ACTION_PROHIBITED },
   // Section 4.1.1: a template that violates a requirement of the token is inconsistent. Ours: a
   // label names one key.

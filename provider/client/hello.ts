@@ -31,7 +31,7 @@ export interface Hello {
    * the service.
    */
   readonly wait: number;
-  /** As the process sees itself; the socket's credentials are what counts. */
+  /** The process id as the process sees it; only that of the socket's credentials counts. */
   readonly pid: number;
   /** The name that ps shows: a database's role, such as ora_lgwr_ORCL. */
   readonly process: string;
@@ -46,7 +46,7 @@ export interface Hello {
 const bad = (what: string): CryptokiError =>
   new CryptokiError(CKR.ARGUMENTS_BAD, `the hello of the library is invalid: ${what}`);
 
-/** Of a path on Linux, and of a process's name with its directories. */
+/** Most bytes of a path on Linux, and of a process's name with its directories. */
 const longestPath = 4096;
 const longestName = 1024;
 /** Seconds: the largest `wait_seconds`. */

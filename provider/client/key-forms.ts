@@ -26,7 +26,7 @@ interface CurveRow {
    * 2.3).
    */
   readonly names: readonly Buffer[];
-  /** As the core counts them. */
+  /** The size of the curve in bits, as the core counts them. */
   readonly bits: number;
   /** Bytes of a bare point: uncompressed, or a row of bytes. */
   readonly pointLength: number;
@@ -62,7 +62,7 @@ const curveRows: readonly CurveRow[] = [
   curveRow('x25519', CKK.EC_MONTGOMERY, '2b656e', 256, 32, 'curve25519'),
   curveRow('x448', CKK.EC_MONTGOMERY, '2b656f', 448, 56, 'curve448'),
 ];
-/** Those whose keys are a row of bytes, by the key's object identifier. */
+/** The curve, of those whose keys are a row of bytes, by the key's object identifier. */
 const rawCurve = (oid: Uint8Array): CurveRow | undefined =>
   curveRows.find((row) => row.keyType !== CKK.EC && same(row.oid, oid));
 
@@ -83,7 +83,10 @@ const rowOf = (keyType: number, attributes: ReadonlyAttributes): CurveRow => {
   return found;
 };
 
-/** The same, by the core's name and with its size. */
+/**
+ * The curve that CKA_EC_PARAMS names, by the core's name and with its size in bits. Throws
+ * CKR_CURVE_NOT_SUPPORTED.
+ */
 export const curveOf = (keyType: number, attributes: ReadonlyAttributes): Pick<CurveRow, 'curve' | 'bits'> =>
   rowOf(keyType, attributes);
 

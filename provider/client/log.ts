@@ -40,7 +40,7 @@ export interface Logs {
 const rotateBytes = 10 << 20;
 export const defaultLogDirectory = '/var/log/dke-pkcs11';
 
-/** Of this process's user, or its number: in a container a user need not have a name. */
+/** The name of this process's user, or its number: in a container a user need not have a name. */
 export const userName = (): string => {
   try {
     return userInfo().username;

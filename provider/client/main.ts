@@ -36,7 +36,7 @@ interface AgentOptions {
 const defaultConfig = '/etc/dke/pkcs11.toml';
 const firstListenFd = 3;
 const maxFrame = 1 << 20;
-/** As far as there are descriptors. */
+/** Most connections; fewer when there are not enough descriptors. */
 const maxConnections = 16_384;
 /** A peer that has not called C_Initialize within this time, in milliseconds, is disconnected. */
 const admissionMilliseconds = 10_000;
@@ -97,7 +97,7 @@ const serverOptions = (socket: string | null, limits: UserLimits): FrameServerOp
 const run = async ({ socket, idleSeconds, limits }: AgentOptions, environment: NodeJS.ProcessEnv): Promise<number> => {
   process.umask(0o077);
   ignoreForeignSignals();
-  // It holds keys of all processes of its users, and may have been started by any of them.
+  // The agent holds keys of all processes of its users, and any of them may have started it.
   core.forbidDumps();
   setFlagsFromString(heapGrowth);
   const logs = openLogs(environment);

@@ -173,7 +173,7 @@ export const describeNew = (attributes: ReadonlyAttributes, bits: number | null)
 const algorithms: ReadonlyMap<unknown, KeyAlgorithm> = new Map([
   [CKK.AES, 'aes'],
   [CKK.RSA, 'rsa'],
-  // Of a key that is still wrapped the curve is not known: any algorithm of its family represents
+  // The curve of a key that is still wrapped is not known: any algorithm of its family represents
   // all.
   [CKK.EC, 'ec'],
   [CKK.EC_EDWARDS, 'ed25519'],

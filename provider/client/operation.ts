@@ -52,7 +52,7 @@ export interface SummaryOperation extends Operation {
   readonly repeatable?: Repeatable | null;
   readonly started: boolean;
   whole(input: Uint8Array, out: OutBuffer): Later<BytesOutput>;
-  /** As with ciphers. */
+  /** Announces a whole message, as in CipherOperation. */
   announce(length: number, out: OutBuffer): BytesOutput;
   /** The input is read before this returns. */
   update(input: Uint8Array): Later<void>;

@@ -71,14 +71,14 @@ const givesAllBack = (repeatable: Repeatable): boolean =>
 const longestInit = 256;
 /** A replay that makes room for another after fewer uses than this was not worth learning. */
 const fewUses = 4;
-/** Then so many messages are not learned. */
+/** How many operations are not learned after such a replay. */
 const rest = 1024;
 
 /** The replays of one connection. */
 export class ReplayCache {
   readonly #connection: number;
   readonly #repeater: Repeater | null;
-  /** By session and kind. */
+  /** Operations that run now and may be learned as replays, by slot (session and kind). */
   readonly #running = new Map<number, RunningOperation>();
   /** Slots whose replays wait. */
   readonly #suspended = new Set<number>();
@@ -101,7 +101,7 @@ export class ReplayCache {
     this.#taught = false;
   }
 
-  /** The same, until the promise is settled. */
+  /** Nothing is learned until the promise is settled; what was learned is forgotten then. */
   forgetUntil(over: Promise<unknown>): void {
     const done = (): void => {
       this.#changing--;
@@ -120,7 +120,7 @@ export class ReplayCache {
     this.#repeater?.suspend(this.#connection, session, kinds.indexOf(kind));
   }
 
-  /** It was accepted. */
+  /** An Init of a kind was accepted here: its operation may become a replay. */
   began(session: number, kind: Kind, call: Envelope, message: Buffer, length: number, repeatable: Repeatable): void {
     if (this.#repeater === null || this.#changing > 0 || length > longestInit) return;
     if (this.#resting > 0) {

@@ -52,7 +52,7 @@ export interface Rule {
   readonly create: Given;
   /** In the template of a key that is generated, unwrapped or derived. */
   readonly generate: Given;
-  /** By C_SetAttributeValue and by C_CopyObject. */
+  /** Changes that C_SetAttributeValue (`set`) and C_CopyObject (`copy`) may make. */
   readonly set: Change;
   readonly copy: Change;
   /**
@@ -72,7 +72,7 @@ interface Row {
 
 const all: readonly ObjectKind[] = ['data', 'certificate', 'public', 'private', 'secret'];
 const keys: readonly ObjectKind[] = ['public', 'private', 'secret'];
-/** Those with something to keep secret. */
+/** Kinds of object that have something to keep secret. */
 const secrets: readonly ObjectKind[] = ['private', 'secret'];
 
 const noBytes = new Uint8Array(0);
@@ -293,7 +293,10 @@ const rows: readonly Row[] = [
 const tableOf = (kind: ObjectKind): ReadonlyMap<number, Rule> =>
   new Map(rows.filter(({ of }) => of.includes(kind)).map(({ name, rule }) => [attributes[name].type, rule]));
 
-/** By kind of object, then by attribute. An attribute without a rule is none of such objects'. */
+/**
+ * The rules of attributes, by kind of object, then by attribute. Objects of a kind do not have an
+ * attribute without a rule.
+ */
 export const rules: Readonly<Record<ObjectKind, ReadonlyMap<number, Rule>>> = {
   data: tableOf('data'),
   certificate: tableOf('certificate'),

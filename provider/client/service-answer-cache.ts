@@ -70,7 +70,7 @@ interface Held {
   object: TokenObject | null;
   until: number;
   readonly uses: Map<KeyUsage, number>;
-  /** It was proven with others, and not asked for since. */
+  /** Whether the object was proven with others and not asked for since. */
   isUnused: boolean;
 }
 interface HeldValue {
@@ -90,14 +90,17 @@ const sizeOf = (object: TokenObject | null): number =>
 export class ServiceAnswerCache {
   readonly #lastMs: number;
   readonly #now: () => number;
-  /** By handle; what was asked for longest ago comes first. */
+  /** What is held of each object, by handle; what was asked for longest ago comes first. */
   readonly #held = new Map<number, Held>();
-  /** The same order. */
+  /** Values of data objects, by handle, in the same order. */
   readonly #values = new Map<number, HeldValue>();
   #bytes = 0;
-  /** So many objects are proven with one request: fewer while most of them are not asked for. */
+  /** How many objects are proven with one request: fewer while most of them are not asked for. */
   #mostRefreshed = mostHeld;
-  /** Of the last such request: objects, and those that were asked for while it counted. */
+  /**
+   * How many objects the last such request proved, and how many of them were asked for while it
+   * counted.
+   */
   #proven = 0;
   #used = 0;
   #epoch = 0;
@@ -315,7 +318,10 @@ export class ServiceAnswerCache {
     return held;
   }
 
-  /** It has not, whatever the reason is: of this object, or of anything. */
+  /**
+   * A request has failed, whatever the reason is: drops what is held of this object; null: of all
+   * objects.
+   */
   failed(handle: number | null = null): void {
     if (handle === null) this.#forget();
     else this.#drop(handle);

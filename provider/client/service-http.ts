@@ -100,7 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#cancelled !== null) controller.abort(this.#cancelled);
   }
 
-  /** Also of what comes before an answer (1xx): the last one counts. */
+  /** Called for each informational answer (1xx), too: the last status counts. */
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status;
     this.#headers = headers;
@@ -149,7 +149,7 @@ const timesSlow = 10;
  * late answer would not be read, and what the call has created would have no owner.
  */
 const aheadOfLibrary = { share: 0.1, mostMs: 250 } as const;
-/** Of the time for a connection. */
+/** The share of the time for a connection that the look-up of the service's name may take. */
 export const dnsShare = 0.8;
 /** Connections to one service. A database has many processes, but each call is short. */
 const maxConnections = 32;

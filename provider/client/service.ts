@@ -28,14 +28,14 @@ export interface ServiceAnswer<R extends RouteName = RouteName> {
   readonly answer: Answer<R>;
   /** Owned by the receiver, who wipes it when it is secret. */
   readonly raw: Uint8Array;
-  /** Of the service's state; 0 when the answer does not tell (`epochHeader`). */
+  /** The epoch of the service's state; 0 when the answer does not tell it (`epochHeader`). */
   readonly epoch: number;
 }
 
 /** Who calls: for the server's instance list and its audit. */
 export interface Caller {
   readonly requestId: string;
-  /** As it travels (`instanceText`), made once for all calls of a process. */
+  /** The instance as it travels (`instanceText`), made once for all calls of a process. */
   readonly instance: string;
   /** How long the call has waited in this agent already, which is part of its time. */
   readonly waitedMs?: number;

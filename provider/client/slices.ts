@@ -3,10 +3,10 @@
 // slices alternate.
 import type { Later } from './later.ts';
 
-/** So many objects are worked on without a pause. */
+/** How many objects are worked on without a pause. */
 const atOnce = 64;
 
-/** By user: whose last slice is longest ago comes first. */
+/** Slices that wait, by user: the user whose last slice is longest ago comes first. */
 const lines = new Map<number, (() => void)[]>();
 
 const next = (): void => {
@@ -47,7 +47,10 @@ export const inSlices = <T>(uid: number, items: readonly T[], work: (item: T) =>
   return run();
 };
 
-/** The same until `step` answers that nothing is left; it is asked for so many at a time. */
+/**
+ * Calls `step` in slices, for at most `most` objects at a time, until it answers that nothing is
+ * left.
+ */
 export const untilDone = (uid: number, step: (most: number) => boolean): Later<void> => {
   if (step(atOnce)) return;
   const run = async (): Promise<void> => {

@@ -85,9 +85,9 @@ const algorithmOf = (pem: Buffer): string | null => {
 };
 
 /**
- * Of a DSA or Diffie-Hellman key OpenSSL computes the public half: minutes for a key of 16 KiB,
- * whose length nothing limits. Each block of the file must be known to be another one, as OpenSSL
- * would find it.
+ * Throws for a private key that OpenSSL may load slowly. Of a DSA or Diffie-Hellman key it computes
+ * the public half: minutes for a key of 16 KiB, whose length nothing limits. Each block of the file
+ * must be known to be another one, as OpenSSL would find it.
  */
 const checkKind = (pem: Buffer): void => {
   const begin = '-----BEGIN ';
@@ -166,7 +166,7 @@ export class TlsFiles {
   readonly #user: FileUser;
   #states = '';
   #context: SecureContext | null = null;
-  /** Of the PEM files that were read last. */
+  /** The sum of the sizes of the PEM files that were read last, in bytes. */
   bytes = 0;
 
   constructor(
@@ -183,7 +183,7 @@ export class TlsFiles {
   /** Throws ConfigError. */
   async current(): Promise<SecureContext> {
     const names = Object.keys(causes) as Named[];
-    // Of each file what it was: all are read again when one has changed.
+    // The last known state of each file: all files are read again when one has changed.
     const known = this.#states.split(' ');
     let found = await allRead(names.map((name, at) => this.#read(name, known[at])));
     if (this.#context !== null && found.every((each) => each === null || each.bytes === undefined))
@@ -200,8 +200,8 @@ export class TlsFiles {
   }
 
   /**
-   * The same, but what cannot be used (half written, perhaps) changes nothing once there is
-   * something.
+   * Like `current`, but files that cannot be used (half written, perhaps) change nothing once there
+   * is a context.
    */
   async currentOrLast(): Promise<SecureContext> {
     try {

@@ -37,7 +37,7 @@ export const identityThere = (attributes: ReadonlyAttributes): KeyIdentity => {
 /** What a key goes by, in one place or in both. */
 export type KeyIdentities = readonly [KeyIdentity, KeyIdentity?];
 
-/** Those of one application. */
+/** The IVs that the keys of one application have used. */
 export class UsedIvs {
   readonly owner = core.newIvOwner();
 

@@ -40,12 +40,15 @@ export interface ReadOptions {
 const deadlineMs = limits.fileMs.most;
 const mostEach = limits.filesAtOnce.most;
 const mostWaiting = 256;
-/** Of all users together. */
+/** Most files that are read at the same time for all users together, each by a thread. */
 const mostThreads = 1024;
 
 /** What the main thread does for one byte of a user's file, in bytes of PEM that it takes apart. */
 const work = { read: 1 / 16, pem: 1, toml: 4 } as const;
-/** Of one user, in the same unit: at once, and in a second. About 2 % of a CPU. */
+/**
+ * How much of this work one user may cause, in the same unit: at once, and in a second. The latter
+ * is about 2 % of a CPU.
+ */
 const share = { burst: limits.fileWork.most, perSecond: limits.fileWork.most / 16 } as const;
 
 /** nogroup: of a user who is not in the list of users. */

@@ -118,7 +118,7 @@ export const removeLeftovers = (folder: string): void => {
 
 export const isRoot = (): boolean => process.geteuid?.() === 0;
 
-/** As the kernel: more of them are a circle. */
+/** Most links on the way of a path, as in the kernel: more of them are a circle. */
 const mostLinks = 40;
 
 /**

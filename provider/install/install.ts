@@ -37,7 +37,7 @@ const manifestOf = ({ build, version, library, agentScript, agent }: Payload): M
 const adopt = (run: Run): State | undefined => {
   const { layout } = run;
   if (!existsSync(layout.library)) return undefined;
-  // As the owner: root would read through a link what the owner may not see.
+  // The files are read as their owner: root would read through a link what the owner may not see.
   const [library, agentScript] = asOwner(run.files, () => [
     readRegular(layout.library, mostProgramBytes),
     existsSync(layout.agentScript) ? readRegular(layout.agentScript, mostProgramBytes) : null,

@@ -28,8 +28,8 @@ const mapped = (pid: number, library: string, inode: string | undefined): 'no' |
     if (at < 0) continue;
     const path = line.slice(at);
     if (path === `${library}${deleted}`) return 'old';
-    // The same path in another mount name space is another file; the same file may be known there
-    // by another name.
+    // A path in another mount name space is another file, and the same file may be known there by
+    // another name: the inode number decides.
     const [, , , , number] = line.split(/\s+/, 5);
     if (path === library || (number === inode && path.endsWith('/libdke_pkcs11.so')))
       return number === inode ? 'current' : 'old';
@@ -55,7 +55,7 @@ export const usersOf = (library: string, agentFolder: string): Users => {
       const how = mapped(pid, library, inode);
       if (how !== 'no') processes.push({ pid, name: nameOf(pid), old: how === 'old' });
     } catch (error) {
-      // It has ended in the meantime, is the kernel's own, or may not be read.
+      // The process has ended in the meantime, is the kernel's own, or may not be read.
       if (!isRoot() && ['EACCES', 'EPERM'].includes(codeOf(error) ?? '')) hidden++;
     }
   }

@@ -57,7 +57,8 @@ const listedFolders = (path: string): readonly string[] => {
     const bytes = Buffer.alloc(listMost);
     const got = readSync(fd, bytes);
     const lines = bytes.toString('utf8', 0, got).split('\n');
-    // Of a line that does not fit, the beginning may name a folder that contains much more.
+    // A last line that does not fit is dropped: its beginning may name a folder that contains much
+    // more.
     return (got === listMost ? lines.slice(0, -1) : lines).filter((line) => line.startsWith('/'));
   } finally {
     closeSync(fd);
@@ -97,8 +98,8 @@ export const checkProgram = (
   const evidence = `${program} has mode ${octal(mode & 0o7777)}, ${named.user}:${named.group}`;
   if (!changesUser && !changesGroup) return ok(`${evidence}: every process uses ${configPath} (DKE_PKCS11_CONF)`);
   const group = changesGroup ? gid : owner.gid;
-  // Of the instance, which the database's user starts; and of local clients, whom the bits give the
-  // rights of the owner.
+  // Two kinds of processes: the instance, which the database's user starts, and local clients,
+  // which the mode bits give the rights of the owner.
   const kinds = [
     {
       who: `processes that ${owner.user} starts`,
@@ -114,8 +115,8 @@ export const checkProgram = (
     const marked = `${who} (AT_SECURE)`;
     // This file needs no variable, so that no rule decides about it.
     if (configPath === fallback) return { text: `${marked} use ${configPath}`, ignored: false };
-    // It is the rights of a user who is not known here: another user cannot read a file of mode
-    // 600.
+    // Null: the process has the rights of a user who is not known here. Another user cannot read a
+    // file of mode 600.
     const why =
       effective === null
         ? 'it does not belong to the user as whom this program runs'

@@ -188,7 +188,7 @@ export class Run {
       [dirname(layout.folder), layout.mode, files],
       [layout.folder, layout.mode, files],
       [join(layout.folder, 'agent'), 0o755, files],
-      // Of both layouts: of no database user.
+      // The parent folder of the state of both layouts does not belong to a database user.
       [dirname(layout.state), 0o755, undefined],
       [layout.state, 0o755, files],
       [join(layout.state, 'builds'), 0o755, files],

@@ -14,7 +14,7 @@ import { asOwnerAsync, effectiveOwner, ownerOfPath } from './owner.ts';
 
 /** A file of the agent is rotated at 10 MiB. */
 const mostOfFile = 16 << 20;
-/** Of all files, the newest first. */
+/** Most bytes of all files together; the newest files are read first. */
 const mostOfAll = 64 << 20;
 const mostFiles = 128;
 const mostOfSecret = 64 << 10;

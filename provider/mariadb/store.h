@@ -45,7 +45,7 @@ void store_close(struct store *store);
  * the old one.
  */
 
-/** The same data keys under a fresh master key. */
+/** A keyring with the same data keys under a fresh master key. */
 struct keyring *store_rotate_master(struct store *store, struct failure *failure);
 /** One more version of every id of the list, or of all ids when the list is empty. */
 struct keyring *store_rotate_data(struct store *store, const uint32_t *ids, size_t count, struct failure *failure);

@@ -66,11 +66,14 @@ void call_put_length(struct call *call, const void *bytes, CK_ULONG length);
 void call_put_label(struct call *call, CK_UTF8CHAR_PTR label);
 void call_put_template(struct call *call, CK_ATTRIBUTE_PTR attributes, CK_ULONG count);
 void call_put_mechanism(struct call *call, CK_MECHANISM_PTR mechanism);
-/** Of a message-based function: what its parameter says comes with each message. */
+/**
+ * Writes the mechanism of a message-based function, without its parameter: that comes with each
+ * message.
+ */
 void call_put_message_mechanism(struct call *call, CK_MECHANISM_PTR mechanism);
 void call_put_message(struct call *call, const void *parameter, CK_ULONG length, enum tag_use tag);
 void call_put_out(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
-/** The same for a result that comes in parts: all of the room. */
+/** `call_put_out` for a result that comes in parts: states all of the room. */
 void call_put_room(struct call *call, CK_BYTE_PTR bytes, CK_ULONG_PTR length);
 void call_put_fill(struct call *call, CK_BYTE_PTR bytes, CK_ULONG length);
 void call_put_list(struct call *call, CK_ULONG_PTR list, CK_ULONG_PTR count);

@@ -65,8 +65,8 @@ CK_RV call_cancel_operation(CK_SESSION_HANDLE session, int operation) {
 }
 
 /**
- * Of a call that is refused here, before the agent has seen it: what the standard lets end with any
- * error ends there too.
+ * After a call that is refused here, before the agent has seen it: operations that the standard
+ * ends with any error end here, too.
  */
 static void end_refused(const struct call *refused) {
   const struct call_row *row = refused->row;

@@ -14,7 +14,7 @@
 /** How the peer writes mechanisms and asks for attributes. */
 enum dialect { DIALECT_OWN, DIALECT_P11KIT_24, DIALECT_P11KIT_26 };
 
-/** Of a message's tag: what a call does with it. */
+/** What a call does with the tag of a message. */
 enum tag_use { TAG_UNUSED, TAG_WRITTEN, TAG_READ };
 
 /** Where a message's IV and tag go back to. */

@@ -334,8 +334,8 @@ static CK_RV tell_unreachable(const char *path) {
 }
 
 /**
- * Of all processes that find no one, the one that gets the lock starts the agent; the others wait
- * for it.
+ * Starts the agent: when several processes find none, the one that gets the lock starts it, and the
+ * others wait for it.
  */
 static CK_RV start_agent(const char *path, int *fd) {
   const int64_t deadline = process_now() + START_TIMEOUT;

@@ -16,7 +16,7 @@ enum {
 
 static inline bool large_is(CK_ULONG length) { return length > LARGE_DATA; }
 
-/** The same of a message with associated data, which travel in one piece. */
+/** `large_is` for a message and its associated data, which travel in one piece. */
 static inline bool large_is_message(CK_ULONG associated, CK_ULONG length) {
   return large_is(length) || (length > 0 && associated <= BUFFER_MAX && large_is(associated + length));
 }

@@ -159,7 +159,8 @@ static void become_ordinary(void) {
     if (syscall(SYS_prlimit64, 0, resource, NULL, &limit) != 0) continue;
     limit.rlim_cur = limit.rlim_max;
     /*
-     * Of a thread's stack the C library makes the size of others. A core file would contain keys.
+     * The C library makes the stacks of other threads as large as this limit, so it stays small. A
+     * core file would contain keys.
      */
     if (resource == RLIMIT_STACK && limit.rlim_cur > STACK) limit.rlim_cur = STACK;
     if (resource == RLIMIT_CORE) limit.rlim_cur = limit.rlim_max = 0;

@@ -105,7 +105,7 @@ bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own) {
 }
 
 /**
- * The same for what waits in the lane, where only whole frames pass. False also when nothing waits,
+ * Hands out what waits in the lane, where only whole frames pass. False also when nothing waits,
  * and then `broken` stays.
  */
 bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, bool *own, bool *broken) {

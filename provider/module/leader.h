@@ -10,7 +10,7 @@
  * whether the leader's was among them.
  */
 bool leader_hand_out(struct wire *wire, struct pending *leader, bool *own);
-/** The same for what waits in the lane. False also when nothing waits, and then `broken` stays. */
+/** Hands out what waits in the lane. False also when nothing waits, and then `broken` stays. */
 bool leader_fetch(struct wire *wire, struct lane *lane, struct pending *leader, bool *own, bool *broken);
 /** Waits for the reply of a call that was sent, and reads for all while it leads. */
 enum outcome leader_await(struct wire *wire, struct pending *call, uint32_t epoch, int64_t deadline);

@@ -94,7 +94,7 @@ void log_line(const char *format, ...) {
   write_line(text);
 }
 
-/** Of each cause: when it was told last (0: never), and how often it was not told since. */
+/** When each cause was logged last (0: never), and how often it was not logged since. */
 static struct {
   _Atomic int64_t told_at;
   atomic_uint counted;

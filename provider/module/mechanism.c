@@ -94,7 +94,9 @@ static bool is_old_gcm(const CK_MECHANISM *mechanism, enum parameter_form form) 
   return form == FORM_GCM && mechanism->ulParameterLen == sizeof(struct old_gcm_params);
 }
 
-/** Of the counter and the double pipeline mode: CK_SP800_108_KDF_PARAMS. */
+/**
+ * Whether the parameter is CK_SP800_108_KDF_PARAMS: in the counter and the double pipeline mode.
+ */
 static bool is_plain_kdf(const CK_MECHANISM *mechanism, enum parameter_form form) {
   return form == FORM_SP800 && mechanism->mechanism != CKM_FEEDBACK_KDF;
 }
@@ -192,8 +194,8 @@ CK_RV codec_put_message_mechanism(struct buffer *buffer, CK_MECHANISM_PTR given)
   memcpy(&mechanism, given, sizeof mechanism);
   if (mechanism.mechanism >= UINT32_MAX) return CKR_MECHANISM_INVALID;
   /*
-   * None at all, or the structure that comes with the first message. It is as long as CK_GCM_PARAMS
-   * and must not be taken for one.
+   * The parameter for GCM is absent, or the structure that comes with the first message. That is as
+   * long as CK_GCM_PARAMS and must not be taken for one.
    */
   if (mechanism.mechanism == CKM_AES_GCM && mechanism.ulParameterLen != 0 &&
       (mechanism.pParameter == NULL || mechanism.ulParameterLen != sizeof(CK_GCM_MESSAGE_PARAMS)))
@@ -248,7 +250,7 @@ bool codec_init_repeats(const unsigned char *before, const unsigned char *now, s
     if (buffer_peek_u32(now + key) == 0 && buffer_peek_u32(now + key + 4) < CODEC_FIRST_SESSION_OBJECT) return false;
   }
   /*
-   * Of a flat parameter (an IV) only the length matters; what is inside makes no difference to
+   * Only the length of a flat parameter (an IV) matters; what is inside makes no difference to
    * being accepted.
    */
   if (now[parameter - 1] == FORM_BYTES && length >= parameter + 4)

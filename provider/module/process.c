@@ -188,8 +188,8 @@ static int is_ours(struct dl_phdr_info *info, size_t size, void *data) {
 static char library_folder[PATH_MAX];
 
 /*
- * As long as a relative name means what it did for the loader: the host may go to another
- * directory.
+ * Finds the library's folder when it is loaded: a relative name still means what it did for the
+ * loader, before the host changes its directory.
  */
 __attribute__((constructor)) static void find_library_folder(void) {
   struct search search = {.address = (uintptr_t)&is_ours};

@@ -23,9 +23,9 @@ void sessions_remove(CK_SESSION_HANDLE handle);
 void sessions_remove_all(CK_SLOT_ID slot);
 /** Forgets everything: C_Finalize. */
 void sessions_clear(void);
-/** The same at the end of the library, unless a thread is at it: waits for no lock. */
+/** Frees all sessions at the end of the library, unless a thread uses them: waits for no lock. */
 void sessions_leave(void);
-/** In a forked child: the same, trusting neither lock nor list. */
+/** Forgets everything in a forked child, trusting neither lock nor list. */
 void sessions_forget(void);
 
 void sessions_login(CK_USER_TYPE user);
@@ -43,7 +43,10 @@ void sessions_keep(CK_SESSION_HANDLE handle, int operation, const unsigned char 
  * afresh.
  */
 void sessions_drop(CK_SESSION_HANDLE handle, unsigned operations);
-/** The same, because a part has gone through. `whole`: it came back as long as it went. */
+/**
+ * Notes that a part of these operations has gone through, so that their Inits cannot be sent again.
+ * `whole`: the part came back as long as it went, so that a Final may have nothing left to say.
+ */
 void sessions_continue(CK_SESSION_HANDLE handle, unsigned operations, bool whole);
 /** Forgets an Init whose operation has come to its regular end: none of its kind is running. */
 void sessions_finish(CK_SESSION_HANDLE handle, int operation);
@@ -66,7 +69,7 @@ void sessions_hold_again(CK_SESSION_HANDLE handle, int operation, bool final);
  * and what is not among them is still held.
  */
 bool sessions_take_held(CK_SESSION_HANDLE handle, struct buffer *frames, size_t limit);
-/** The same for all sessions. */
+/** `sessions_take_held` for all sessions. */
 bool sessions_take_all_held(struct buffer *frames, size_t limit);
 /**
  * Around a call that may change keys, sessions or the login, and takes what all hold back: nothing

@@ -131,8 +131,8 @@ static char *choose_config(struct settings *settings, const char **config) {
 }
 
 /**
- * As an absolute path: the agent that is started is in another directory. One that is too long is
- * as good as none.
+ * Keeps the socket's path, made absolute: the agent that is started is in another directory. A path
+ * that is too long is the same as none.
  */
 static void put_socket(struct settings *settings, const char *given) {
   char *const here = *given == '/' ? NULL : getcwd(NULL, 0);

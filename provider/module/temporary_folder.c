@@ -16,7 +16,7 @@
 
 enum { NAME_MAX_LENGTH = 64, LISTED = 32 * 1024 };
 
-/** Of the kernel: what getdents64 answers. */
+/** An entry of a directory, as getdents64 writes it. */
 struct entry {
   uint64_t inode;
   int64_t next;
@@ -30,8 +30,8 @@ static enum folder_owner owner_of(const char *folder, uid_t user) {
 
   if (lstat(folder, &status) != 0) return FOLDER_UNSAFE;
   /*
-   * Of the user's files others can put there what they can link or move; of a directory only who
-   * may write into it can.
+   * Other users can put a file of this user here by a link or a move. A directory can be put here
+   * only by a user who may write into it.
    */
   if (status.st_uid != user || !S_ISDIR(status.st_mode)) return FOLDER_OF_OTHERS;
   return (status.st_mode & 077) == 0 ? FOLDER_OWN : FOLDER_UNSAFE;
@@ -43,8 +43,8 @@ enum folder_owner temporary_folder_of(const char *folder, uid_t user) {
 }
 
 /**
- * Of the names in a piece of a list, the first in order that begins so and is the user's own
- * folder; `found` if that comes first.
+ * Sets `found` to the first name in order, among itself and this piece of a list, that begins with
+ * `prefix` and is the user's own folder.
  */
 static void choose(char *found, const unsigned char *list, long length, const char *prefix, uid_t user) {
   const struct entry *entry;

@@ -69,7 +69,7 @@ enum outcome transport_exchange(struct buffer *request, struct transport_ahead *
  * come: cheap.
  */
 bool transport_take_late(struct buffer *reply, uint32_t epoch);
-/** The same on a connection that no other thread uses yet. */
+/** `transport_exchange` on a connection that no other thread uses yet. */
 enum outcome transport_exchange_alone(int fd, struct buffer *request, struct buffer *reply, int64_t deadline);
 /**
  * Ends the connection and lets every waiting call return. One that gets no CPU for a second closes

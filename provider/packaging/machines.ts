@@ -5,11 +5,11 @@ import { realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 export interface Machine {
-  /** As uname and RPM call it. */
+  /** The name that uname and RPM use. */
   readonly name: string;
-  /** As Node calls it. */
+  /** The name that Node uses (`process.arch`). */
   readonly node: string;
-  /** As Debian and OCI call it. */
+  /** The name that Debian and OCI use. */
   readonly debian: string;
   /** Debian's folder of its libraries, and its loader. */
   readonly libraries: string;

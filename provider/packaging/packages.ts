@@ -67,7 +67,7 @@ const system = {
 
 const serviceSummary = 'external key management service: console, XKS proxy, database keys';
 const service = { folders: ['web', 'server/content/runbooks', 'server/content/api'], pages: true, library: false };
-/** Of links to completion and the manual page, which postinst makes. */
+/** Folders of the links to completion and the manual page, which postinst makes. */
 const shellFolders = [
   '/usr/share/man/man1',
   '/usr/share/bash-completion/completions',

@@ -140,7 +140,7 @@ export const writeRelease = (build: Build, files: readonly string[], key: string
         ...['--no-emit-version', '--digest-algo', 'SHA512'],
         ...args,
       ],
-      // It warns of the time, which is meant; its errors are in what is thrown.
+      // gpg warns on stderr of the faked time, which is intended; its errors are in what is thrown.
       { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] },
     );
   /** No signature is older than its key, which every verifier would refuse. */

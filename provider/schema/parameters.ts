@@ -29,7 +29,7 @@ interface Member<K extends MemberKind = MemberKind> {
   readonly kind: K;
   /** The member's name in the structure; '' where the parameter is not a structure. */
   readonly c: string;
-  /** Of bytes and rows behind a pointer: the member that tells how many. */
+  /** For bytes and rows behind a pointer: the member that tells how many there are. */
   readonly count?: string;
 }
 

@@ -171,7 +171,7 @@ export interface Arg<
   readonly name: N;
   readonly c: string;
   readonly struct: S;
-  /** Of a `seal` or `open`: when the parameter's tag is written or read. */
+  /** For a `seal` or `open` only: when the parameter's tag is written or read. */
   readonly tag?: TagUse;
 }
 
@@ -195,8 +195,8 @@ export const flag = <N extends string>(name: N) => arg('flag', name, 'CK_BBOOL')
 /** Pointer and length. A null pointer with length 0 arrives as no bytes. Wire: ay. */
 export const bytes = <N extends string>(name: N) => arg('bytes', name, 'CK_BYTE');
 /**
- * The same for data of any length: more than a message carries arrives as its length alone, and
- * then in parts. Wire: ay.
+ * Pointer and length of data of any length: more than a message carries arrives as its length
+ * alone, and then in parts. Wire: ay.
  */
 export const data = <N extends string>(name: N) => arg('data', name, 'CK_BYTE');
 /** A blank-padded label of 32 bytes. Wire: z. */

@@ -69,7 +69,7 @@ export const parseRequest = (value: unknown): BackupRequest | undefined => {
   return fits ? { id, sign: { backupId, digest, recoveryKeyIds: recoveryKeyIds.map(String) } } : undefined;
 };
 
-/** Of the service: answers what was asked since the last look. */
+/** The service's side: answers what the command has asked since the last check. */
 export const createBackupAnswers = (
   dataDirectory: string,
   authority: BackupAuthority,
@@ -109,7 +109,7 @@ export const createBackupAnswers = (
   };
 };
 
-/** Of the command: asks the service that has the data directory. */
+/** The command's side: asks the service that has the data directory. */
 export const askService = (dataDirectory: string): BackupAuthority => {
   const ask = async (sign: BackupToSign | null): Promise<BackupAnswer> => {
     const id = newId(systemClock.now());

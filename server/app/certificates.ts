@@ -71,7 +71,8 @@ export const openCertificates = (
     make: () => {
       if (tls.main !== undefined || existsSync(path)) return;
       const names = [...server.publicNames];
-      // Of a certificate that was lost. A backup of that one needs it again.
+      // A key that is already here is of a certificate that was lost. A backup of that certificate
+      // needs the key again.
       if (existsSync(keyPath)) putInPlace(keyPath, `${keyPath}.former`);
       const pem = core.createSelfSignedCertificate({ keyPath, names, days: ownCertificateDays });
       replaceFile(path, pem);

@@ -35,7 +35,10 @@ export interface BackupReport {
   /** Verifier key of the audit log, which `dke backup verify` and `restore` need. */
   readonly signer: string;
   readonly rootEpoch: number;
-  /** Of `dke root backup`, without which this backup opens nothing. */
+  /**
+   * The state of the backup of the root key (`dke root backup`), without which this backup opens
+   * nothing.
+   */
   readonly rootKeyBackup: 'current' | 'outdated' | 'none';
 }
 
@@ -74,7 +77,7 @@ const databaseDraft = 'dke.db.backup';
 export const receiptPath = (dataDirectory: string): string => join(dataDirectory, 'backup-receipt');
 /** The name of the file that is being written, for the next command if this one is cut off. */
 const underWayPath = (dataDirectory: string): string => join(dataDirectory, 'backup-under-way');
-/** The same, when it has failed. */
+/** Where the file of `underWayPath` is when the backup has failed, until its receipt says so. */
 const failedPath = (dataDirectory: string): string => join(dataDirectory, 'backup-failed');
 const parseUnderWay = (path: string): { readonly id?: string | undefined; readonly draft?: string | undefined } => {
   const [, id, draft] = /^(\S+) (.*\.part)$/s.exec(readFileSync(path, 'utf8')) ?? [];
@@ -85,7 +88,7 @@ const parseUnderWay = (path: string): { readonly id?: string | undefined; readon
 export const readBackupReceipts = (dataDirectory: string): readonly BackupReceipt[] =>
   readReceipts(receiptPath(dataDirectory), parseBackupReceipt);
 
-/** Of a receipt: what a backup has. */
+/** What a receipt says of a backup that was created. */
 export const madeOf = ({
   records,
   rootEpochs,
@@ -121,10 +124,10 @@ const endFailed = (dataDirectory: string): void => {
 };
 
 /**
- * Of a backup that was cut off, or that fails now: its copy of the database, and its file. It has
- * failed for sure where its file has the draft's name and no other, or where it has none
- * (`isNone`): otherwise, as where another program has moved it, its receipt says that it has begun,
- * and it counts.
+ * Removes what a backup that was cut off, or that fails now, has left: its copy of the database,
+ * and its file. The backup has failed for sure where its file has the draft's name and no other, or
+ * where it has none (`isNone`). Otherwise, as where another program has moved it, its receipt says
+ * that it has begun, and it counts.
  */
 const clearCutOff = (dataDirectory: string, isNone = false): void => {
   for (const file of filesOf(join(dataDirectory, databaseDraft))) rmSync(file, { force: true });
@@ -160,7 +163,7 @@ export const nodeIdOf = ({ dataDirectory }: Pick<Config, 'dataDirectory'>): stri
 };
 
 /**
- * Of a backup that the service of `made` has made, too: its id, which the signature covers and
+ * The id of a backup that the service of `made` has created, too. The signature covers the id,
  * which begins with the time. Undefined for another file.
  */
 export const backupOfOneService = async (path: string, made: string): Promise<string | undefined> => {
@@ -251,7 +254,7 @@ export const createBackup = async (
       keys,
       parts,
       opened.authority,
-      // It goes below, when it is known that it has failed.
+      // The draft of a failed backup is removed below, when it is known that the backup has failed.
       async () => {
         isNone = false;
       },

@@ -78,11 +78,14 @@ const startDiskProcess: StartProcess = () => {
 /** The process of one disk. `place`: for people. */
 const createDisk = (place: string, limitMs: number, startProcess: StartProcess) => {
   let child: ChildProcess | undefined;
-  /** It was killed, and is still there: the disk has not answered it. */
+  /**
+   * Whether the process was killed but still exists, because its disk hangs: it is not asked until
+   * it has ended.
+   */
   let isHanging = false;
   let isClosed = false;
   let hurries = false;
-  /** By the numbers of their questions. */
+  /** Calls that wait for an answer, by the ids of their questions. */
   const waiting = new Map<number, Waiting>();
   let asked = 0;
 
@@ -118,7 +121,7 @@ const createDisk = (place: string, limitMs: number, startProcess: StartProcess) 
     };
     made.once('error', gone);
     made.once('exit', gone);
-    // It holds up no end of the service.
+    // The process of a disk does not keep the service from ending.
     made.unref();
     made.channel?.unref?.();
     return made;
@@ -136,7 +139,8 @@ const createDisk = (place: string, limitMs: number, startProcess: StartProcess) 
         asked += 1;
         const id = asked;
         waiting.set(id, { resolve, reject, timer });
-        // It may be told late, of a process that was given up: then it is about nothing that waits.
+        // The error may come late, from a process that was given up: its calls are settled by then,
+        // and nothing happens.
         child.send({ id, ...question }, (error) => {
           if (error !== null) settle(id, (own) => own.reject(noAnswer(`the process for ${place} has ended`)));
         });

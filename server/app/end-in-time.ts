@@ -20,7 +20,7 @@ export const endWith = (exitCode: number): number => {
 };
 
 let complaint: NodeJS.Timeout | undefined;
-/** Of several times the last one counts. */
+/** Ends the process after `ms`; of several calls, only the last one counts. */
 const endIn = (ms: number, exitCode: number): void => {
   clearTimeout(complaint);
   core.endProcessIn(ms, exitCode);

@@ -12,7 +12,7 @@ import { readPem } from './tls-files.ts';
 export const readAuthorities = (path: string | undefined): readonly string[] =>
   path === undefined ? [] : (readPem(path).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []);
 
-/** By the value of the claim. Throws StartError. */
+/** Roles by the value of the claim. Throws StartError for a role that a claim cannot give. */
 export const rolesOf = (roles: Readonly<Record<string, string>>): ReadonlyMap<string, Role> => {
   const known = new Map<string, Role>();
   for (const [value, name] of Object.entries(roles)) {

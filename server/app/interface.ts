@@ -57,7 +57,7 @@ export interface ServiceOptions {
   readonly say?: ((line: string) => void) | undefined;
   /** The store failed under the service: what was confirmed is safe, nothing more can be. */
   readonly onFatal: (error: StartError) => void;
-  /** Of Argon2id; the usual ones when absent. */
+  /** Parameters of Argon2id for passwords; the usual ones when absent. */
   readonly passwordParameters?: Argon2Parameters;
   /**
    * How the console's front learns of the peer and of the end of an answer: the listener's
@@ -82,11 +82,11 @@ export interface Service {
   /** Reads certificates and keys from their files, and the authorities of client certificates. */
   readTls(): TlsMaterial;
   /**
-   * The same, as a replacement for the certificates that are served. Throws StartError 'config'
-   * when the new certificates are worse than the present ones.
+   * Reads what `readTls` reads, to replace the certificates that are served. Throws StartError
+   * 'config' when the new certificates are worse than the present ones.
    */
   renewTls(): Promise<TlsMaterial>;
-  /** The same certificates, with today's authorities of client certificates. */
+  /** The certificates of `present`, with the current authorities of client certificates. */
   withAuthorities(present: TlsMaterial): TlsMaterial;
   /** The listener serves these from now on. */
   tlsTaken(material: TlsMaterial): void;

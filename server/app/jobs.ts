@@ -75,11 +75,14 @@ export const createStopGrace = (): StopGrace => {
   };
 };
 
-/** They stop in reverse order: what makes work stops before what carries it out. */
+/**
+ * Starts the jobs. They stop in reverse order: what makes work stops before what carries it out.
+ */
 export const startJobs = async (lifecycle: Lifecycle, jobs: Jobs, grace: StopGrace): Promise<void> => {
   await lifecycle.start('the meter', jobs.meter);
   await lifecycle.start('housekeeping', jobs.housekeeping);
-  // It writes until it has ended, and is asked for again by the next start.
+  // An erasure run is only stopped here: it writes until it has ended, and the next start requests
+  // it again.
   await lifecycle.start('the erasure run', jobs.erasure);
   await lifecycle.start('the delivery of notifications', {
     start: () => jobs.delivery.start(),

@@ -1,7 +1,7 @@
 // What a service has opened and started, in that order. It is stopped in reverse order.
 
 export interface StopFailure {
-  /** Of the part that failed. */
+  /** The name of the part that failed, as given to `opened` or `start`. */
   readonly name: string;
   readonly error: unknown;
 }

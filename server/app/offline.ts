@@ -162,7 +162,7 @@ const openTarget = async (
     const store = await openPostgresStore({ postgres: readPostgresql(target.postgresql), ...surroundings });
     return { store, finish: () => store.close(), abandon: () => store.close() };
   }
-  // Of a copy that was cut off.
+  // Removes what an earlier copy has left that was cut off.
   for (const file of filesOf(draft)) rmSync(file, { force: true });
   const store = await openStore({ path: draft, ...surroundings });
   return {
@@ -180,7 +180,7 @@ const openTarget = async (
 };
 
 export interface MigrationReport extends CopyReport {
-  /** Of what was copied: the same here and there. */
+  /** Findings about the copied data. The check of the original had exactly the same. */
   readonly findings: readonly string[];
 }
 

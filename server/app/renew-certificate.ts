@@ -43,7 +43,7 @@ export const createNextCertificate = (config: Config): RenewedCertificate => {
       'config',
       `${next} is there already: give it to your clients, then run dke server renew-certificate --activate; to create another one, remove it first`,
     );
-  // Of an attempt that was cut off.
+  // Removes the key of an earlier attempt that was cut off.
   rmSync(nextKey, { force: true });
   const names = [...config.server.publicNames];
   const pem = core.createSelfSignedCertificate({ keyPath: nextKey, names, days: ownCertificateDays });

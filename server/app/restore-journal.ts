@@ -18,7 +18,7 @@ export interface RestoreJournal {
   readonly folder: string | null;
 }
 
-/** Of a text that a restore writes. */
+/** The digest in the journal of a text that a restore writes: SHA-256, hexadecimal. */
 export const digestOf = (content: string | Uint8Array): string => hash('sha256', content, 'hex');
 
 const journalPath = (dataDirectory: string): string => join(dataDirectory, 'restore-under-way');

@@ -66,7 +66,10 @@ export const requireFolder = (folder: string, setting: string, readOnlyClass: St
   requireWritable(folder, setting, readOnlyClass);
 };
 
-/** The same for a file that lines are added to. */
+/**
+ * Throws unless this user can add lines to the file, or create it in its folder. `setting`: the
+ * field of dke.toml that names it.
+ */
 export const requireLogFile = (path: string, setting: string): void => {
   const state = stateOf(path);
   if (state?.isDirectory() === true) throw permission(`${path} (${setting}) is a folder`, 'name a file in dke.toml');

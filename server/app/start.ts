@@ -16,7 +16,7 @@ import type { OpenedPorts } from './ports.ts';
 export interface Start {
   /** Runs every step. A call after a failure continues with the step that failed. */
   run(): Promise<void>;
-  /** Of the first administrator, at the first start. */
+  /** The value of the first administrator's token; undefined unless this is the first start. */
   adminToken(): string | undefined;
 }
 

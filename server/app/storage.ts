@@ -152,7 +152,7 @@ export interface Storage {
   readonly node: NodePlace;
   /** What of this node outlives its process. */
   readonly state: NodeState;
-  /** Of the embedded database, whether it is used or not. */
+  /** The path of the embedded database, whether it is used or not. */
   readonly databasePath: string;
   /** Nothing is sealed yet: the first start, or the continuation of one that was cut off. */
   readonly isFirstStart: boolean;

@@ -97,7 +97,10 @@ export const pairFilesOf = ({ dataDirectory, tls, server }: Pick<Config, 'dataDi
 
 export interface Replacement {
   readonly pairs: Pairs;
-  /** They replace the present ones all the same. */
+  /**
+   * Faults of the new pairs, which replace the present ones all the same because the operator has
+   * forced it; empty: none were found.
+   */
   readonly faults: readonly string[];
 }
 
@@ -105,8 +108,9 @@ export interface TlsFiles {
   /** Throws StartError. */
   readPairs(): Pairs;
   /**
-   * The same, to replace the present certificates (PEM). `authorities`: whose certificates need not
-   * be in a chain.
+   * Reads the pairs that are to replace the present certificates (PEM). `authorities`: whose
+   * certificates need not be in a chain. Throws StartError when the new ones have faults, unless
+   * the operator has forced the replacement.
    */
   renewPairs(present: readonly string[], authorities: readonly string[]): Replacement;
   /** Why these should not replace the present certificates. */

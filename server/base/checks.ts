@@ -57,7 +57,7 @@ export interface CheckedPart {
 }
 
 export const ok = (evidence: string): Finding => ({ state: 'ok', evidence });
-/** It was not requested. */
+/** The finding of a check that was not requested. */
 export const notAsked = (evidence: string): Finding => ({ state: 'skipped', evidence });
 export const warning = (evidence: string, fix?: string): Finding => ({ state: 'warning', evidence, fix });
 export const failed = (evidence: string, fix?: string): Finding => ({ state: 'failed', evidence, fix });

@@ -54,8 +54,8 @@ export const command = (words: TemplateStringsArray, ...values: readonly string[
 };
 
 /**
- * The same from a text with places in braces: `dke key enable {key}`. Names that are not known stay
- * as they are.
+ * A command from a text with places in braces, such as `dke key enable {key}`, with each value
+ * quoted as in `command`. A place whose name is not known keeps its braces.
  */
 export const fillCommand = (template: string, values: Readonly<Record<string, string>>): string =>
   template

@@ -87,7 +87,10 @@ export const openBy = async (call: Call, path: string, flag: 'r' | 'r+' | 'wx'):
 const here: Call = (task, ...given) =>
   (fileTasks[task] as (...all: readonly unknown[]) => ReturnType<FileTasks[typeof task]>)(...given);
 
-/** Of programs that have no disks to wait for, and of the data directory. */
+/**
+ * Files without a process for their disk: those of the data directory, and those of programs that
+ * have no disks to wait for.
+ */
 export const localDisk: ForeignDisk = {
   ...wholeFiles,
   open: (path, flag) => openBy(here, path, flag),

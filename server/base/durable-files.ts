@@ -55,7 +55,7 @@ export const putInPlace = (draft: string, path: string): void => {
   for (const folder of foldersOf(draft, path)) syncFolder(folder);
 };
 
-/** The same off the main thread. */
+/** `putInPlace` off the main thread. */
 export const putInPlaceSoon = async (draft: string, path: string): Promise<void> => {
   await rename(draft, path);
   for (const folder of foldersOf(draft, path)) {
@@ -86,9 +86,9 @@ const publishWithoutLinks = async (draft: string, path: string): Promise<void> =
 };
 
 /**
- * The same for a new file: one that has come to this name in the meantime stays, and the call fails
- * with EEXIST. After a crash the file has the draft's name, both names, or this one. `makeLink`: of
- * the system.
+ * Gives a new file its name off the main thread: a file that has come to this name in the meantime
+ * stays, and the call fails with EEXIST. After a crash the file has the draft's name, both names,
+ * or this one. `makeLink`: the system's `link`.
  */
 export const publishSoon = async (draft: string, path: string, makeLink = link): Promise<void> => {
   try {

@@ -15,14 +15,15 @@ export interface FairQueue {
 }
 
 export interface FairQueueLimits {
-  /** Of all users together. */
+  /** How many calls run at the same time, of all users together. */
   readonly running: number;
-  /** Of one user; as many as of all when absent. */
+  /** How many calls of one user run at the same time; as many as `running` when absent. */
   readonly runningEach?: number;
-  /** Of one user. */
+  /** How many calls of one user may wait; one more is refused with QueueFull. */
   readonly waiting: number;
   /**
-   * Of all users who are not preferred; no limit when absent. Above it the longest queue gives way.
+   * How many calls may wait of all users who are not preferred; unlimited when absent. Above it the
+   * longest queue gives way.
    */
   readonly waitingOfStrangers?: number;
 }
@@ -44,7 +45,7 @@ export const createFairQueue = ({
   waiting,
   waitingOfStrangers = Number.POSITIVE_INFINITY,
 }: FairQueueLimits): FairQueue => {
-  /** By user: whose last turn is longest ago comes first. */
+  /** Lines by user: the user whose last turn is longest ago comes first. */
   const lines = new Map<string, Line>();
   let running = 0;
   let wasPreferred = false;

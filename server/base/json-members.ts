@@ -43,7 +43,10 @@ export const findJsonFault = (
   text: string,
   mostItems: number,
 ): { readonly repeated: string } | 'too-many-items' | undefined => {
-  /** Of each array and object that is open: the commas so far, and the names of an object. */
+  /**
+   * Arrays and objects that are open, the innermost last: the commas so far, and the names of an
+   * object.
+   */
   const open: { commas: number; readonly names: Set<string> | undefined }[] = [];
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];

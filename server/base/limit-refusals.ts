@@ -5,7 +5,7 @@
 
 import { ServiceError } from './errors.ts';
 
-/** Of requests: they are answered 429, with Retry-After. */
+/** Limits of requests: a refused request is answered 429, with Retry-After. */
 const requestLimits = ['sign-ins', 'exports', 'diagnoses', 'tde-requests', 'xks-requests'] as const;
 export type RequestLimit = (typeof requestLimits)[number];
 
@@ -66,7 +66,7 @@ export const createLimitRefusals = (
   afterMinute: (done: () => void) => void = (done) => void setTimeout(done, minuteMs).unref(),
 ): LimitRefusals => {
   const totals = Object.fromEntries(limitNames.map((name) => [name, 0])) as Record<LimitName, number>;
-  /** Of the running minute, by limit. */
+  /** Refusals of the running minute by limit: how many each address had. */
   const minutes = new Map<LimitName, Map<string, number>>();
   const tell = (limit: LimitName, counts: ReadonlyMap<string, number>): void => {
     const most = [...counts].sort(([, one], [, other]) => other - one);

@@ -11,7 +11,7 @@
 
 /** The labels that Oracle Database gives to its master keys, of the database and of tablespaces. */
 const masterKeyLabel = /^ORACLE\.(?:TDE|TSE)\.HSM\.MK\./;
-/** And to the objects of data that describe them. */
+/** The labels that Oracle Database gives to the objects of data that describe its master keys. */
 const metadataLabel = /^ORACLE\.SECURITY\.KM\.ENCRYPTION\./;
 
 /** Every new object is asked, and most labels differ in their first byte, an O, already. */
@@ -27,7 +27,10 @@ interface KeyFacts {
   /** Base64. */
   readonly label: string;
   readonly usages: readonly string[];
-  /** It never decrypts again, whatever its usages say. */
+  /**
+   * Whether the key has wrapped a sensitive key: then it never decrypts again, whatever its usages
+   * say.
+   */
   readonly wrappedSensitive?: boolean;
 }
 

@@ -9,10 +9,10 @@ const sha256 = (...parts: readonly Uint8Array[]): Buffer => digest('sha256', Buf
 const leafPrefix = Buffer.of(0);
 const nodePrefix = Buffer.of(1);
 
-/** Of the bytes of one entry. */
+/** The hash of a leaf. `entry`: the bytes of one entry. */
 export const leafHash = (entry: Uint8Array): Buffer => sha256(leafPrefix, entry);
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => sha256(nodePrefix, left, right);
-/** Of a tree without leaves. */
+/** The root of a tree without leaves. */
 export const emptyRoot: Buffer = sha256();
 
 /**

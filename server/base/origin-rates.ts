@@ -54,14 +54,15 @@ export const createOriginRates = (
   };
 };
 
-/** Of attempts to sign in, or to open a sealed service. */
+/** The rate of attempts to sign in, or to open a sealed service. */
 export const attemptRate = { burst: 20, everyMs: 3_000, what: 'sign-ins', limit: 'sign-ins' } as const;
 /**
- * Of commands that ask whether their person has approved them: several of an address wait at once.
+ * The rate of questions of commands whether their person has approved them: several of an address
+ * wait at once.
  */
 export const pollRate = { burst: 60, everyMs: 500, what: 'questions about a sign-in', limit: 'sign-ins' } as const;
 /**
- * Of health probes without a signature. A balancer sends its own and those of strangers from one
- * address: what a stranger sends through it must not end them, and an answer costs little.
+ * The rate of health probes without a signature. A balancer sends its own and those of strangers
+ * from one address: what a stranger sends through it must not end them, and an answer costs little.
  */
 export const probeRate = { burst: 1_000, everyMs: 5, what: 'probes', limit: 'xks-requests' } as const;

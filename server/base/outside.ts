@@ -51,7 +51,7 @@ export const callOutside = async <T>(
     // Nothing begins after the stop.
     return await (signal.aborted ? late : Promise.race([work(signal), late]));
   } catch (error) {
-    // Of a call that was ended, the reason is why.
+    // Where the call was ended, the reason of the signal says why; the error is only a consequence.
     throw signal.aborted ? signal.reason : error;
   } finally {
     clearTimeout(timer);
@@ -90,7 +90,8 @@ export const readAnswer = async (
 };
 
 /**
- * Of an answer whose text is not wanted: its end, or that it is longer than an answer has to be.
+ * Reads an answer whose text is not needed, to its end or until it is longer than an answer has to
+ * be.
  */
 export const skipAnswer = async (answer: AsyncIterable<Uint8Array>): Promise<void> => {
   let size = 0;

@@ -101,7 +101,7 @@ export interface MinutePart {
   readonly last: number;
   /** Lower-case hexadecimal. */
   readonly hash: string;
-  /** They came when the minute had been hashed. */
+  /** Whether the records came after the minute had been hashed. */
   readonly late: boolean;
 }
 
@@ -171,7 +171,10 @@ export interface HashedMinutes {
   readonly dropped: readonly DroppedRequests[];
   /** Retention has removed records of a space up to this sequence; '' is every space. */
   readonly prunedThrough: ReadonlyMap<string, number>;
-  /** Of these parts it is not known whether the log that is checked had their records yet. */
+  /**
+   * Whether the log that is checked may be older than the records of this part, and lack some;
+   * absent: every part must be complete.
+   */
   readonly mayLack?: (part: MinutePart) => boolean;
   /**
    * The newest minute and sequence that were hashed, where `parts` does not have all; what is newer
@@ -267,7 +270,7 @@ export const compareRequests = (
   hashed: HashedMinutes,
   findings: Findings = createFindings(),
 ): { add(record: RequestHash): void; end(): RequestLogVerdict } => {
-  /** By minute, then by space. */
+  /** Parts that are compared, by minute, then by space. */
   const byMinute = new Map<number, Map<string | null, Filling[]>>();
   let newestMinute = hashed.newest?.minute ?? Number.NEGATIVE_INFINITY;
   let newestSequence = hashed.newest?.sequence ?? 0;

@@ -7,7 +7,7 @@ import { databases, systems, type Target } from './targets.ts';
 
 export interface BundlePackage {
   readonly name: string;
-  /** Of the file, in hexadecimal digits. */
+  /** SHA-256 of the package, in hexadecimal digits. */
   readonly sha256: string;
 }
 

@@ -46,7 +46,7 @@ export const databases = {
 export type Database = keyof typeof databases;
 export const databaseNames = Object.keys(databases) as Database[];
 
-/** The same machine has another name in the file names of each kind of package. */
+/** Architectures, and what each is called in the file names of a deb and of an rpm package. */
 export const architectures = {
   x86_64: { deb: 'amd64', rpm: 'x86_64' },
   aarch64: { deb: 'arm64', rpm: 'aarch64' },

@@ -47,7 +47,9 @@ export interface CheckedAuditLog extends AuditVerdict {
 
 const largestList = 20;
 
-/** Of the first signature of a note. */
+/**
+ * The key id of the first signature of a note, in hexadecimal digits; empty when it is not signed.
+ */
 const firstSigner = (note: string): string => {
   const [, encoded = ''] = /\n\n\u2014 \S+ (\S+)\n/.exec(note) ?? [];
   return Buffer.from(encoded, 'base64').subarray(0, 4).toString('hex');
@@ -63,7 +65,7 @@ const followKeys = (expected: Verifier) => {
   let current = expected;
   /** Whether a checkpoint was signed with it: before that, the file may come from a former key. */
   let seen = false;
-  /** By the id of a key that no rotation has explained yet: the first line with it. */
+  /** Keys that no rotation has explained yet, by key id: the first line that each has signed. */
   const former = new Map<string, number>();
   const rotations: string[] = [];
   const trusted: Buffer[] = [publicKeyOf(expected)];
@@ -242,7 +244,8 @@ export const verifyAuditLog = async (
     const { checkpoint: note, sequence: given, hidden: subtrees, log } = value ?? {};
     if (value === null) {
       find(`line ${number} is not a line of an export: it was changed or truncated`);
-      // It represents a record all the same: the next ones keep their places.
+      // A line that cannot be read represents a record all the same: the next ones keep their
+      // places.
       sequence += 1;
       tree.append(leafHash(Buffer.from(line, 'utf8')));
     } else if (typeof log === 'string' && given === undefined) {

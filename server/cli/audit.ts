@@ -36,7 +36,7 @@ const verifyExport = async (
   { key, checkpoint = [], requests }: Given<typeof verifyFlags>,
   file: string,
 ): Promise<void> => {
-  // It has the schemas of the contract, which are large.
+  // Loaded only here: the module imports the schemas of the contract, which are large.
   const { gatherMinutes, verifyRequestLog } = await import('./requests-verify.ts');
   const verifier = readVerifier(key);
   const known = checkpoint.map(readCheckpoint);

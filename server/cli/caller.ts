@@ -44,8 +44,8 @@ interface NameableList {
 }
 
 /**
- * By the word of a command's argument or option: lists whose items have an id and a name, and the
- * command that lists them.
+ * What can be named instead of giving an id, by the word of a command's argument or option: lists
+ * whose items have an id and a name, and the command that lists them.
  */
 const nameable = {
   vault: { row: operations.vaults.list, noun: 'vault', what: 'vault' },
@@ -153,7 +153,7 @@ export const openCaller = (options: GlobalOptions): Caller => {
   };
 };
 
-/** Of a command that asks no service. */
+/** The output of a command that calls no service. */
 export const outputOf = (command: Command): Output => standardOutput(command.optsWithGlobals<GlobalOptions>().output);
 
 export interface SecretTarget {

@@ -17,7 +17,7 @@ interface Place {
   readonly path: string;
   readonly words: readonly { readonly name: string; readonly help: string }[];
   readonly flags: readonly Flag[];
-  /** Of its first argument. */
+  /** What completes the place's first argument; undefined: it takes none. */
   readonly argument: Value | undefined;
 }
 

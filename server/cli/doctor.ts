@@ -256,8 +256,8 @@ const groupOf = ({ uid, gid }: User): number => {
   return gid === 0 ? nogroup : gid;
 };
 /**
- * As root the checks would show other results: root can read everything, and does not own the files
- * that the user of the service must own. So root becomes that user.
+ * Makes root the user of the service. As root the checks would show other results: root can read
+ * everything, and does not own the files that the user of the service must own.
  */
 const become = (user: User): void => {
   const { uid } = user;

@@ -60,7 +60,7 @@ const commandsOf = (command: Command, name: string): readonly string[] => {
   ];
 };
 
-/** The same commands and the same date give the same text. */
+/** The manual page; the same commands, version and date give the same text. */
 export const manualPage = (program: Command, version: string, date: Date): string => {
   const [day] = date.toISOString().split('T');
   return [

@@ -71,7 +71,7 @@ export const formatTable = (rows: readonly (readonly string[])[]): string => {
     .join('\n');
 };
 
-/** Of a terminal, unless its user wants none. */
+/** Styles text that goes to a terminal, unless the user has switched styles off. */
 const paint = (stream: NodeJS.WriteStream, style: 'bold' | 'red' | 'yellow', text: string): string =>
   stream.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
     ? styleText(style, text, { validateStream: false })

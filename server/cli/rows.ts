@@ -111,13 +111,13 @@ export const pagingFlags = {
   '--after <cursor>': 'continue after this cursor of the last page',
 } as const;
 
-/** Of commands whose answer has a secret. */
+/** Options of commands whose answer has a secret. */
 export const secretFlags = {
   '--out <file>': 'write the secret into this new file (mode 600) instead of showing it',
   '--force': 'overwrite the file',
 } as const;
 
-/** Of commands on the host of the service. */
+/** The option of commands that run on the host of the service. */
 export const configFlag = {
   '--config <file>': 'configuration of the service; default: ./dke.toml, or /etc/dke/dke.toml, if it exists',
 } as const;
@@ -304,7 +304,7 @@ export const nounOf = (parent: Command): Noun => {
         for (const [name, value] of Object.entries(also?.[part] ?? {})) put([part, name], value);
       const given = options as typeof options & OwnOptions;
       if (!(await askFirst(caller, route, request, more, given))) return;
-      // Of the row's own options, only this one is a part of the request.
+      // The dry run is the only one of the row's own options that is a part of the request.
       if (given.dryRun === true && more.confirm !== undefined) request.query.dryRun = 'true';
       await carryOut(caller, route, request as unknown as ApiCall<typeof route>, more, given);
     });

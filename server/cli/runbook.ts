@@ -17,7 +17,7 @@ const containersOf = ({ release, containers }: Given<typeof variant>) =>
 
 const indent = (text: string): string => text.replaceAll(/^/gm, '     ');
 
-/** As a page of text: what can be printed and laid next to the keyboard. */
+/** The runbook as a page of text, which can be printed and kept next to the keyboard. */
 const format = (
   { title, summary, warnings, steps }: Pick<FilledRunbook, 'title' | 'warnings' | 'steps'> & { summary?: string },
   completedSteps: RunbookRun['completedSteps'] = [],

@@ -8,7 +8,7 @@ import { ownFile, readOwnFile, requireWritable, writeOwnFile } from './own-file.
 export const cookieName = '__Host-dke-session';
 
 export type Kept = { readonly user: string } & ({ readonly session: string } | { readonly token: string });
-/** By the address of the service. */
+/** Stored sign-ins, by the address of the service. */
 type KeptSessions = { readonly [server: string]: Kept };
 
 export const sessionFile = (): string => ownFile('session.json');

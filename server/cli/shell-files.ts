@@ -5,7 +5,7 @@ import { completionScript } from './completion.ts';
 import { manualPage } from './manual-page.ts';
 import { makeProgram } from './program.ts';
 
-/** By file name. */
+/** The texts of the files, by file name. */
 export const shellFiles = async (version: string, date: Date): Promise<Readonly<Record<string, string>>> => {
   const program = await makeProgram(version);
   return {

@@ -42,7 +42,10 @@ const issuedAnswer = async (
   secret: { accessGuid: issued.accessGuid, serverUrl: issued.serverUrl, config: issued.config },
   file: options.bundle === undefined ? tomlOf(issued, options) : await makeBundle(caller, application, issued, options),
 });
-/** Of the commands that show an access_guid. */
+/**
+ * Refuses options of a bundle that do not fit, before a command requests the access_guid that it
+ * shows.
+ */
 const noBundleFault = (_: Caller, options: BundleOptions): Record<never, never> => {
   checkBundle(options);
   return {};

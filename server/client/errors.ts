@@ -38,7 +38,7 @@ export class ProblemError extends Error {
     this.#headers = headers;
   }
 
-  /** Of the answer. */
+  /** Headers of the answer that reported the error. */
   get headers(): Headers {
     return this.#headers.all;
   }

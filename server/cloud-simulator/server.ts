@@ -90,13 +90,13 @@ const operations: Readonly<Record<string, Operation>> = {
   ReEncrypt: { run: ({ keys, by, input }) => keys.reEncrypt(by, input) },
 };
 
-/** Of Amazon CloudWatch. */
+/** Operations of Amazon CloudWatch. */
 const metricOperations: Readonly<Record<string, Operation>> = {
   GetMetricStatistics: { run: ({ latency, input }) => members(latency.statistics(input)) },
 };
 
 interface Service {
-  /** As X-Amz-Target begins, and as the scope of a signature names it. */
+  /** `target`: how X-Amz-Target begins. `scope`: the service's name in the scope of a signature. */
   readonly target: string;
   readonly scope: string;
   readonly contentType: string;

@@ -28,7 +28,7 @@ type Given = z.infer<typeof schema>;
 export interface Setting {
   /** `server.port`. */
   readonly name: string;
-  /** As JSON; null: not set. */
+  /** The value as JSON; null: not set. */
   readonly value: string | null;
   readonly origin: 'file' | 'default';
 }

@@ -61,7 +61,7 @@ export const serviceTables = {
     .prefault({}),
   people: z
     .strictObject({
-      /** Of users who can change anything. */
+      /** Whether users who can change anything must have a second factor. */
       second_factor: z.enum(['required', 'optional']).default('required'),
       session_idle_minutes: z.int().min(1).max(1440).default(60),
       session_hours: z.int().min(1).max(168).default(12),
@@ -79,7 +79,7 @@ export const serviceTables = {
       scopes: z.string().min(1).max(500).default('openid profile email'),
       ca: filePath.optional(),
       role_claim: z.string().min(1).max(255).optional(),
-      /** By the value of the claim. */
+      /** Roles by the value of the claim. */
       roles: z.record(z.string(), z.string()).default({}),
       second_factor: z.enum(['claims', 'provider', 'ours']).default('claims'),
       /** How long API tokens of users whose roles come from the claim are valid at most. */

@@ -25,8 +25,8 @@ export const scrubText = (text: string): string =>
     .replaceAll(/[A-Za-z0-9+/=_-]{20,}/g, (run) => (looksRandom(run) ? hidden : run));
 
 /**
- * The same of every text in a JSON value; members whose names say that they are secrets are hidden
- * whatever they are.
+ * Scrubs every text in a JSON value as `scrubText` does; members whose names say that they are
+ * secrets are hidden whatever they are.
  */
 export const scrubValue = (value: unknown, name = ''): unknown => {
   if (typeof value === 'string') return sensitiveName.test(name) ? hidden : scrubText(value);
@@ -167,7 +167,8 @@ const needlesOf = (secret: Buffer): readonly Buffer[] => {
   const pieces: Buffer[] = [];
   for (let at = 0; at + window <= body.length; at += window) {
     const piece = body.subarray(at, at + window);
-    // Of a mostly empty file; and the name of its format is not a secret.
+    // A piece with few different bytes is not searched for: it is filler of a mostly empty file,
+    // perhaps with the name of its format.
     if (new Set(piece).size > shortest) pieces.push(piece);
   }
   return pieces;

@@ -40,7 +40,7 @@ const homes = ['/home', '/root', '/run/user'];
 /** The system's own files, which no unit keeps back. */
 const alwaysWritable = ['/dev', '/proc', '/sys'];
 
-/** As systemd separates them: a word with blanks is in quotation marks. */
+/** The words of a text as systemd separates them: a word with blanks is in quotation marks. */
 const words = (text: string): readonly string[] =>
   [...text.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 

@@ -85,13 +85,13 @@ const resources = [
   'applications:read',
 ] as const;
 
-/** Those who do something about it. */
+/** Permissions of roles that act on notifications. */
 const inbox = ['notifications:read', 'notifications:acknowledge'] as const;
 
 export interface RoleRow {
   readonly description: string;
   readonly permissions: readonly Permission[];
-  /** It is granted for one application or one endpoint and is valid only there. */
+  /** The role is granted for one application or one endpoint and is valid only there. */
   readonly scoped?: true;
   /** Given only by those who have it. */
   readonly supreme?: true;
@@ -303,10 +303,7 @@ export const effectivePermissions = (grants: readonly Grant[]): readonly Right[]
   return told;
 };
 
-/**
- * Of the first grants those that the second ones have too: what a user passed on, as long as they
- * have it.
- */
+/** What a user has passed on, reduced to the grants that the user still has (`own`). */
 export const effectiveGrants = (passedOn: readonly Grant[], own: readonly Grant[]): readonly Grant[] =>
   passedOn.filter((grant) =>
     own.some(

@@ -81,7 +81,7 @@ export interface Approval {
   readonly impact: { readonly [name: string]: AuditValue };
   /** Every one of them must be satisfied. */
   readonly rules: readonly ApprovalRule[];
-  /** Of what the decision rests on: another one means that it has changed. */
+  /** A hash of what the decision rests on: another value means that it has changed. */
   readonly fingerprint: string;
   readonly state: ApprovalState;
   readonly requestedBy: Identity;

@@ -54,7 +54,9 @@ export const auditKinds = {
   },
   /** The clocks of the service differ from the time that has passed: deadlines wait. */
   'clock.jumped': { severity: 'high', activity: 'disable', fields: ['expected', 'clock'] },
-  /** By an operator, or by the service when the clocks have agreed for a day. */
+  /**
+   * The time was confirmed by an operator, or by the service when the clocks have agreed for a day.
+   */
   'clock.confirmed': { severity: 'high', activity: 'enable', fields: ['expected', 'clock'] },
   /** A server that shares this store. */
   'node.drained': { severity: 'low', activity: 'disable', fields: ['name'] },
@@ -401,7 +403,7 @@ export const auditKinds = {
   'user.changed': { severity: 'medium', activity: 'update', fields: ['name', 'changed', 'roles', 'sessionsEnded'] },
   'user.enabled': { severity: 'info', activity: 'enable', fields: ['name'] },
   'user.disabled': { severity: 'medium', activity: 'disable', fields: ['name', 'sessionsEnded'] },
-  /** Of a user that an earlier version deleted: the name and the e-mail address are removed. */
+  /** The name and the e-mail address of a user that an earlier version deleted were removed. */
   'user.cleared': { severity: 'info', activity: 'update', fields: [] },
   'user.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'sessionsEnded'] },
   'user.locked': { severity: 'medium', activity: 'refuse', fields: ['name', 'failures', 'until'] },

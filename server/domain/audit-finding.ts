@@ -19,8 +19,8 @@ export type AuditFinding =
   /** Records are missing: an older copy was put back, or the end was cut off. */
   | (Compared & { readonly state: 'older'; readonly size: number; readonly expected: number })
   /**
-   * It lacks changes that were confirmed since: its log is damaged or was taken away, or an older
-   * copy was put back.
+   * The database lacks changes that were confirmed: its log is damaged or was removed, or an older
+   * copy was put in its place.
    */
   | (Compared & { readonly state: 'incomplete'; readonly size: number; readonly expected: number })
   /**

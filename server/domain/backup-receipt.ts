@@ -21,7 +21,10 @@ export interface BackupReceipt {
 const numberOf = (value: unknown): number | null =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 
-/** Also in the forms of earlier versions: `{backupId, at, bytes}` and `{epoch, at}`. */
+/**
+ * Reads a receipt, also in the forms of earlier versions: `{backupId, at, bytes}` and `{epoch,
+ * at}`. Undefined: the object is not a receipt.
+ */
 export const parseBackupReceipt = (found: object): BackupReceipt | undefined => {
   const given = found as { readonly [name: string]: unknown };
   const id = given.id ?? given.backupId ?? null;

@@ -69,7 +69,7 @@ export interface OutsideCopy {
   readonly kind: OutsideKind;
   /** Null: of the whole service. */
   readonly tenantId: string | null;
-  /** Of an exported snapshot. */
+  /** The id of the exported snapshot; null: the file is a backup. */
   readonly snapshotId: string | null;
   /** When the file was made, and by whom; on a host: its operator. */
   readonly at: number;
@@ -128,7 +128,7 @@ export const opens = (root: OutsideCopy, backup: OutsideCopy): boolean =>
 /** A copy of a key, as people are told of it. */
 export interface KeyCopy {
   readonly place: CopyPlace;
-  /** Of the key in the other tenant, the outside copy or the snapshot. */
+  /** The id of the key in the other tenant, of the outside copy, or of the snapshot. */
   readonly id: string;
   readonly tenantId: string | null;
   readonly tenantName: string | null;
@@ -143,7 +143,7 @@ export interface KeyCopy {
 export interface KeyCopies {
   /** How many are waited for. */
   readonly count: number;
-  /** Those that the actor may see, the newest first, up to a hundred. */
+  /** Copies that the actor may see, the newest first, at most 100. */
   readonly items: readonly KeyCopy[];
 }
 

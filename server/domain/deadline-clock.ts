@@ -7,7 +7,9 @@
 export interface Doubt {
   /** The deadline clock's own time when the difference was first noticed. */
   readonly since: number;
-  /** By how much the clocks were ahead of it then, in milliseconds; negative: behind. */
+  /**
+   * How far the clocks were ahead of the deadline clock then, in milliseconds; negative: behind.
+   */
   readonly ahead: number;
   /** How long a running service has seen the clocks stay so. */
   readonly agreedMs: number;

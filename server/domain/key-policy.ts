@@ -80,8 +80,8 @@ export const isExternalKey = ({ state }: Pick<Key, 'state'>): boolean =>
 export type ExternalKeyRefusal = 'key-disabled' | 'not-aes-256' | 'usage';
 
 /**
- * Of a key that `isExternalKey`: its state comes first, so that the cloud shows a disabled key as
- * disabled.
+ * Why the cloud cannot use a key that `isExternalKey`; null: it can. The state is checked first, so
+ * that the cloud shows a disabled key as disabled.
  */
 export const refusalOfExternalKey = (
   key: KeyFacts & Pick<Key, 'algorithm' | 'bits' | 'usages'>,

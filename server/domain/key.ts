@@ -57,8 +57,8 @@ export interface Key {
   /** From here the service knows no copy that opens the key (copies.ts). */
   readonly unrecoverableAt: number | null;
   /**
-   * Of a copy that a restore made in another tenant: the id of the key that it is a copy of, in the
-   * end. Never changes.
+   * The id of the original, for a copy that a restore made in another tenant; a copy of a copy
+   * names the first original. Null: the key is not such a copy. Never changes.
    */
   readonly copyOf: string | null;
   /** The TDE application that owns it; null for general keys. */
@@ -135,7 +135,7 @@ export interface KeyUse {
     /** When it was last called with one of the credentials that it has now, whatever for. */
     readonly lastRequestAt: number | null;
   }[];
-  /** Of a master key. */
+  /** The TDE application whose master key it is; null for other keys. */
   readonly application: {
     readonly id: string;
     readonly name: string;

@@ -4,7 +4,7 @@
 
 /** The cloud key service reports more than this as slow. */
 export const slowMs = 100;
-/** And gives up after this. */
+/** The cloud key service gives up a request after this. */
 export const lostMs = 250;
 
 const build = (): readonly number[] => {

@@ -14,13 +14,13 @@ interface NotificationRow {
   /** When it is resolved. `unit/operations/notification-ends` has each kind begin and end. */
   readonly end: string;
   /**
-   * The same in a few words, and the page of the console that it begins on; `{id}` is the thing's.
+   * The fix in a few words, and the page of the console that it begins on; `{id}` is the thing's.
    */
   readonly action: string;
   readonly page: string;
   /**
-   * So many days before the harm it is raised, and raised again; descending. Empty: there is harm
-   * as soon as it is so.
+   * How many days before the harm the notification is raised, and raised again; descending. Empty:
+   * there is harm as soon as the condition is met.
    */
   readonly leadDays: readonly number[];
   /**
@@ -563,7 +563,7 @@ export const severitiesFrom = (least: AuditSeverity): readonly AuditSeverity[] =
 
 export interface NotificationFilter {
   readonly kind?: NotificationKind | undefined;
-  /** And all above it. */
+  /** The lowest severity that matches; higher ones match too. */
   readonly minSeverity?: AuditSeverity | undefined;
   /** Whether it is acknowledged. */
   readonly acknowledged?: boolean | undefined;

@@ -16,7 +16,10 @@ export interface RootRun {
 /** Which root keys a node has. */
 export interface RootKeys {
   readonly rootEpoch: number;
-  /** The same, unless it still has the one before. */
+  /**
+   * The oldest epoch of the root key that the node has: `rootEpoch`, or the one before it while
+   * that is not erased.
+   */
   readonly oldestRootEpoch: number;
 }
 
@@ -108,7 +111,7 @@ export const hasErasedOldRoot = (node: RootKeys, run: RootRun, isProved: boolean
 /** A copy of the database, as the database knows it. */
 export interface DatabaseCopy {
   readonly name: string;
-  /** It has not stored everything that was sealed again. */
+  /** Whether the copy has not stored everything yet that was sealed again. */
   readonly isBehind: boolean;
 }
 

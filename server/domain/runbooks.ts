@@ -29,7 +29,7 @@ export type Place = (typeof places)[number];
 export const evidence = {
   /** The specification of this service: nothing is shown. */
   specification: undefined,
-  /** Of this service itself, which its tests show: nothing is shown. */
+  /** The behaviour of this service, which its tests prove: no source is shown. */
   service: undefined,
   oracle: "Oracle's reference",
   seen: 'seen in public logs',
@@ -53,7 +53,7 @@ export const runbookValues = {
 } as const;
 export type RunbookValues = { readonly [name in keyof typeof runbookValues]: string };
 
-/** Also fills a place: the end of a statement that applies to every container. */
+/** The end of a statement that applies to every container; it fills the place `{containerAll}`. */
 const containerAll: Readonly<Record<Containers, string>> = { cdb: ' CONTAINER = ALL', 'non-cdb': '' };
 export const placeNames: readonly string[] = [...Object.keys(runbookValues), 'containerAll'];
 

@@ -17,6 +17,6 @@ export const backupClosingText = ({ backupId, digest, signer }: BackupClosing): 
 export interface BackupToSign {
   readonly backupId: string;
   readonly digest: string;
-  /** Those that the file is encrypted to. */
+  /** Ids of the recovery keys that the file is encrypted to. */
   readonly recoveryKeyIds: readonly string[];
 }

@@ -15,7 +15,7 @@ export const setupSteps = [
 ] as const;
 export type SetupStepName = (typeof setupSteps)[number];
 
-/** Those that a person may leave as they are: without them the service works, and less is safe. */
+/** Steps that a person may leave undone: without them the service works, but is less safe. */
 export const confirmableSteps = [
   'root-protection',
   'root-key',

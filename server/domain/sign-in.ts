@@ -11,7 +11,7 @@ import { type Factor, hasSecondFactor, type User } from './user.ts';
 export const signInSteps = ['second-factor', 'new-password', 'enrolment'] as const;
 export type SignInStep = (typeof signInSteps)[number];
 
-/** By what a session was started. */
+/** What a session can be started with. */
 export const signInMethods = ['password', 'invitation', 'passkey', 'openid', 'token'] as const;
 export type SignInMethod = (typeof signInMethods)[number];
 
@@ -44,7 +44,7 @@ export interface Failures {
 }
 
 interface LockoutRow {
-  /** So many are free. */
+  /** Which failure in a row is the first to cause a delay; the ones before cause none. */
   readonly free: number;
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;

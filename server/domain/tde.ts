@@ -169,18 +169,21 @@ export interface MasterKey extends ShownKey {
   readonly class: 'secret-key' | 'private-key';
   readonly sensitive: boolean;
   readonly extractable: boolean;
-  /** It has wrapped a sensitive key: it never decrypts again. */
+  /** Whether the key has wrapped a sensitive key: then it never decrypts again. */
   readonly neverDecrypts: boolean;
-  /** Of a secret key: the first bytes of a block of zeros encrypted, hexadecimal. */
+  /**
+   * The check value of a secret key: the first bytes of a block of zeros encrypted, hexadecimal;
+   * null for a private key.
+   */
   readonly checkValue: string | null;
-  /** Of a private key: its public half, Base64 of SubjectPublicKeyInfo. */
+  /** The public half of a private key, Base64 of SubjectPublicKeyInfo; null for a secret key. */
   readonly publicKey: string | null;
   /** Whether the application's sealed copy exists (it does until destruction). */
   readonly sealedCopy: boolean;
   readonly vaultCopy: boolean;
   /**
-   * Of the application's secret keys that are not destroyed, the one that was made last: a
-   * rotation's result.
+   * Whether this is the newest of the application's secret keys that are not destroyed, such as the
+   * result of a rotation.
    */
   readonly newest: boolean;
 }
@@ -228,6 +231,6 @@ export interface BlastRadius {
   readonly appIds: readonly string[];
   readonly hosts: readonly string[];
   readonly lastUsedAt: number | null;
-  /** They stay usable after the destruction. */
+  /** Copies of the key, which stay usable after the destruction. */
   readonly copies: KeyCopies;
 }

@@ -20,7 +20,7 @@ export interface ClosedFrontOptions {
   readonly requestId: () => string;
   /** Takes a passphrase; the front wipes it. Throws ServiceError. Absent: nothing is sealed. */
   readonly unseal?: (passphrase: Buffer, peer: string | null) => Promise<void>;
-  /** Of a sealed service: they say what /health says, so everyone may read them. */
+  /** Metrics of a sealed service: they say what /health says, so everyone may read them. */
   readonly metrics?: () => readonly MetricFamily[];
   /** Told of each passphrase that was refused for its address. */
   readonly refused?: LimitRefusals['refused'] | undefined;

@@ -26,7 +26,7 @@ export interface OpenIdOptions {
   /** PEM, in addition to the public authorities' when it is given: instead of them. */
   readonly ca: string | undefined;
   readonly roleClaim: string | undefined;
-  /** By the claim's value. */
+  /** Roles by the value of the claim. */
   readonly roles: ReadonlyMap<string, Role>;
   /** `claims`: what `amr` says (RFC 8176); `provider`: it always asks; `ours`: the service asks. */
   readonly secondFactor: 'claims' | 'provider' | 'ours';
@@ -177,7 +177,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
   const signIns = createShares(placesOfSignIns);
   let known: { readonly configuration: openid.Configuration; readonly at: number } | undefined;
   let asking: Promise<openid.Configuration> | undefined;
-  /** Those who ask at the same time share the answer. */
+  /** Looks up the provider. Callers who ask at the same time share the answer. */
   const lookUp = (): Promise<openid.Configuration> => {
     asking ??= discover().finally(() => {
       asking = undefined;

@@ -11,7 +11,7 @@ type Answer = Parameters<typeof verifyAuthenticationResponse>[0]['response'];
 
 const timeout = 120_000;
 
-/** It is large: without passkeys, it is not loaded. */
+/** The library is large: it is loaded only where passkeys are used. */
 const library = () => import('@simplewebauthn/server');
 
 const described = ({ id, transports }: PasskeyCredential): { id: string; transports: string[] } => ({

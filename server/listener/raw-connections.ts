@@ -116,7 +116,10 @@ const sweepMs = 5_000;
 const unreadMs = 60_000;
 const leastTaken = 65_536;
 const lingerMs = 1_000;
-/** Of a small `most`: everybody has room for the connections of a browser. */
+/**
+ * The lowest limit of an address, a network or a caller, for a small `most`: each has room for the
+ * connections of a browser.
+ */
 const fewest = 16;
 
 /**
@@ -145,7 +148,9 @@ const newGroup = (name: string, ranks: readonly Ranking[] = []): Group => ({
 const setOf = ({ idle, busy }: Group, { caller, uses }: Open): Set<Open> =>
   caller !== undefined && uses > 0 ? busy : idle;
 const oldest = ({ idle, busy }: Group): Open | undefined => idle.values().next().value ?? busy.values().next().value;
-/** It was used: it is the last one to give way. */
+/**
+ * Puts a connection that was used behind the others of its groups: it is the last one to give way.
+ */
 const toTheBack = (each: Open): void => {
   for (const group of each.groups) {
     const set = setOf(group, each);
@@ -171,7 +176,7 @@ const createPlaces = ({ most, refused }: RawConnectionOptions) => {
   /** Ranks of the origins of strangers that are in no larger one, and of tenants. */
   const ofOrigins = createRanking();
   const ofTenants = createRanking();
-  /** They have been told to end. */
+  /** How many connections have been told to end and are still open. */
   let leaving = 0;
   const count = (): number => sizeOf(strangers) + sizeOf(callers);
 

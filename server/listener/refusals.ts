@@ -45,8 +45,8 @@ const isBalancerProbe = ({ httpVersionMinor, method, url, headers }: IncomingMes
 };
 
 /**
- * The same of what came as HTTP/1: Node's parser also takes 0.9 and 2.0 there, and transfer codings
- * in 1.0 (RFC 9112, 6.1).
+ * Why a request that came as HTTP/1 is refused, or undefined: Node's parser also takes 0.9 and 2.0
+ * there, and transfer codings in 1.0 (RFC 9112, 6.1).
  */
 export const objectionToHttp1 = (incoming: IncomingMessage): string | undefined => {
   if (incoming.httpVersionMajor !== 1) return 'the request is not HTTP/1.1';

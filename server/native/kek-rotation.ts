@@ -18,7 +18,8 @@ export const createKekRotation = (
     return [...newest.values()].every((epoch) => epoch === openRoot().current.epoch);
   },
   addKekEpoch: async (tx, only) => {
-    // Those that are stored: a purged tenant may still be in memory for a moment.
+    // Only tenants that are stored get a new epoch: a purged tenant may still be in memory for a
+    // moment.
     const stored = new Set((await tx.keks.list()).map(({ tenantId }) => tenantId));
     const tenants = [...stored].filter((tenantId) => only === undefined || tenantId === only);
     for (const tenantId of tenants) await add(tx, tenantId, current(tenantId).epoch + 1);

@@ -32,8 +32,8 @@ const roundTrip = (core: CryptoCore, key: KeyRef): void => {
 };
 
 /**
- * Of the addon itself: its errors tell a record that does not open from one that a caller has sent
- * (key-records.ts).
+ * The key ring takes the addon itself: its errors tell a record that does not open from one that a
+ * caller has sent (key-records.ts).
  */
 export const createKeyRing = (core: Core): KeyRing => {
   const keks = createTenantKeks(core);

@@ -76,9 +76,12 @@ const names = Object.keys(ownKeys) as OwnKey[];
 
 export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) => {
   const keys = new Map<OwnKey, KeyRef>();
-  /** Those that follow from the key of the rows' codes, which never leaves the service. */
+  /** Keys that are derived from the key of the rows' codes, which never leaves the service. */
   const derived = new Map<Label, KeyRef>();
-  /** Of those in memory that have been replaced. */
+  /**
+   * Version and attributes of keys in memory, as their records say; without an entry: version 1 and
+   * `ownAttributes`.
+   */
   const replaced = new Map<OwnKey, Pick<OwnedRecord, 'version' | 'attributes'>>();
   /**
    * The newest version of each that was seen committed. A newer one in memory is of a unit of work.
@@ -87,7 +90,7 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
 
   const versionOf = (name: OwnKey): number => replaced.get(name)?.version ?? 1;
   const attributesOf = (name: OwnKey): string => replaced.get(name)?.attributes ?? ownAttributes[name];
-  /** Of the record of the one in memory, unless other attributes are given. */
+  /** The owner of the record of the key in memory, unless other attributes are given. */
   const ownerOf = (name: OwnKey, attributes: string = attributesOf(name)): RecordOwner =>
     serviceOwner(ownKeys[name], attributes);
   const make = (name: OwnKey): KeyRef => {
@@ -121,7 +124,7 @@ export const createHeldOwnKeys = (core: CryptoCore, { seal, open }: KeyRecords) 
       derived.set(label, key);
       return key;
     },
-    /** Of the record of the one in memory. */
+    /** Version, attributes and owner of the record of the key in memory. */
     versionOf,
     attributesOf,
     ownerOf,

@@ -39,7 +39,8 @@ export const createRecipients = (
       if (kek === undefined) return null;
       const pair = pairOf(kek.key);
       try {
-        // The same epoch of another store, before this one was put in its place.
+        // Another public key is that of the same epoch of another store, before this store was put
+        // in its place.
         if (Buffer.compare(core.hpkePublicKey(pair), recipient.publicKey) !== 0) return null;
         if (kind !== 'private') return core.hpkeOpenKey(pair, info, bound, sealed, kind);
         return await core.hpkeOpenKeyLater(pair, info, bound, sealed, kind);

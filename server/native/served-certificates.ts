@@ -54,8 +54,8 @@ export const fits = (key: string, pem: string): boolean => {
 };
 
 /**
- * By the names and the signature: checkIssued says no where the extensions do not allow the key to
- * sign certificates.
+ * Whether the names and the signature say that it is self-issued: checkIssued says no where the
+ * extensions do not allow the key to sign certificates.
  */
 const isSelfIssued = (certificate: X509Certificate): boolean =>
   certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey);

@@ -25,7 +25,7 @@ const refuse = (isEnded: boolean): never => {
 
 /** `outer`: what is not here is found there, and stays as it is. */
 export const createTenantKeks = (core: CryptoCore, outer?: OuterKeks) => {
-  /** By tenant, oldest epoch first; the last one seals. */
+  /** Open KEKs by tenant, oldest epoch first; the last one seals. */
   const keks = new Map<string, OpenKek[]>();
   /** Tenants whose KEK was seen in the store: one that is no longer there was purged. */
   const persisted = new Set<string>();

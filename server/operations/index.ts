@@ -74,7 +74,7 @@ export interface Operations extends PeopleOperations, AuthenticationOperations, 
   readonly endpoints: EndpointOperations;
   readonly overview: OverviewOperations;
   readonly setup: SetupOperations;
-  /** As they are, and where each comes from. */
+  /** The settings that apply, and where each comes from. */
   readonly settings: () => Promise<ServiceSettings>;
   readonly runbooks: RunbookOperations;
   readonly diagnostics: DiagnosticsOperations;

@@ -63,7 +63,7 @@ const contentOf = (file: FileHandle): AsyncIterable<Uint8Array> => {
 
 /** `folder` undefined: the service distributes nothing. */
 export const openPackageDirectory = (folder: string | undefined): DistributedPackages => {
-  /** By name: the state of the file whose bytes matched last, and the checksum. */
+  /** State and checksum of each file when its bytes matched last, by file name. */
   const matched = new Map<string, string>();
 
   const list = async (): Promise<readonly DistributedPackage[]> => {

@@ -95,13 +95,13 @@ export interface Directory extends XksDirectory {
     handles: readonly number[],
     use: (opened: readonly OpenedObject[]) => T,
   ): Promise<{ readonly value: T } | undefined>;
-  /** By id or, where there is none of this id, by name; purged ones by id only. */
+  /** Finds a tenant by id, or by name where the id is unknown; a purged tenant by id only. */
   tenant(idOrName: string): Tenant | undefined;
   defaultTenantId(): string;
   /** Why nothing of the tenant is served now; null: it is. */
   stopOf(tenantId: string): 'suspended' | 'deleted' | null;
   vault(id: string): Vault | undefined;
-  /** Those that are not deleted. */
+  /** The endpoints that are not deleted. */
   endpoints(): readonly Endpoint[];
   endpointById(id: string): Endpoint | undefined;
   /** The CA bundles (PEM) of all endpoints that require a client certificate. */

@@ -41,6 +41,6 @@ export interface ErasureState {
 export interface ErasureRuns {
   /** A key was destroyed: its run comes, together with that of others. */
   schedule(): void;
-  /** Of the node that has the duty, on every node. */
+  /** The state of the run on the node that has the duty; every node answers it. */
   state(): Promise<ErasureState>;
 }

@@ -4,7 +4,7 @@
 
 export interface DiskFile {
   size(): Promise<number>;
-  /** So many bytes; fewer at the end of the file. */
+  /** Reads `length` bytes; fewer at the end of the file. */
   read(at: number, length: number): Promise<Buffer>;
   /** All of them. */
   put(bytes: Uint8Array, at: number): Promise<void>;
@@ -28,6 +28,6 @@ export interface ForeignDisk {
   open(path: string, flag: 'r' | 'r+' | 'wx'): Promise<DiskFile>;
   /** The names in a folder. */
   list(folder: string): Promise<readonly string[]>;
-  /** Of the disk of a folder, in bytes. */
+  /** Space on the disk of a folder, in bytes. */
   space(folder: string): Promise<{ readonly free: number; readonly size: number }>;
 }

@@ -125,8 +125,8 @@ export interface KeyRing {
    */
   hashToken(purpose: TokenPurpose, token: string | Uint8Array): string;
   /**
-   * The same under the other keys that count for this purpose: for an API token the former ones,
-   * for an access_guid that of earlier versions and those that came with snapshots.
+   * `hashToken` under the other keys that count for this purpose: for an API token the former ones,
+   * for an access_guid the key of earlier versions and the keys that came with snapshots.
    */
   formerHashes(purpose: TokenPurpose, token: string | Uint8Array): readonly string[];
   /**
@@ -154,7 +154,9 @@ export interface KeyRing {
    * Returns whether any changed.
    */
   refreshHashKey(store: Pick<Store, 'read'>, name: HashKey): Promise<boolean>;
-  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  /**
+   * `refreshHashKey` with what a unit of work sees: `retainStored` undoes what was not committed.
+   */
   followHashKey(tx: Repositories, name: HashKey): Promise<boolean>;
   /**
    * Since when the present key hashes (null: since the service began), and how many former ones are
@@ -181,7 +183,9 @@ export interface KeyRing {
    * rotation, by this node or another one.
    */
   refreshAuditKey(store: Pick<Store, 'read'>): Promise<void>;
-  /** The same with what a unit of work sees: `retainStored` undoes what was not committed. */
+  /**
+   * `refreshAuditKey` with what a unit of work sees: `retainStored` undoes what was not committed.
+   */
   followAuditKey(tx: Repositories): Promise<void>;
   /** A round trip on the service's own test key. Throws when it fails. */
   selfTest(): void;

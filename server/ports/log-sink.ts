@@ -54,7 +54,7 @@ export interface LogSink {
 export interface Forwarded {
   readonly sink: LogSink;
   readonly log: ForwardedLog;
-  /** Of the request log: only requests of these endpoints, by their ids. Empty: all requests. */
+  /** Ids of the endpoints whose requests are sent from the request log. Empty: all requests. */
   readonly endpoints: readonly string[];
 }
 

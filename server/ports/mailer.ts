@@ -1,7 +1,7 @@
 // Mail to people. Server and sender are set only in the configuration file.
 
 interface Mail {
-  /** The same at every attempt. */
+  /** Identifies the mail: every attempt to send it has this id. */
   readonly id: string;
   readonly to: readonly string[];
   readonly subject: string;

@@ -65,7 +65,7 @@ export interface ProcessFacts {
 /** A certificate that the listener serves. */
 export interface ServedCertificate {
   readonly names: readonly string[];
-  /** Of the server's own certificate. */
+  /** When the server's own certificate becomes valid. */
   readonly beginsAt: number;
   /** The earliest end of its chain. */
   readonly endsAt: number;

@@ -86,7 +86,7 @@ export interface LogPosition {
 }
 
 export interface DatabaseCopy extends StoredCopy {
-  /** It usually takes minutes. */
+  /** Whether the copy usually needs minutes until it is up to date. */
   readonly isSlow: boolean;
   /** Follows the name: why it may be behind for long, and what helps; empty: not known. */
   readonly hint: string;
@@ -117,7 +117,10 @@ export interface NodeLink {
   clocks(): Promise<readonly number[]>;
   /** Reports which root keys it has, and the proof. */
   tellRoot(row: Pick<NodeRow, 'id' | 'rootEpoch' | 'oldestRootEpoch' | 'publicKey' | 'proof'>): Promise<void>;
-  /** It ends in order: no node waits for it, and a removed one is no longer named. */
+  /**
+   * Says that the node has ended in order: other nodes do not wait for it. A removed node stays
+   * removed.
+   */
   leave(id: string): Promise<void>;
   nodes(): Promise<readonly SeenNode[]>;
   /** The ids of nodes whose connection to the store is open. */

@@ -17,7 +17,7 @@ export interface RecordedQuarantine {
 }
 
 export interface NodeState {
-  /** As it was found at the start; undefined: not known. */
+  /** The position of the store that was found at the start; undefined: not known. */
   readonly position: StorePosition | undefined;
   /** The file of the position, and when it was written. */
   positionPlace(): string;
@@ -33,7 +33,10 @@ export interface NodeState {
    * written.
    */
   refusal(): ServiceError | undefined;
-  /** As it was found at the start. Throws StartError when it cannot be read. */
+  /**
+   * The quarantine that was found at the start; undefined: none. Throws StartError when it cannot
+   * be read.
+   */
   readonly quarantine: RecordedQuarantine | undefined;
   /** Durable before it returns. */
   recordQuarantine(quarantine: RecordedQuarantine): void;

@@ -5,7 +5,7 @@ import type { AuditSeverity } from '../domain/audit-event.ts';
 import type { Notification } from '../domain/notification.ts';
 
 export interface NotificationMessage {
-  /** Of the event: the same at every attempt, so that a receiver knows a repeat. */
+  /** Id of the event: every attempt has this id, so that a receiver recognizes a repeat. */
   readonly id: string;
   readonly event: 'raised' | 'worse' | 'resolved' | 'test';
   readonly at: number;

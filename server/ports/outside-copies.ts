@@ -16,9 +16,9 @@ export interface OutsideCopyRepository {
   /** Newest first. */
   list(filter: OutsideCopyFilter, window: Window): Promise<readonly OutsideCopy[]>;
   /**
-   * Those that are not known to be destroyed, for conclusions: every row decides for itself. One
-   * that was changed from outside is among them, and in a unit of work also one that was removed,
-   * as a file that may have every key.
+   * The copies that are not known to be destroyed, for conclusions: every row decides for itself. A
+   * copy whose row was changed from outside is among them, and in a unit of work also one whose row
+   * was removed, as a file that may have every key.
    */
   left(): Promise<readonly OutsideCopy[]>;
   insert(copy: OutsideCopy): Promise<void>;

@@ -1,7 +1,7 @@
 // The packages for database hosts that the service distributes.
 
 export interface DistributedPackage {
-  /** Of the file. */
+  /** The file's name. */
   readonly name: string;
   readonly package: string;
   readonly version: string;

@@ -27,7 +27,7 @@ export interface StoredFactor extends Factor {
 
 export interface StoredSession {
   readonly id: string;
-  /** Of its holder. */
+  /** The tenant of the session's holder; null: the holder belongs to the platform. */
   readonly tenantId: string | null;
   readonly hash: string;
   readonly holder: { readonly kind: 'user' | 'token'; readonly id: string };
@@ -64,13 +64,13 @@ export interface StoredAttempt {
 export interface PeopleRepositories {
   readonly users: {
     get(tenant: TenantScope, id: string): Promise<StoredUser | undefined>;
-    /** Of those that are not deleted; `name` is folded. */
+    /** Finds a user who is not deleted; `name` is folded. */
     findByName(name: string): Promise<StoredUser | undefined>;
     findBySubject(subject: string): Promise<StoredUser | undefined>;
     findByInvitation(hash: string): Promise<StoredUser | undefined>;
     /** Not deleted, by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly StoredUser[]>;
-    /** Of every tenant, deleted, whose row still has what belongs to the person; by id. */
+    /** Deleted users of every tenant whose row still has what belongs to the person; by id. */
     listUncleared(window: Window): Promise<readonly StoredUser[]>;
     /** Active administrators of the platform who can sign in. */
     countAdministrators(): Promise<number>;
@@ -81,7 +81,7 @@ export interface PeopleRepositories {
   };
   readonly factors: {
     get(id: string): Promise<StoredFactor | undefined>;
-    /** By id. */
+    /** The factors of one user, in the order of their ids. */
     list(userId: string): Promise<readonly StoredFactor[]>;
     /** Every user's, for a page of users. */
     listOf(userIds: readonly string[]): Promise<readonly StoredFactor[]>;
@@ -111,12 +111,12 @@ export interface PeopleRepositories {
     get(hash: string): Promise<StoredAttempt | undefined>;
     /** Removes it, so that it cannot be used again. */
     take(hash: string): Promise<StoredAttempt | undefined>;
-    /** Those of a kind that have not expired. */
+    /** How many attempts of this kind have not expired. */
     count(kind: StoredAttempt['kind'], now: number): Promise<number>;
   };
   /**
-   * By a keyed hash of a user's name or of an address: unknown names are counted, too, and no name
-   * is stored.
+   * Failed sign-ins by a keyed hash of a user's name or of an address: unknown names are counted,
+   * too, and names are not stored.
    */
   readonly failures: {
     get(key: string): Promise<Failures | undefined>;
@@ -143,7 +143,7 @@ export interface PasswordHashes {
 
 /** What the configuration file says about people. */
 export interface PeoplePolicy {
-  /** Of users who can change anything. */
+  /** Whether users who can change anything need a second factor. */
   readonly secondFactor: 'required' | 'optional';
   readonly sessionIdleMs: number;
   readonly sessionMs: number;

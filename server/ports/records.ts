@@ -53,7 +53,7 @@ export interface StoredRecord extends RecordPlace {
   readonly record: Buffer;
 }
 
-/** By what a record is found. */
+/** The part of a record's place by which the record is found. */
 export type RecordAddress = Pick<RecordPlace, 'tenantId' | 'objectId' | 'version' | 'class'>;
 
 /**
@@ -65,7 +65,10 @@ export class RecordOwner {
   readonly tenantId: string;
   readonly table: RecordTable;
   readonly objectId: string;
-  /** Of all its records; null: each says its own (the service's keys, whose versions differ). */
+  /**
+   * The attributes of all records of this owner; null: each record has its own (the service's keys,
+   * whose versions differ).
+   */
   readonly attributes: string | null;
   readonly #isVerified = true;
 

@@ -16,13 +16,13 @@ export interface RootWay {
   readonly type: 'file' | 'passphrase' | 'pkcs11';
   /** Milliseconds since the epoch; null: unknown. */
   readonly createdAt: number | null;
-  /** It opened the root at this start. */
+  /** Whether this way opened the root at this start. */
   readonly opened: boolean;
 }
 
 /** A backup of the root key, as its receipt says. */
 export interface RootBackup {
-  /** Of the newest root key in it. */
+  /** Epoch of the newest root key in the backup. */
   readonly epoch: number;
   readonly at: number;
 }

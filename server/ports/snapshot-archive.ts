@@ -20,7 +20,7 @@ export interface SnapshotPreface {
   readonly recipients: readonly { readonly recoveryKeyId: string; readonly sealedKey: string }[];
 }
 
-/** And at its end, signed. */
+/** What a snapshot says about itself at its end, signed. */
 export interface SnapshotClosing {
   readonly format: 1;
   readonly snapshotId: string;
@@ -88,8 +88,8 @@ export type SnapshotItem =
       readonly copies: readonly string[];
       readonly attributes: string;
       /**
-       * Of the key when the snapshot was made: its check value, or the hash of its public half.
-       * Hexadecimal.
+       * Identifies the key as it was when the snapshot was made: its check value, or the hash of
+       * its public half. Hexadecimal.
        */
       readonly check: string;
       /** The caller releases it. Null: it was erased. */

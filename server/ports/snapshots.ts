@@ -24,7 +24,7 @@ export interface SnapshotRepository {
 
 export interface RecoveryKeyRepository {
   get(id: string): Promise<RecoveryKey | undefined>;
-  /** By time. */
+  /** Every recovery key, the oldest first. */
   list(): Promise<readonly RecoveryKey[]>;
   insert(key: RecoveryKey): Promise<void>;
   update(key: RecoveryKey): Promise<void>;

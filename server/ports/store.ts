@@ -146,11 +146,14 @@ export interface WrittenRecords {
    */
   startFrom(subtrees: readonly { readonly level: number; readonly hash: Buffer }[]): void;
   /**
-   * Of the records behind the first `after`, as they were read in a state of the database with this
-   * newest change.
+   * Takes in the hashes of the records behind the first `after`, read in a state of the database
+   * whose newest change is `last`.
    */
   saw(after: number, leaves: readonly Buffer[], last: ChangeMark): void;
-  /** That change. Undefined: none, or the log was taken as it is since. */
+  /**
+   * The `last` of the newest call of `saw`. Undefined: there was none since the log was taken as it
+   * is.
+   */
   readonly last: ChangeMark | undefined;
   /** The database has had a failover since what the tree is made of was read. */
   readonly isMoved: boolean;
@@ -215,7 +218,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     places(): Promise<{ readonly classes: readonly RecordClass[]; readonly places: readonly RecordAddress[] }>;
     /** In one order, without the first `after`. */
     records(after: number, limit: number): Promise<readonly WholeRecord[]>;
-    /** By handle, greater than `after`. */
+    /** Token objects of every tenant with a handle greater than `after`, ordered by handle. */
     objects(
       after: number,
       limit: number,
@@ -251,12 +254,13 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     adopt(isUpgrade: boolean): Promise<void>;
   };
   readonly tenants: {
-    /** By id, purged ones too. */
+    /** Every tenant, purged ones too, ordered by id. */
     list(): Promise<readonly Tenant[]>;
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(id: string): Promise<Sound<Tenant> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The tenant as it is stored, for display, memory, repair and purge: a row that was changed
+     * from outside is returned, not refused.
      */
     stored(id: string): Promise<Tenant | undefined>;
     /** Not one that is purged. */
@@ -271,7 +275,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   /** What the clock removes. */
   readonly pruning: PruningRepository;
   readonly keks: {
-    /** By tenant, then epoch. */
+    /** Every KEK, ordered by tenant, then epoch. */
     list(): Promise<readonly StoredKek[]>;
     insert(kek: StoredKek): Promise<void>;
     remove(tenantId: string, epoch: number): Promise<void>;
@@ -283,7 +287,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     ofService(recordClass: RecordClass): Promise<readonly OwnedRecord[]>;
     /** Inserts or replaces. */
     put(record: OwnedRecord): Promise<void>;
-    /** The same for any number. */
+    /** Inserts or replaces any number of records. */
     putAll(records: readonly OwnedRecord[]): Promise<void>;
     /** Puts what was sealed again where it stands. */
     replace(records: readonly StoredRecord[]): Promise<void>;
@@ -317,11 +321,12 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Vault> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The vault as it is stored, for display, memory, repair and purge: a row that was changed from
+     * outside is returned, not refused.
      */
     stored(tenant: TenantScope, id: string): Promise<Vault | undefined>;
     findByName(tenantId: string, name: string): Promise<Vault | undefined>;
-    /** By id. */
+    /** Vaults of the scope, ordered by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly Vault[]>;
     /** Vaults of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Vault[]>;
@@ -334,7 +339,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Key> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The key as it is stored, for display, memory, repair and purge: a row that was changed from
+     * outside is returned, not refused.
      */
     stored(tenant: TenantScope, id: string): Promise<Key | undefined>;
     /** Newest first. */
@@ -358,8 +364,8 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
      */
     erasable(covered: number): Promise<{ readonly pending: number; readonly waiting: number }>;
     /**
-     * Those that are destroyed before this time and not yet unrecoverable, by destruction; those
-     * behind `after`.
+     * Keys that were destroyed before this time and are not yet unrecoverable, ordered by the time
+     * of their destruction, then id. `after`: the last key of the page before.
      */
     listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
     /**
@@ -370,7 +376,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
       after: { readonly tenantId: string; readonly objectId: string } | undefined,
       limit: number,
     ): Promise<readonly { readonly tenantId: string; readonly objectId: string; readonly key: Key | undefined }[]>;
-    /** Of all tenants, in no order. */
+    /** Keys of all tenants, in no order. */
     listByIds(ids: readonly string[]): Promise<readonly Key[]>;
     /** In all tenants: the copies of a key, and what it is a copy of; in any state. */
     otherCopies(key: Pick<Key, 'id' | 'copyOf'>): Promise<readonly Key[]>;
@@ -380,7 +386,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly tokens: {
     get(tenant: TenantScope, id: string): Promise<StoredToken | undefined>;
     findByHash(hash: string): Promise<StoredToken | undefined>;
-    /** By id. */
+    /** Tokens of the scope, ordered by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly StoredToken[]>;
     /**
      * Tokens of administrators of the whole platform that belong to no user. `lasting`: those that
@@ -425,7 +431,10 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
     subtree(level: number, position: number): Promise<Buffer>;
     insertCheckpoint(checkpoint: StoredCheckpoint): Promise<void>;
     latestCheckpoint(): Promise<StoredCheckpoint | undefined>;
-    /** Those of a name that the log no longer has. */
+    /**
+     * Removes every checkpoint: for a log that gets another name, because they are of its former
+     * one.
+     */
     dropCheckpoints(): Promise<void>;
     /** Newest first, or oldest first; `after` is a size. */
     checkpoints(order: 'newest' | 'oldest', window: Window): Promise<readonly StoredCheckpoint[]>;
@@ -448,11 +457,17 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   };
   readonly notifications: {
     get(tenant: TenantScope, id: string): Promise<Notification | undefined>;
-    /** By the time of their harm; `after` is that time and the id: see `harmCursor`. */
+    /**
+     * Open notifications, ordered by the time of their harm; `after` is that time and the id: see
+     * `harmCursor`.
+     */
     listOpen(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
     /** Newest first. */
     listResolved(tenant: TenantScope, filter: NotificationFilter, window: Window): Promise<readonly Notification[]>;
-    /** Of every tenant. `subjects`: by their ids, at most some hundred; null: of all. */
+    /**
+     * Open notifications of these kinds, in every tenant. `subjects`: ids of what they are about,
+     * at most some hundred; null: about anything.
+     */
     listOpenOf(
       kinds: readonly NotificationKind[],
       subjects: readonly string[] | null,
@@ -491,7 +506,7 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
   readonly search: SearchRepository;
   readonly idempotency: IdempotencyRepository;
   readonly nodes: {
-    /** By name. */
+    /** Every node, ordered by name. */
     list(): Promise<readonly NodeRow[]>;
     get(id: string): Promise<NodeRow | undefined>;
     /** Inserts, or replaces the row of the same id. */
@@ -514,14 +529,15 @@ export interface Store {
    * work began; 0 when there is no other process.
    */
   epoch(): number;
-  /** The same change with its id. */
+  /** The change that `epoch()` numbers, with its id. */
   mark(): ChangeMark;
   /** The first of several starts has finished: the next one may begin. */
   started(): Promise<void>;
   /**
-   * Of a store that can lose confirmed changes without noticing it: how many audit records it had
-   * at its last durable commit, and the root of their tree where that is known, as they were found
-   * at the start, and what takes it as it is. Undefined where the store answers for itself.
+   * For a store that can lose confirmed changes without noticing it. `found`: how many audit
+   * records it had at its last durable commit, and the root of their tree where that is known, as
+   * read at the start; undefined: not known. `accept` takes the store as it is. Undefined where the
+   * store answers for itself.
    */
   readonly committed:
     | {

@@ -24,7 +24,10 @@ export interface StoredAccessGuid extends AccessGuid {
 /** A request that made or changed token objects, whose handles these are. */
 export interface CarriedOutRequest {
   readonly id: string;
-  /** Of what was asked for. */
+  /**
+   * Identifies what was asked for, so that another request under the same id is noticed; in a
+   * withdrawn request, says that it was withdrawn.
+   */
   readonly fingerprint: string;
   readonly handles: readonly number[];
   readonly at: number;
@@ -35,7 +38,8 @@ export interface TdeRepositories {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<TdeGroup> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The group as it is stored, for display, memory, repair and purge: a row that was changed from
+     * outside is returned, not refused.
      */
     stored(tenant: TenantScope, id: string): Promise<TdeGroup | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeGroup | undefined>;
@@ -47,7 +51,8 @@ export interface TdeRepositories {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<TdeApplication> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The application as it is stored, for display, memory, repair and purge: a row that was
+     * changed from outside is returned, not refused.
      */
     stored(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
@@ -99,7 +104,10 @@ export interface TdeRepositories {
     listByIds(ids: readonly string[]): Promise<readonly StoredObject[]>;
     /** The id of the newest master key of an application that is a secret key and not destroyed. */
     newestMasterKey(applicationId: string): Promise<string | undefined>;
-    /** Of an application, live and destroyed, by handle, greater than `after`. */
+    /**
+     * Objects of the application, live and destroyed, with a handle greater than `after`, ordered
+     * by handle.
+     */
     listByApplication(applicationId: string, after: number, limit: number): Promise<readonly StoredObject[]>;
     /**
      * Live secret keys that cannot decrypt, by handle, greater than `after`; without their content.

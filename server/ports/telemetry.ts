@@ -20,8 +20,8 @@ export interface ObservedRequest {
   readonly at: number;
   readonly durationMs: number;
   /**
-   * As in the answer's X-Request-Id and in audit records. Null: the connection ended before one was
-   * given.
+   * The request id in the answer's X-Request-Id and in audit records. Null: the connection ended
+   * before one was assigned.
    */
   readonly requestId: string | null;
   readonly front: RequestFront;
@@ -33,7 +33,7 @@ export interface ObservedRequest {
   /** The id of the token, user, application or access key; null: not authenticated. */
   readonly caller: string | null;
   readonly peer: string | null;
-  /** Of the answer's body. */
+  /** Length of the answer's body. */
   readonly bytes: number;
   readonly steps: readonly RequestStep[];
 }

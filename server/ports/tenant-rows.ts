@@ -49,7 +49,7 @@ export interface CarriedTable {
   readonly name: TenantTable;
   /** Every column that a snapshot carries. */
   readonly columns: readonly string[];
-  /** Those of them whose change is a change: the others are marks of use. */
+  /** Columns whose change counts as a change of the row: the others are marks of use. */
   readonly policy: readonly string[];
   /** Columns that never change after a row was made. */
   readonly fixed: readonly string[];
@@ -87,16 +87,22 @@ export interface TenantRows {
   /** In an order in which each table comes after those that it refers to. */
   tables(): readonly TenantTable[];
   of(table: TenantTable): CarriedTable;
-  /** By id; `after` is the last id of the page before. Not of tables that come with another. */
+  /**
+   * Rows of the tenant, ordered by id; `after` is the last id of the page before. Not for tables
+   * whose rows come with another table's.
+   */
   page(table: TenantTable, tenantId: string, after: string | undefined, limit: number): Promise<readonly TenantRow[]>;
-  /** By the first column of their identity. */
+  /** Rows of any tenant whose first column of the identity is one of `ids`. */
   find(table: TenantTable, ids: readonly string[]): Promise<readonly TenantRow[]>;
   /**
    * Keys and other token objects that were destroyed after this time, of every owner: rows that the
    * service wrote.
    */
   destroyedSince(at: number): Promise<readonly string[]>;
-  /** The same, of these ids, whenever that was. */
+  /**
+   * Which of these ids are of keys or other token objects that were destroyed, at any time: only
+   * rows that the service wrote.
+   */
   destroyedAmong(ids: readonly string[]): Promise<ReadonlySet<string>>;
   count(table: TenantTable, tenantId: string): Promise<number>;
   /**
@@ -104,9 +110,12 @@ export interface TenantRows {
    * tampered row gets no valid one.
    */
   put(tenantId: string, table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
-  /** The same, without rows of other tenants. */
+  /** Like `find`, without rows of other tenants. */
   findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
-  /** Of rows of this tenant, by their ids. A row that was changed from outside owns nothing. */
+  /**
+   * Record owners of rows of this tenant, by the rows' ids. A row that was changed from outside
+   * owns nothing.
+   */
   owners(table: TenantTable, tenantId: string, rows: readonly TenantRow[]): ReadonlyMap<string, RecordOwner>;
   /** Every record that is not wiped of these owners, which are of one table and tenant. */
   recordsOf(owners: readonly RecordOwner[]): Promise<readonly OwnedRecord[]>;

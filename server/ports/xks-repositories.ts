@@ -28,7 +28,8 @@ export interface XksRepositories {
     /** For decisions: throws 'key-tampered' where the row was changed from outside. */
     get(tenant: TenantScope, id: string): Promise<Sound<Endpoint> | undefined>;
     /**
-     * As it is stored, to show it, to keep it in memory as what it is, to repair or to purge it.
+     * The endpoint as it is stored, for display, memory, repair and purge: a row that was changed
+     * from outside is returned, not refused.
      */
     stored(tenant: TenantScope, id: string): Promise<Endpoint | undefined>;
     /** Live or deleted: a prefix is never given twice. */
@@ -57,16 +58,19 @@ export interface XksRepositories {
   readonly externalKeyStores: {
     get(tenant: TenantScope, id: string): Promise<ExternalKeyStore | undefined>;
     findByCloudId(tenantId: string, customKeyStoreId: string, region: string): Promise<ExternalKeyStore | undefined>;
-    /** By id. */
+    /** External key stores of the scope, ordered by id. */
     list(tenant: TenantScope, window: Window): Promise<readonly ExternalKeyStore[]>;
-    /** Of an endpoint, by id. */
+    /** External key stores of the endpoint, ordered by id. */
     listByEndpoint(endpointId: string): Promise<readonly ExternalKeyStore[]>;
     insert(store: ExternalKeyStore): Promise<void>;
-    /** Those last checked by then, or never; the one that has waited longest first. */
+    /**
+     * External key stores that were never checked, or last at `at` or before; the one that has
+     * waited longest first.
+     */
     listUnseenSince(at: number, limit: number): Promise<readonly ExternalKeyStore[]>;
     /** What was seen, not policy. */
     setConnection(id: string, connection: Connection): Promise<void>;
-    /** It was checked without a result: the previous result stays. */
+    /** Records the time of a check that had no result: the previous result stays. */
     setLookedAt(id: string, at: number): Promise<void>;
     remove(id: string): Promise<void>;
   };
@@ -79,7 +83,7 @@ export interface XksRepositories {
   readonly latency: {
     /** Adds to what the process has written of these minutes before. */
     add(node: string, minutes: readonly LatencyMinute[]): Promise<void>;
-    /** Of all processes, from this minute on, in no order. */
+    /** Minutes of all processes, from this one on, in no order. */
     list(endpointIds: readonly string[], from: number): Promise<readonly LatencyMinute[]>;
   };
   readonly requests: {
@@ -106,14 +110,18 @@ export interface XksRepositories {
     /** The newest sequence; 0: there is none. */
     newest(): Promise<number>;
     /**
-     * Of records of a span of time, up to a sequence, by time and then by sequence; after this one.
+     * Hashes of the records of a span of time, with sequences up to `through`, ordered by time,
+     * then sequence. `after`: the last record of the page before.
      */
     hashesInTime(
       span: { readonly from: number; readonly to: number; readonly through: number },
       after: { readonly at: number; readonly sequence: number } | undefined,
       limit: number,
     ): Promise<readonly RequestHash[]>;
-    /** Of a span of sequences (`after` is not in it), those of before this time. In no order. */
+    /**
+     * Hashes of the records of a span of sequences (without `after`) whose time is before `before`.
+     * In no order.
+     */
     hashesOfLate(span: {
       readonly after: number;
       readonly through: number;
@@ -159,7 +167,7 @@ export interface XksRepositories {
     addDropped(dropped: readonly DroppedRequests[]): Promise<void>;
     /** What could not be recorded up to this minute, and is not in the audit log yet. */
     dropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
-    /** The same, and removes it. */
+    /** Like `dropped`, and removes what it returns. */
     takeDropped(throughMinute: number): Promise<readonly DroppedRequests[]>;
   };
 }

@@ -107,7 +107,7 @@ export const erase = (core: Pick<Core, 'random'>, path: string, position: number
 /** How every root key file begins. */
 export const rootMagic = Buffer.from('DKE-ROOT');
 
-/** Of both formats (FORMAT.md). */
+/** Sizes of both formats of a root key file, in bytes (FORMAT.md). */
 const rootFileSizes = new Set([12_288, 24_576]);
 /**
  * Other files in the folder of the root key that are root key files: copies that people made. Only

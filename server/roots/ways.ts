@@ -27,7 +27,7 @@ export type DeclaredWay =
 /** Asks a person; undefined: there is none. The caller wipes what it gets. */
 export type AskPassphrase = (question: {
   readonly name: string;
-  /** It becomes the passphrase: asked for twice. */
+  /** True: the answer becomes the new passphrase, so the question is asked twice. */
   readonly fresh: boolean;
   /** The configuration says where it is read from, which is the default. */
   readonly declared: boolean;
@@ -49,7 +49,7 @@ export type WayCore = Pick<
 /** Why a way did not open. */
 export class WayClosed extends Error {
   override readonly name = 'WayClosed';
-  /** It may open on its own later. */
+  /** Whether the same attempt may succeed later, without a change. */
   readonly retry: boolean;
   constructor(message: string, retry: boolean, options?: { readonly cause?: unknown }) {
     super(message, options);

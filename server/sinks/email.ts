@@ -27,7 +27,7 @@ export interface EmailOptions extends MailerOptions {
   readonly minSeverity: AuditSeverity;
 }
 
-/** Of silence, and in total. */
+/** How long the mail server may be silent, and how long a message may take in total. */
 const timeoutMs = 15_000;
 const totalMs = 60_000;
 /** In bytes. */

@@ -63,12 +63,12 @@ const parseLine = (line: string): Readonly<Record<string, unknown>> => {
   }
 };
 
-/** Of a file whose log cannot be told. */
+/** Name of the log for a file that does not say which log it is of. */
 const unnamed = 'unnamed';
 
 /**
- * Of the log, and no other file of the service's user: who has the disk could put a link in its
- * place, and what it names would be cut off and written to.
+ * Opens the file of the log, and no other file of the service's user: anyone who controls the disk
+ * could put a link in its place, and the file that it names would be cut off and written to.
  */
 const openOwn = (path: string): number => {
   const { O_RDWR, O_APPEND, O_CREAT, O_NOFOLLOW } = constants;
@@ -253,7 +253,7 @@ export const openFileSink = ({ name, path, rotateBytes, keep }: FileSinkOptions)
     let size: number;
     try {
       const length = fstatSync(fd).size;
-      // Of a file that was just begun the name of the one before tells.
+      // A file that was just begun has no record: the name of the file before says the newest one.
       const known = Math.max(content.record, Number(rotated().at(-1)?.slice(-12) ?? 0));
       const fork = forkOf(content, known, items, before);
       if (fork !== undefined) return fork;

@@ -40,9 +40,9 @@ const openMs = 10_000;
 const pace = { firstMs: 10_000, bytesPerSecond: 16_384 };
 const takeMs = ({ firstMs, bytesPerSecond }: typeof pace, bytes: number): number =>
   firstMs + Math.ceil(bytes / bytesPerSecond) * 1_000;
-/** Of a message, in bytes (RFC 5425, 4.3.1: every receiver takes so many). */
+/** Longest message, in bytes: receivers should accept so many (RFC 5425, 4.3.1). */
 const longestMessage = 8_192;
-/** Of a name in the structured data, in characters. */
+/** Longest value in the structured data, in characters: longer names are cut off. */
 const longestName = 256;
 const mostKept = 16 * 1024 * 1024;
 /**
@@ -86,7 +86,7 @@ const requestMessage = (
   return inParts(header, data, text);
 };
 
-/** As many characters as have so many bytes, whole ones. */
+/** A part of UTF-8 text: at most `most` bytes, and only whole characters. */
 const cut = (bytes: Buffer, from: number, most: number): Buffer => {
   let end = Math.min(bytes.length, from + most);
   while (end < bytes.length && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;

@@ -26,7 +26,7 @@ import { inspectSnapshot, isSigned, openSnapshot, readItems } from './reader.ts'
 import { beginSnapshot, checkOf, type SnapshotCore } from './writer.ts';
 
 const extension = '.dkesnap';
-/** Of a file that comes from elsewhere. */
+/** Longest file that is accepted from elsewhere. */
 const mostBytes = 64 * 1024 ** 3;
 const pieceBytes = 256 * 1024;
 
@@ -96,7 +96,7 @@ const eraseUnits = async (
         place += slotLength;
       }
     }
-    // Also when nothing was found: an erasure that was cut off before this is made durable here.
+    // Synced even when nothing was found: an erasure that was cut off before is made durable here.
     await file.handle.sync();
   } finally {
     await file.handle.close();
@@ -104,7 +104,7 @@ const eraseUnits = async (
   return { found, total };
 };
 
-/** Of the disk that a file comes to: so much stays free, of a small one less. */
+/** How much stays free on the disk that receives a file: `bytes`, or `part` of a small disk. */
 const leastFree = { bytes: 1024 ** 3, part: 0.05 };
 const betweenLooks = 16 * 1024 ** 2;
 

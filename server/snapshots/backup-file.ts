@@ -38,14 +38,14 @@ export interface BackupPreface {
   readonly backupId: string;
   /** When the copy of the database was made: RFC 3339. */
   readonly at: string;
-  /** Of the program that made it. */
+  /** Version of the program that made the backup. */
   readonly version: string;
   /** The newest migration of the database. */
   readonly schema: string;
   /** Name of the audit log, and its records. */
   readonly log: string;
   readonly records: number;
-  /** Of the root keys without which the database does not open. */
+  /** Epochs of the root keys without which the database does not open. */
   readonly rootEpochs: readonly number[];
   readonly recipients: readonly { readonly recoveryKeyId: string; readonly sealedKey: string }[];
 }

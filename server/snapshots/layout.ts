@@ -20,8 +20,8 @@ export const signatureLength = 64;
 export const tagLength = 16;
 
 /**
- * Of a slot: the unit's id and the digest of its record stay forever, the rest is overwritten when
- * it is erased.
+ * Lengths of a slot. Its fixed part, the unit's id and the digest of its record, stays forever; the
+ * body is overwritten when the unit is erased.
  */
 export const slotFixed = 48;
 export const slotBody = 171;

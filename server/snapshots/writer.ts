@@ -68,7 +68,7 @@ export const unitContext = (snapshotId: string, tenantId: string, unitId: string
   class: 'snapshot-unit',
   attributes: idBytes(snapshotId),
 });
-/** And a key under it. */
+/** What a key that is sealed under a unit's own key is bound to. */
 export const materialContext = (tenantId: string, unitId: string, version: number, attributes: string) => ({
   tenant: idBytes(tenantId),
   object: idBytes(unitId),
@@ -78,7 +78,7 @@ export const materialContext = (tenantId: string, unitId: string, version: numbe
   attributes: Buffer.from(attributes, 'utf8'),
 });
 
-/** By what a key is known again: its check value, or the hash of its public half. */
+/** Identifies a key: its check value, or the hash of its public half. Hexadecimal. */
 export const checkOf = (core: Pick<Core, 'describe' | 'checkValue' | 'exportPublicKey'>, key: KeyRef): string => {
   const { kind } = core.describe(key);
   return kind === 'aes' || kind === 'generic'

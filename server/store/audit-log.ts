@@ -45,7 +45,10 @@ const isNarrow = ({ actorId, subjectId, requestId }: Pick<AuditFilter, 'actorId'
   actorId !== undefined || subjectId !== undefined || requestId !== undefined;
 
 const createList = (db: Kysely<Schema>): AuditRepository['list'] => {
-  /** Of the records after `beyond` in the order that is asked for, to `through` and with it. */
+  /**
+   * Query for the records after `beyond` in the order that is asked for, up to and including
+   * `through`.
+   */
   const pageOf = (
     tenant: TenantScope,
     { kind, severity, actorId, subjectId, requestId, from, to, order }: AuditFilter,

@@ -108,7 +108,7 @@ const ofManyTables = {
 type Method = (...values: unknown[]) => Promise<unknown>;
 
 /**
- * The same repositories; `note` hears of each change when it has been written, before it is
+ * Wraps the repositories: `note` hears of each change when it has been written, before it is
  * committed.
  */
 export const noteChanges = (tx: Repositories, note: (changes: Changes) => void): Repositories => {

@@ -170,9 +170,9 @@ const refuseRunning = async ({ db, dialect, place }: Copyable): Promise<void> =>
 };
 
 /**
- * Both are upgraded to the same schema, and no other process writes to either. `check` sees the
- * copy before it counts. Throws `StoreError` when the target has anything in it, or what arrived is
- * not what was sent.
+ * Copies one store to the other. Before, both are upgraded to the same schema; no other process
+ * writes to either. `check` sees the copy before it counts. Throws `StoreError` when the target has
+ * anything in it, or what arrived is not what was sent.
  */
 export const copyStore = async (
   from: Copyable,

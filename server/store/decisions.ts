@@ -26,7 +26,7 @@ export const createDecisions = (db: Kysely<Schema>, policyRows: PolicyRows): Rep
       hint: 'compare the database with a backup; restart the service: it names what differs before it uses the database',
     });
   };
-  /** As versions before 0004-decisions kept it. */
+  /** A decision as versions before 0004-decisions stored it; null: there is none. */
   const former = async (name: DecisionName): Promise<string | null> =>
     (await db.selectFrom('settings').select('value').where('name', '=', name).executeTakeFirst())?.value ?? null;
   const adopt = async (isUpgrade: boolean): Promise<void> => {

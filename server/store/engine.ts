@@ -47,7 +47,7 @@ export interface Engine {
   readonly requests:
     | {
         readonly reader: Dialect;
-        /** Of a statement that gives records. */
+        /** Carries out a statement that returns records, and answers with their hashes. */
         hashes(query: CompiledQuery): Promise<readonly RequestHash[]>;
       }
     | undefined;
@@ -81,8 +81,8 @@ export interface Engine {
     | {
         readonly link: NodeLink;
         /**
-         * Of the server that answers: a failover changes it, and may have taken back what the
-         * former one had confirmed.
+         * Identifies the server that answers: a failover changes it, and may have taken back what
+         * the former one had confirmed.
          */
         lineage(): string;
         /**
@@ -98,8 +98,8 @@ export interface Engine {
          */
         running(): Promise<readonly string[]>;
         /**
-         * The same within a transaction of its own connection: from then on until its end, no other
-         * process writes, whichever version it is of.
+         * Like `running`, within a transaction of its own connection: from then on until its end,
+         * no other process writes, whichever version it is of.
          */
         // biome-ignore lint/suspicious/noExplicitAny: a migration's database has the schema of its own time
         fence(db: Kysely<any>): Promise<readonly string[]>;

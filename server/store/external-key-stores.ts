@@ -19,7 +19,9 @@ export const createExternalKeyStores = (
     toExternalKeyStore(row, check('external_key_stores', { ...row }));
   const storesBy = (tenant: TenantScope, column: 'id' | 'custom_key_store_id' | 'endpoint_id', value: string) =>
     inScope(db.selectFrom('external_key_stores').selectAll(), tenant).where(column, '=', value).orderBy('id').execute();
-  /** As the index has it. */
+  /**
+   * The time of the last check; 0: never checked. Written as in the index, which is used only then.
+   */
   const lookedAt = sql<number>`coalesce(looked_at, 0)`;
   const toStore = ([row]: readonly Schema['external_key_stores'][]) =>
     row === undefined ? undefined : checkedStore(row);

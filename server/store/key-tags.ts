@@ -6,7 +6,7 @@ import type { Schema } from './schema.ts';
 import { parseTags } from './tables/values.ts';
 
 export const createKeyTags = (db: Kysely<Schema>) => ({
-  /** Of rows of keys as they are now; a few hundred at most. */
+  /** Replaces the tags of these keys with those in their rows; a few hundred keys at most. */
   renew: async (
     keys: readonly { readonly id: string; readonly tenant_id: string; readonly tags: string | null }[],
   ): Promise<void> => {

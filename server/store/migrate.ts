@@ -46,8 +46,9 @@ const refuseNodes = (names: readonly string[]): StoreError =>
   );
 
 /**
- * Of an empty database, all steps count as done. A node that came since the first look has written
- * nothing, or is seen here: its first write needs the lock that the transaction of the steps has.
+ * In an empty database, all steps count as done: the baseline creates the newest tables. A node
+ * that came since the first check has written nothing, or is seen here: its first write needs the
+ * lock that the transaction of the steps has.
  */
 const providerOf = (
   engine: Pick<Engine, 'columns' | 'shared'>,

@@ -10,7 +10,7 @@ import { membersOf } from './tables/members.ts';
 import { snapshotsTables } from './tables/snapshots.ts';
 
 const members = membersOf<OutsideCopy>()(snapshotsTables.outside_copies);
-/** Of a state whose time is not known. */
+/** Stands for the time of a state whose time is not known: later than any other. */
 const ever = Number.MAX_SAFE_INTEGER;
 const mostAtOnce = 200;
 

@@ -38,8 +38,8 @@ const stepMs = 2;
 /** Steps of one search, at most; what follows is another page. */
 const mostSteps = 500;
 /**
- * Of the newest records so many, at least, must be of an endpoint for a walk past all of them to
- * cost less than its index.
+ * Least share of the newest records that must be of an endpoint for a walk past all of them to cost
+ * less than its index.
  */
 const denseFrom = 0.1;
 
@@ -130,7 +130,7 @@ const withFilter = (base: Search, filter: TenantFilter, way: Way): Search => {
  * Whether an index gives what is asked for in the order it is wanted, without looking at much else.
  */
 const isDirect = ({ tenant, endpointId, from: _from, to: _to, ...others }: TenantFilter): boolean =>
-  // Of a tenant that has asked for little, records are far between in a log of others.
+  // In a log of others, the records of a tenant that has asked for little are far between.
   (tenant === everyTenant || endpointId !== undefined) && Object.values(others).every((value) => value === undefined);
 
 const asksForRefusals = ({ result, errorName }: RequestFilter): boolean =>
@@ -181,8 +181,8 @@ export const requestStatements = (db: Kysely<Schema>) => {
         .where('endpoint_id', endpointId === null ? 'is' : '=', endpointId)
         .where('sequence', '>=', from),
     /**
-     * By the blocks they are in; `blocks` has as many members each time, so that the statement's
-     * text is the same.
+     * Records with this id in these blocks. `blocks` has the same number of members each time, so
+     * that the statement's text is the same.
      */
     withRequestId: (column: RequestIdColumn, id: string, blocks: readonly number[]) =>
       db.selectFrom('request_log').select('sequence').where(blockOf, 'in', blocks).where(column, '=', id),

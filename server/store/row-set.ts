@@ -53,7 +53,7 @@ export class OutdatedRow extends Error {
 export type ReadingAs = 'reader' | 'again' | 'transaction' | LongRead;
 
 export interface LongRead {
-  /** Of the state that it sees. */
+  /** Version of the row set in the state that the read sees. */
   readonly version: number;
   /**
    * The newest version that this process knew before the read began: a commit since then is not in
@@ -73,7 +73,7 @@ export interface PolicyRows {
   known(table: PolicyTable): readonly string[];
   integrity(table: PolicyTable, row: Loose & { readonly row_mac: string }): Integrity;
   insert(table: PolicyTable, row: Loose & { readonly id: string }): Promise<void>;
-  /** The same; false, and nothing is changed, when there is one of this id. */
+  /** Inserts the row. False: there is one of this id, and nothing is changed. */
   insertNew(table: PolicyTable, row: Loose & { readonly id: string }): Promise<boolean>;
   /**
    * Replaces these columns; does nothing when there is no such row. Throws 'key-tampered' when the
@@ -149,8 +149,8 @@ interface State {
   /** The rows that the unit of work has read or written, and whether they were sound. */
   read: Map<string, Integrity>;
   /**
-   * Of the commit under way, by table and id: readers may see the rows before this process hears
-   * that they are committed.
+   * Versions of the rows in the commit under way, by table and id: readers may see the rows before
+   * this process hears that they are committed.
    */
   committing: Map<string, number>;
   next: Head | undefined;

@@ -28,7 +28,7 @@ const runRow = (run: RunbookRun): RunbookRunRow => ({
 });
 
 type Content = Pick<RunbookRun, 'title' | 'release' | 'containers' | 'warnings' | 'steps'>;
-/** Of a run whose row was changed from outside: it no longer has steps. */
+/** Stands for the content of a run whose row was changed from outside: it has no steps. */
 const noContent: Content = { title: '', release: '19c', containers: null, warnings: [], steps: [] };
 const contentExample = {
   title: '',

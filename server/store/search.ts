@@ -15,7 +15,7 @@ import { parseRule } from './tables/vaults.ts';
 const version = '3';
 const versionSetting = 'search-terms';
 
-/** Of users and tokens, the scope in which those of every tenant and of the platform are found. */
+/** The scope in which users and tokens of every tenant and of the platform are found. */
 const everywhere = '*';
 /**
  * The scope in which vaults are found by the approvers that their dual control names: no search of
@@ -103,9 +103,9 @@ export const createTerms = (db: Kysely<Schema>) => {
     );
   return {
     insert,
-    /** Of a new row. */
+    /** Adds the terms of a new row. */
     add: (table: SearchedTable, row: Loose): Promise<void> => insert(termsOfRow(table, row)),
-    /** Of a row that was there before. */
+    /** Renews the terms of a row that was there before. */
     renew: async (table: SearchedTable, row: Loose): Promise<void> => {
       const wanted = termsOfRow(table, row);
       const there = await db
@@ -146,8 +146,8 @@ export const createTerms = (db: Kysely<Schema>) => {
           .execute();
     },
     /**
-     * Of rows of any table that were written past the repositories; those of tables without terms
-     * are left alone.
+     * Renews the terms of rows of any table that were written past the repositories; ignores tables
+     * without terms.
      */
     renewRows: async (table: string, given: readonly Loose[]): Promise<void> => {
       const other = foundAs.get(table);
@@ -319,7 +319,7 @@ export const createSearch = (db: Kysely<Schema>): SearchRepository => {
     return keys.map((key) => ({ ...key, vault_state: states.get(`${key.tenant_id} ${key.vault_id}`) }));
   };
 
-  /** Of what was found by its terms, what may be shown. */
+  /** Loads what was found by its terms, and answers with what may be shown of it. */
   const load = async (
     tenant: TenantScope,
     { kind, withDeleted }: TermSearch,

@@ -6,9 +6,12 @@ import type { Engine } from './engine.ts';
 import { StoreError } from './errors.ts';
 
 export interface StoreErrors {
-  /** Of an error of a unit of work, or of its transaction. */
+  /**
+   * What callers get for an error of a unit of work, or of its transaction. A fatal one stops all
+   * writes.
+   */
   ofWriting(error: unknown): unknown;
-  /** Of an error of a read: the same, but no reason to stop. */
+  /** What callers get for an error of a read. No such error stops writes. */
   ofReading(error: unknown): unknown;
   /** Throws when nothing may be written. */
   requireTrusted(): void;

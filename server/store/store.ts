@@ -43,7 +43,7 @@ interface Surroundings {
   readonly onLate?: ((changes: Changes) => void) | undefined;
   /** See TransactionOptions. */
   readonly onChange?: (() => void) | undefined;
-  /** It is only read: a database of an earlier schema is refused, not upgraded. */
+  /** The database is only read: one of an earlier schema is refused, not upgraded. */
   readonly unchanged?: true | undefined;
 }
 

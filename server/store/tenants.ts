@@ -24,8 +24,8 @@ export const inScope = <Q>(query: Q, tenant: TenantScope): Q =>
   tenant === everyTenant ? query : ((query as Filterable).where('tenant_id', '=', tenant) as Q);
 
 /**
- * The same, of a query that names something narrower than a tenant, which has an index of its own:
- * SQLite, which does not count, would else go through all that the tenant has.
+ * Like `inScope`, for a query that names something narrower than a tenant, which has an index of
+ * its own: SQLite, which does not count, would otherwise read all that the tenant has.
  */
 export const alsoInScope = <Q>(query: Q, tenant: TenantScope): Q =>
   tenant === everyTenant

@@ -11,7 +11,7 @@ import type { PolicyRows } from './row-set.ts';
 import type { Schema } from './schema.ts';
 import { objectRow, tokenObjectsTables, toObject } from './tables/token-objects.ts';
 
-/** Of a page of objects: contents would be megabytes. */
+/** Columns for pages of objects: contents would be megabytes. */
 const columnsWithoutContent = Object.keys(tokenObjectsTables.tde_objects.columns)
   .filter((column) => column !== 'content')
   .map((column) => `tde_objects.${column}` as `tde_objects.${Exclude<keyof Schema['tde_objects'], 'content'>}`);

@@ -195,7 +195,7 @@ const createBatchRunner = (
     }
   };
   const now = stalls?.now ?? (() => performance.now());
-  /** They go first in the next batch. */
+  /** Puts unanswered units at the front of the queue: they go first in the next batch. */
   const postpone = (units: readonly Unit[], settled: Set<Unit>): void => {
     for (const unit of units) settled.add(unit);
     underWay.units = underWay.units.filter((unit) => !settled.has(unit));

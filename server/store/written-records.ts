@@ -21,7 +21,7 @@ interface Own {
  */
 export const createWrittenRecords = (lineage: (() => string) | undefined) => {
   const committed = new Map<number, Own>();
-  /** Of the units of work before the present one in its transaction. */
+  /** Hashes of the records that earlier units of work in this transaction have written. */
   let done = new Map<number, Buffer>();
   let unit = new Map<number, Buffer>();
   let tree: GrowingTree | undefined;

@@ -151,7 +151,8 @@ const exporterOptions = ({ endpoint, token }: TelemetryOptions, path: string, { 
   url: `${endpoint.replace(/\/+$/, '')}/${path}`,
   timeoutMillis: totalMs,
   concurrencyLimit: 1,
-  // It must not throw: without its token the receiver refuses the export, and that is reported.
+  // The function must not throw: without its token the receiver refuses the export, which is
+  // reported.
   headers: async (): Promise<Record<string, string>> => {
     try {
       return token === undefined ? {} : { authorization: `Bearer ${await token()}` };

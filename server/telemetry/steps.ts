@@ -50,7 +50,7 @@ export const createSteps = (): Steps => {
       return answer.finally(add);
     };
 
-  /** The same object with its functions measured. */
+  /** A copy of the object with its functions measured. */
   const around = <T extends object>(name: string, target: T): T =>
     Object.freeze(
       Object.fromEntries(

@@ -13,7 +13,7 @@ const leftOut: ReadonlySet<string> = new Set(['tour', 'figures']);
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** As GitHub names the anchor of a heading. */
+/** The anchor of a heading, in the form that GitHub uses: links work in both places. */
 const slugOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -21,7 +21,7 @@ const slugOf = (heading: string): string =>
     .replaceAll(' ', '-');
 
 interface Place {
-  /** Of the page, below docs, without its extension: `databases/oracle`. */
+  /** Path of the page below docs, without its extension: `databases/oracle`. */
   readonly name: string;
   readonly pages: ReadonlySet<string>;
 }

@@ -15,8 +15,8 @@ import { type Verdict, verdictText } from './verdict.ts';
 const pace = { perSecond: 1_800, connections: 32 } as const;
 const [p99GoalMs, growthGoal] = [20, 1.1] as const;
 /**
- * Of quiet load before the first attack and after the last one; of load at the height of each; and
- * without any, before memory is compared.
+ * Seconds of quiet load before the first attack and after the last one; of load at the height of
+ * each; and without any, before memory is compared.
  */
 const [quietSeconds, heldSeconds, restSeconds] = [10, 5, 5] as const;
 

@@ -139,7 +139,7 @@ export interface ControlFigure {
     readonly usedMiB: number;
     /** After a restart with so many keys, and a request for their first page. */
     readonly filledMiB: number;
-    /** Of tenants with as many of them each. */
+    /** Number of tenants, among which the keys are divided equally. */
     readonly tenants: number;
   };
 }
@@ -184,7 +184,7 @@ const measureAudit = async (store: StoreName, records: number): Promise<ControlF
   }
 };
 
-/** Of the tenant whose snapshot is restored again and again. */
+/** Number of keys of the tenant whose snapshot is restored again and again. */
 const keysOfTenant = 5_000;
 
 /**

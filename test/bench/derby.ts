@@ -26,7 +26,7 @@ export interface DerbyFigure {
   readonly p99Ns: number;
 }
 
-/** By what encrypts: a token's name and the provider, or Java alone. */
+/** Figures for Java alone, and for each provider over a token, by the token's name. */
 export interface DerbyFigures {
   readonly java: DerbyFigure;
   readonly sunPkcs11: ReadonlyMap<string, DerbyFigure>;

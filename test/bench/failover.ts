@@ -79,7 +79,10 @@ const measure = async (usesPerSecond: number, changesPerSecond: number): Promise
         .catch((error: unknown) => ({ status: 0, text: String(error) }));
       changes.push({ began, at: performance.now(), by, status, text });
     };
-    /** By the clock; at most so many are under way, so that a slow service is not buried. */
+    /**
+     * Starts work at a rate, by the clock; at most so many are under way, so that a slow service is
+     * not buried.
+     */
     const steadily = async (perSecond: number, mostAtOnce: number, work: () => Promise<void>): Promise<void> => {
       const underWay = new Set<Promise<void>>();
       for (let due = performance.now(); runs; due = Math.max(due + 1_000 / perSecond, performance.now())) {

@@ -278,7 +278,7 @@ try {
   let mariadbLines = '';
   if (mariadbTitle.includes(values.only)) {
     say(`measuring ${mariadbTitle}`);
-    // As a service in use: its code paths have been compiled.
+    // Warms up the service: in use, its code paths have been compiled.
     await measure({ title: 'warm-up', scenario: 'new-process', iterations: { default: 1_000 } }, [ours], 1);
     const figures = await measureMariadb(ours, mariadbRounds);
     const judged = ({ times }: MariadbFigure): Verdict => ({

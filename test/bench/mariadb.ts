@@ -28,9 +28,9 @@ export interface MariadbFigures {
    * Milliseconds from the start of the process to the first accepted connection, the agent running.
    */
   readonly start: MariadbFigure;
-  /** The same with a buffer pool of 4 GiB. */
+  /** Like `start`, with a buffer pool of 4 GiB. */
   readonly largeStart: MariadbFigure;
-  /** The same after a SIGKILL, with transactions to recover. */
+  /** Like `start`, after a SIGKILL, with transactions to recover. */
   readonly crashStart: MariadbFigure;
   /** The plugin's measurement of library, agent and service at a start, in milliseconds. */
   readonly unwrapMs: number;
@@ -38,9 +38,9 @@ export interface MariadbFigures {
   readonly inserts: MariadbFigure;
   readonly reads: MariadbFigure;
   /**
-   * Of servers without work, with the encryption threads of the page: key requests a second, and
-   * CPU seconds a minute. `rotated`: the same after a rotation of our data keys, which
-   * file_key_management does not have.
+   * Servers without work, with the encryption threads of the page: key requests a second, and CPU
+   * seconds a minute. `rotated`: after a rotation of our data keys, which file_key_management does
+   * not have.
    */
   readonly idle: IdleFigures;
   readonly rotated: IdleFigures;
@@ -70,7 +70,7 @@ const shared = [
 const pools = {
   reads: '--innodb-buffer-pool-size=8M',
   inserts: '--innodb-buffer-pool-size=128M',
-  // As on a dedicated database host: such a start spends its time on memory.
+  // The pool of a dedicated database host: such a start spends its time on memory.
   large: '--innodb-buffer-pool-size=4G',
 } as const;
 const rows = 120_000;
@@ -179,8 +179,8 @@ const measureIdle = async (servers: Readonly<Record<(typeof names)[number], Mari
 };
 
 /**
- * As many pairs of everything as rounds, of starts five times as many; a round takes about twenty
- * seconds.
+ * Measures `rounds` pairs of inserts and of reads, five times as many of starts, and twice as many
+ * of recoveries; a round takes about twenty seconds.
  */
 export const measureMariadb = async (ours: Ours, rounds: number): Promise<MariadbFigures> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-bench-mariadb-'));

@@ -60,7 +60,7 @@ export const rows: readonly Row[] = [
     goals: [times(softHsm, 1.2)],
   },
   {
-    // As Java's SunPKCS11 does it. All three travel together.
+    // Java's SunPKCS11 encrypts with these three calls; all travel together.
     title: 'EncryptInit + Update + Final, CBC 48 bytes, one CPU',
     scenario: 'cbc-parts',
     ...oneCpu,
@@ -168,7 +168,7 @@ export const rows: readonly Row[] = [
     goals: [{ kind: 'below', field: 'p99Ns', milliseconds: 25 }],
   },
   {
-    // And one here, as of a client that keeps to its key.
+    // A message is one call here, from a client that keeps to its key.
     title: `${init}, ECB 48 bytes, 500 processes`,
     scenario: 'ecb',
     processes: 500,

@@ -48,8 +48,8 @@ const changeEveryMs = 10_000;
 const reloadEveryMs = 30_000;
 const sampleEveryMs = 1_000;
 /**
- * By how much the least memory of the last quarter may exceed the most of the second: a leak
- * exceeds it, collections do not.
+ * How far the least memory of the last quarter may exceed the most of the second: a leak exceeds
+ * it, collections do not.
  */
 const growthMiB = 32;
 
@@ -135,7 +135,7 @@ const health = await make(
   (answer) => answer.xksProxyFleetSize === 1,
 );
 const kinds = [encrypt, decrypt, metadata, health];
-/** Of a hundred requests. */
+/** The kinds of one hundred requests, in their order. */
 const mix: readonly Kind[] = Array.from({ length: 100 }, (_, at) =>
   at === 0 ? health : at < 10 ? metadata : at % 2 === 0 ? encrypt : decrypt,
 );

@@ -15,7 +15,7 @@ import { type Verdict, verdictText } from './verdict.ts';
 
 const mostT = 4.5;
 const rounds = 9;
-/** Of one round. */
+/** Number of samples of one round. */
 const samples = 40_000;
 /** Calls of one sample: the clock counts in tens of nanoseconds. */
 const calls = 8;
@@ -26,7 +26,7 @@ export interface TimingFigure {
   readonly name: string;
   /** Welch's t of nanoseconds, with its sign: the median of the rounds. */
   readonly t: number;
-  /** Of all rounds, in order. */
+  /** t of every round, in ascending order. */
   readonly everyT: readonly number[];
   readonly firstNs: number;
   readonly lastNs: number;

@@ -37,11 +37,11 @@ export interface LoadReport {
   /** Not answered within two seconds after the last was sent. */
   readonly unanswered: number;
   readonly seconds: number;
-  /** Of answers with 200; null when there were none. */
+  /** Latencies of answers with 200; null when there were none. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   readonly p999Ms: number | null;
-  /** Of answers with 429. */
+  /** Latency of answers with 429; null when there were none. */
   readonly refusedP99Ms: number | null;
 }
 

@@ -223,7 +223,7 @@ interface EndpointOfList {
 
 interface Target {
   readonly pid: number;
-  /** Of an Encrypt. */
+  /** URL of an Encrypt. */
   readonly url: string;
   /** Fresh headers. */
   sign(): Promise<Record<string, string>>;
@@ -282,7 +282,8 @@ export const measurePaced = (
 ): Promise<PacedFigure> => paceAt(targetOf(ours), pace, meanwhile);
 
 /**
- * The same while the endpoint takes only so many requests a second, a tenth of a second's at once.
+ * Like `measurePaced`, while the endpoint takes only `rate` requests a second, a tenth of a
+ * second's at once.
  */
 export const measureLimited = async (ours: Ours, rate: number, pace: Pace): Promise<PacedFigure> => {
   const { items } = await ours.api.call<{ items: readonly EndpointOfList[] }>('GET', '/api/endpoints');

@@ -23,7 +23,7 @@ describe('docs/developers.md', () => {
     token = await startOwnToken('reports');
     folder = join(token.folder, 'scripts');
     mkdirSync(folder);
-    // As if graphene-pk11 had been installed there.
+    // The link stands in for an installation of graphene-pk11 in this folder.
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   });
   afterAll(() => token.end());

@@ -82,7 +82,7 @@ describe.runIf(installed('libnss3-tools', 'modutil', 'symkeyutil', 'certutil', '
       await done('certutil', ...made, '-n', 'nss ca', '-s', 'CN=nss ca', '-x', '-m', '1');
       const leaf = ['-n', 'nss leaf', '-s', 'CN=nss leaf', '-7', 'leaf@example.com', '-c', 'tool:nss ca', '-m', '2'];
       await done('certutil', ...made, ...leaf);
-      // It changes the defaults and still ends with 1, with either token.
+      // modutil changes the defaults and still exits with 1, with either token.
       const asDefault = async (flag: '-default' | '-undefault'): Promise<void> => {
         const defaults = ['-dbdir', database, '-force', flag, 'token', '-mechanisms', 'RSA'];
         const { out, complaints } = await run('modutil', defaults, token);

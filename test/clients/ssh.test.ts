@@ -108,7 +108,7 @@ describe.runIf(present).each(presentTokens)('OpenSSH with %s', (name) => {
     test('ssh-agent keeps the token open, and logs in', async () => {
       writeFileSync(path('authorized'), `${(await publicKeys()).get('ssh-rsa') ?? ''}\n`);
       const socket = path('ssh-agent.sock');
-      // By default it loads libraries from the system's folders only.
+      // `-P`: by default, ssh-agent loads libraries only from the system's folders.
       const keeper = await startDaemon('ssh-agent', ['-D', '-a', socket, '-P', '*'], {
         ...token,
         ready: /SSH_AUTH_SOCK/,

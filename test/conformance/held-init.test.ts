@@ -141,7 +141,7 @@ const anyKey = fc.constantFrom(0, 0, 0, 1);
 const anyMechanism = fc.constantFrom(0, 1, 1);
 const record = (init: Step, ...rest: readonly Step[]): readonly Step[] => [init, ...rest];
 const steps: fc.Arbitrary<readonly Step[]> = fc.oneof(
-  // As a database does: an Init, parts of whole blocks and a Final.
+  // The calls of a database: an Init, parts of whole blocks and a Final.
   {
     weight: 5,
     arbitrary: fc

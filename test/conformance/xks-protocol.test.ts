@@ -170,7 +170,7 @@ describe('requestMetadata', () => {
 });
 
 describe('the body', () => {
-  /** The same members as text, to be spoilt. */
+  /** A valid body as text, which the rows spoil. */
   const text = async (operation: Operation): Promise<string> => JSON.stringify(await goodBody(operation));
 
   test.each<[string, (good: string) => string | Uint8Array]>([

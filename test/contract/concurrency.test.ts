@@ -86,7 +86,9 @@ const lostOnce: ReadonlySet<string> = new Set([
   'users.endSessions session.secondFactor',
   'users.resetPassword profile.createToken',
 ]);
-/** They run every time, because there are few: what a file may do depends on what is there. */
+/**
+ * True when an adversary brings a file: each Nth of these pairs runs, in the long tier all of them.
+ */
 const isOfFile = (one: Operation, other: Operation): boolean =>
   one.name in fileOperations || other.name in fileOperations;
 const isLostOnce = (one: Operation, other: Operation): boolean =>
@@ -193,7 +195,7 @@ const ignoredColumns =
 const byTheClock = /^(stage|severity|harm_at|details|raised_at|resolved_at)$/;
 const byItself: ReadonlySet<string> = new Set([
   ...['instance.first-used', 'application.used', 'authentication.failed', 'key.unrecoverable', 'tenant.unrecoverable'],
-  // Also recorded when a request is refused before its unit of work.
+  // Kinds that are also recorded when a request is refused before its unit of work.
   ...['key.denied', 'sign-in.refused', 'external-key-store.state-changed'],
   // Recorded when there is a count to remove, and a running sign-in is counted.
   'user.unlocked',

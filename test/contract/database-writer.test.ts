@@ -806,7 +806,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
       await replace(table, newer);
       expect([await integrityOf(table), await isSound()]).toEqual(['ok', true]);
 
-      // The same while no node runs.
+      // An older row that is put back while no node runs is found at the next start.
       await store.close();
       await replace(table, older);
       store = await open(folder);
@@ -910,7 +910,7 @@ describe.each(implementations)('in the $name database', ({ each, prepare, open, 
   });
 
   test('rows that were written before rows had versions are taken as they are, once, and get one when they change', async () => {
-    // As an older version wrote them.
+    // Writes each row as an older version did: without a row version under the row's code.
     for (const table of tables) {
       const { row_version: _, ...row } = await rowOf(table);
       await replace(table, { ...row, row_version: 0, row_mac: authenticationCode(authenticateRow, table, row) });

@@ -11,7 +11,7 @@ import { onPostgresql } from '../support/test-store.ts';
 
 const day = 86_400_000;
 let store: Store;
-/** Of the host: how far ahead its clock is, and how long it has been up. */
+/** How far the host's clock is ahead, in milliseconds, and how long the host has been up. */
 let ahead = 0;
 let uptime = { bootId: 'first', ms: 1_000_000 };
 const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() };

@@ -38,7 +38,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
     'usedBefore=1970-01-01T00:00:00.300Z',
     'usedAfter=1970-01-01T00:00:00.300Z',
     'neverUsed=true',
-    // Of several, one.
+    // Several filters together: the index of one of them is enough.
     'tag=env=prod&state=active&kind=general',
     `usedBefore=1970-01-01T00:00:05Z&state=active&vaultId=${vaultId}&tag=env=prod`,
     'usedAfter=1970-01-01T00:00:00.001Z&createdAfter=1970-01-01T00:00:00Z',
@@ -292,7 +292,7 @@ describe(`the lists in ${name}`, () => {
         // Whatever the last statements were, those of this list alone are checked.
         seen.clear();
         const { items, next } = await get(`${path}?${asked}`);
-        // Of master keys only those are shown whose objects are there.
+        // The list of master keys shows only keys whose objects are there.
         // Open notifications that have no cause are resolved by the service itself, at any moment.
         const isWhole = list !== 'masterKeys.list' && list !== 'notifications.list';
         if (filter === '' && isWhole) expect([list, asked, items.length]).toEqual([list, asked, 2]);

@@ -59,8 +59,8 @@ describe.runIf(onPostgresql)('a connection', () => {
   test('that is lost in use fails what was asked of it, and ends nothing else', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'dke-orderly-'));
     const place = await freshDatabase(folder);
-    // As the readers are kept: a pool listens to unused connections, and no longer to one that it
-    // has given out.
+    // The readers of the store are in a pool like this one, which listens to unused connections,
+    // but not to one that it has given out.
     const pool = new pg.Pool({ ...place, max: 1, Client: OrderlyClient });
     const other = new OrderlyClient({ ...place });
     try {

@@ -193,7 +193,7 @@ test('a node that comes after the first look has written nothing, or is seen: th
       kindOf: engine.kindOf,
       shared: engine.shared && {
         ...engine.shared,
-        // It was connecting, and has no row yet.
+        // The node is still connecting: it claims its row only after the running nodes were listed.
         running: async () => {
           const names = await engine.shared?.running();
           await node.shared?.link.claim(newId(9), '');

@@ -24,7 +24,7 @@ import { storedVault } from '../support/stored.ts';
 
 interface Implementation {
   readonly name: string;
-  /** The same folder: the same database. */
+  /** Opens a store; the same folder means the same database. */
   open(folder: string): Promise<Store>;
   /** Changes a row behind the store's back. */
   tamper(folder: string, statement: string): void;

@@ -44,7 +44,7 @@ type Thing =
   | 'copy'
   | 'auditRecord';
 
-/** Of one route. */
+/** How the matrix calls one route, and what it expects of the answer. */
 interface Case {
   /** What each parameter of the path names. */
   readonly path?: Readonly<Record<string, Thing | { readonly text: string }>>;

@@ -95,11 +95,11 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
       await database.sql(fill(100));
       await untilEmpty(database, 'what is not encrypted yet');
       await database.stop();
-      // As an earlier version of the plugin wrote it.
+      // An earlier version of the plugin wrote key files of format 1, and no binding.
       rmSync(bindingOf(instance));
       writeKeyFile(instance, instance.config, master, { format: 1, sequence: 2, keys });
 
-      // As it was configured at that time.
+      // The rotation age was part of the configuration at that time.
       database = await instance.start('--innodb-encryption-rotate-key-age=1');
       expect(database.log()).toContain('the key file was rewritten in the current format');
       expect(await count(database)).toEqual(['100']);
@@ -144,7 +144,7 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         await untilEmpty(database, 'what has old versions still');
         await database.stop();
       }
-      // The same file, the same version number, another key.
+      // The second twin gets the first one's file: the same version numbers, but other keys.
       for (const end of ['', '.copy']) copyFileSync(`${one.keyFile}${end}`, `${two.keyFile}${end}`);
       expect(await two.refused()).toMatch(
         /version 3 of key \d in the key file .* is not the key that this data directory was encrypted with/,
@@ -215,8 +215,8 @@ describe.runIf(present)('MariaDB, and more than one of it', () => {
         backup.stderr.setEncoding('utf8').on('data', (text: string) => {
           said += text;
         });
-        // It has loaded its keys and started to copy. It blocks while nothing reads its copy, which
-        // is larger than a pipe.
+        // The backup has loaded its keys and started to copy. It blocks while nothing reads its
+        // copy, which is larger than a pipe.
         await until('the first copied bytes', async () => {
           if (backup.exitCode !== null || backup.signalCode !== null) throw new Error(said.slice(-2000));
           return backup.stdout.readableLength > 0 ? true : undefined;

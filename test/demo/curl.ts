@@ -19,7 +19,7 @@ export interface CurlAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The same request as a person would type it; the secret stays a variable. */
+/** The command that a person would type for the request; the secret stays a variable. */
 export const curlLine = (request: CurlRequest): string =>
   `curl --aws-sigv4 aws:amz:us-east-1:kms-xks-proxy --user "${request.accessKeyId}:$SECRET" -d '${request.body}' ${request.url}`;
 

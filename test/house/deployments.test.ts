@@ -172,7 +172,7 @@ describe('the manifests for Kubernetes', () => {
     };
   }
   const folder = 'server/packaging/kubernetes';
-  // As kubectl reads them: a number that begins with 0 is octal.
+  // kubectl reads YAML 1.1, in which a number that begins with 0 is octal.
   const documents = readdirSync(join(root, folder)).flatMap((name) =>
     parseAllDocuments(read(join(folder, name)), { version: '1.1' }).map((each) => each.toJS() as Manifest),
   );

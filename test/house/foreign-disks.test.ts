@@ -49,7 +49,7 @@ const others: Readonly<Record<string, string>> = {
   'server/sinks/file.ts': 'in the process of the disk',
   'server/snapshots/archive.ts': 'at the start: the folder',
 };
-/** Of the data directory, of the command, and of programs of their own. */
+/** Folders that the rule does not cover: the data directory, the command, and separate programs. */
 const elsewhere = /^server\/(store|cli|web|diagnostics|cloud-simulator|client|bundle|packages)\//;
 
 /**

@@ -88,7 +88,7 @@ const below: Readonly<Record<string, readonly string[] | 'all'>> = {
 };
 
 const takesBytes = /const uint8_t\s*\*|const RsaNumbers&|const XksBody&|const HeldPkey&/;
-/** Of a path, those that look into the file. */
+/** Names of functions that interpret the file whose path they take. */
 const reads = /^(?:Open|Read|Parse)/;
 
 /**
@@ -116,7 +116,7 @@ const fuzz = files(['test/native/fuzz'], '.c', '.cc');
 const found = [...new Set(files(['addon/core'], '.h').flatMap(declared))].sort();
 
 test('every function of the core that takes bytes from outside has a fuzz target', () => {
-  // They read files without looking into them.
+  // These functions read files without interpreting the bytes.
   const inside = ['base/secret_files.h OpenSecretFile', 'base/secret_files.h ReadAt'];
   expect(found.filter((each) => !inside.includes(each) && targets[each] === undefined)).toEqual([]);
   expect(Object.keys(targets).filter((each) => !found.includes(each))).toEqual([]);

@@ -36,7 +36,7 @@ const layers: readonly Layer[] = [
   // Data, for every part that derives, authenticates or seals.
   { name: 'labels', path: /^addon\/labels\.ts$/, may: [], packages: nothing },
   { name: 'addon', path: /^addon\/(?!labels\.ts$)/, may: ['labels'], packages: /^node:/ },
-  // It writes the module's tables with the signatures that the agent's codec derives.
+  // The generator writes the module's tables with the signatures that the agent's codec derives.
   { name: 'generator', path: /^provider\/schema\/generate[./]/, may: ['schema', 'client'] },
   { name: 'schema', path: /^provider\/schema\//, may: [], packages: nothing },
   { name: 'client', path: /^provider\/client\//, may: ['schema', 'base', 'contract', 'log-file', 'addon'] },
@@ -91,7 +91,7 @@ const layers: readonly Layer[] = [
   },
   { name: 'cloud-reader', path: /^server\/cloud-reader\//, may: ['base', 'domain', 'ports'] },
   { name: 'identity', path: /^server\/identity\//, may: ['base', 'domain', 'ports'] },
-  // It seals and opens by references into the addon: keys do not pass through here.
+  // Snapshots are sealed and opened by references into the addon: keys do not pass through here.
   {
     name: 'snapshots',
     path: /^server\/snapshots\//,

@@ -68,7 +68,7 @@ describe.runIf(existsSync(library))('libdke_pkcs11.so', () => {
       symlinkSync(process.execPath, join(copy, 'node_modules/.bin/node'));
       writeFileSync(join(copy, 'package.json'), '{"type":"module"}');
       writeFileSync(join(copy, 'dist/provider/client/main.js'), 'console.log(import.meta.filename, process.argv[2])');
-      // Also by a name that leads there through a link.
+      // A link to the copy is a second name of the program, which must find the same agent.
       symlinkSync(copy, `${copy}.link`);
       for (const from of [copy, `${copy}.link`])
         expect(run(join(from, 'build/provider/1.0/dke-agent'), 'argument')).toBe(

@@ -14,7 +14,7 @@ const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Read
 describe('the scripts of package.json', () => {
   test('all begin with setup.sh', () => {
     const others = Object.entries(scripts).filter(([, line]) => !line.startsWith('sh test/support/setup.sh '));
-    // It needs its arguments before it knows what to set up.
+    // `package` needs its arguments before it knows what to set up.
     expect(others).toEqual([['package', 'sh provider/packaging/package.sh']]);
   });
 
@@ -46,7 +46,7 @@ describe('the scripts of package.json', () => {
     chmodSync(join(bin, 'id'), 0o755);
     const setup = join(root, 'test/support/setup.sh');
     const { status, stdout, stderr } = spawnSync('sh', [setup, 'demo', 'true'], {
-      // As the link in node_modules says, which this user could not change.
+      // DKE_NODE must agree with the link in node_modules, which this user could not change.
       env: { PATH: bin, ...(process.env.DKE_NODE === undefined ? {} : { DKE_NODE: process.env.DKE_NODE }) },
       encoding: 'utf8',
     });

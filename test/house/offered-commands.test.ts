@@ -96,7 +96,7 @@ describe('the program itself', () => {
       });
     console.info(`${offered.length} places offer ${commands.size} commands; the program reads all of them`);
     expect(refused).toEqual([]);
-    // It would refuse others.
+    // The program does refuse unknown options and surplus arguments.
     await expect(own.parseAsync(['key', 'rotate', '--now', 'x'], { from: 'user' })).rejects.toThrow(/unknown option/);
     await expect(own.parseAsync(['key', 'rotate', 'x', 'y'], { from: 'user' })).rejects.toThrow(/too many arguments/);
   });

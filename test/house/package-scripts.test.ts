@@ -68,7 +68,7 @@ describe.each(['dash', 'bash'])('the scriptlets of RPM under %s', (shell) => {
       env: { PATH: `${bin}:${process.env.PATH}`, STATE: folder, DPKG_ROOT: join(folder, 'root') },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-  /** By priority: the first one is the command. */
+  /** The registered commands in descending order of their paths. */
   const commands = (): readonly string[] =>
     readFileSync(join(folder, 'alternatives'), 'utf8')
       .split('\n')

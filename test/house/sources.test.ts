@@ -69,7 +69,7 @@ describe('TypeScript', () => {
   });
 
   test('only test files that share no modules with others put a module in the place of another', () => {
-    // Else the real one may be loaded already (vitest.config.ts).
+    // In a process that shares modules, the real one may be loaded already (vitest.config.ts).
     const mocking = typescript.filter((path) => path.startsWith('test/') && /\bvi\.mock\(/.test(read(path)));
     expect(mocking.filter((path) => path !== 'test/scenario/unreadable-master-key.test.ts')).toEqual([]);
     expect(read('vitest.config.ts')).toMatch(/\|unreadable-master-key'/);

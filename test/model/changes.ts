@@ -127,11 +127,14 @@ interface Node {
 export interface State {
   readonly commits: readonly Commit[];
   readonly primary: Database;
-  /** As it was when it fell behind permanently. */
+  /** The standby as it was when it fell behind permanently; undefined: it is not behind. */
   readonly standby: Database | undefined;
   readonly era: number;
   readonly nodes: readonly Node[];
-  /** Of each key whose disabling was acknowledged: for how many ticks each node was named. */
+  /**
+   * For each key whose disabling was acknowledged: the remaining ticks for which the answers name
+   * each node. Undefined: not acknowledged.
+   */
   readonly promises: readonly (readonly number[] | undefined)[];
   readonly left: Readonly<
     Record<'repeats' | 'prunes' | 'failovers' | 'removals' | 'stops' | 'crashes' | 'resumes', number>
@@ -140,7 +143,7 @@ export interface State {
 }
 
 const none = -1;
-/** It has ended in order: it is behind nothing. */
+/** `reported` of a node that has stopped in order: such a node is behind nothing. */
 const all = 9;
 const nameOf = (at: number): string => 'ABCDE'[at] ?? '?';
 const replace = <T>(list: readonly T[], at: number, value: T): readonly T[] => list.with(at, value);

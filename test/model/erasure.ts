@@ -79,7 +79,7 @@ export interface State {
   /** The epoch of each created root key. */
   readonly epochs: readonly number[];
   readonly primary: Database;
-  /** As it was when it fell behind; undefined: it has everything. */
+  /** The standby as it was when it fell behind; undefined: it has everything. */
   readonly standby: Database | undefined;
   readonly nodes: readonly Node[];
   readonly left: {
@@ -279,7 +279,7 @@ export const createErasureModel = (
       const taken = withNode(state, at, { current: parcel.key, previous: node.current });
       return ['takes the new root key', withPrimary(taken, { parcels: parcels.with(at, undefined) })];
     }
-    // It overwrites nothing before it has opened everything with the new one.
+    // A node overwrites nothing before it has opened everything with the new root key.
     if (asked !== 'erase' || sealed !== 1 << node.current) return undefined;
     return ['overwrites the old root key', withNode(state, at, { previous: none })];
   };
@@ -314,8 +314,8 @@ export const createErasureModel = (
     if (left.crashes > 0)
       yield [`${name} crashes`, spend(withNode(state, at, { runs: false, next: 'begin' }), 'crashes')];
     if (node.next === 'overwrite') {
-      // It follows from the answer of the database at once: nothing else that the node does comes
-      // between.
+      // The overwriting follows directly from the answer of the database: nothing else that the
+      // node does comes between.
       yield [`${name} overwrites its own old root key`, withNode(state, at, { previous: none, next: 'finish' })];
       return;
     }

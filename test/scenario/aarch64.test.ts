@@ -180,7 +180,7 @@ test.runIf(whyNoRun === undefined)(
     };
     const library = program('dke-provider', '1.0/libdke_pkcs11.so');
     const probe = [program('dke-provider', '1.0/dke-probe'), library, '--call'];
-    // It starts the agent. In an emulator, that may take longer than the library waits.
+    // The probe starts the agent. In an emulator, that may take longer than the library waits.
     await runEmulated(libraries, probe, database).catch(() => undefined);
     await until('the agent listens', async () => (existsSync(at('run/agent.sock')) ? true : undefined));
     const agents = processesWith(at('run/agent.sock')).map(([, line]) => line);

@@ -193,7 +193,7 @@ test('a receiver that no longer answers delays no request; dropped spans are cou
   const session = connect(site.server.url, { ca: readFileSync(site.server.caFile) });
   const status = async (): Promise<number> => {
     const stream = session.request({ ':path': '/api/vaults', authorization: `Bearer ${site.token}` });
-    // Both from the beginning: a stream may end before its headers are handled here.
+    // Waiting for both begins at once: a stream may end before its headers are handled here.
     const [[headers]] = await Promise.all([once(stream, 'response'), stream.toArray()]);
     return Number((headers as Record<string, unknown>)[':status']);
   };

@@ -20,8 +20,8 @@ const nobody = 65_534;
 const pin = 'any';
 
 /**
- * As another user: opens so many connections, each with the beginning of a frame; returns how many
- * were refused.
+ * A program that becomes another user, opens `count` connections, each with the beginning of a
+ * frame, and prints how many were refused.
  */
 const crowd = `
 const { connect } = require('node:net');

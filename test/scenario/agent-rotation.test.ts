@@ -30,7 +30,7 @@ const works = async (): Promise<void> => {
 const path = (more = ''): string => `/api/tde/applications/${application.application.id}/access-guids${more}`;
 const rotate = async (): Promise<IssuedAccessGuid> => {
   const issued = await site.api.call<IssuedAccessGuid>('POST', path());
-  // As an editor or a deployment does it: another file under the name.
+  // An editor or a deployment changes the file in this way: another file gets its name.
   renameSync(site.config('next', issued), config);
   return issued;
 };
@@ -59,7 +59,7 @@ test('a running database continues with a new access_guid when the old one is re
   await works();
   expect((await database.call('generate', { label: 'NEXT' })).rv).toBe('CKR_OK');
   await expect.poll(logged).toContain('the configuration file has changed: new calls use it');
-  // And again, with calls under way.
+  // The second rotation happens while calls are under way.
   await rotate();
   const running = Promise.all(Array.from({ length: 8 }, works));
   await removeOldest();

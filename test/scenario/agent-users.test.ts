@@ -286,7 +286,7 @@ describe.runIf(why === undefined)('an agent for all users', () => {
     const path = configOf(attacker, `log_dir = "${logs}"\n`);
     expect(await opens(path, attacker)).toBe('CKR_OK');
     await expect.poll(() => agent.log()).toContain(path);
-    // The same of an agent that runs as root.
+    // An agent that runs as root does not write there either.
     const asRoot = join(folder, 'as-root');
     mkdirSync(asRoot, { mode: 0o755 });
     const other = await startAgent(asRoot);

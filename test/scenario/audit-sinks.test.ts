@@ -126,7 +126,7 @@ describe('a file', () => {
     const sink = openFileSink({ name: 'f', path, rotateBytes: 300, keep: 2 });
     for (let at = 1; at <= 19; at += 2) {
       await sink.send([item(at), item(at + 1)], 'dke/audit/one');
-      // As after a crash before the cursor was stored: the same records are sent again.
+      // After a crash before the cursor was stored, the same records are sent again.
       await sink.send([item(at), item(at + 1)], 'dke/audit/one');
     }
     const files = readdirSync(own).sort();
@@ -146,7 +146,7 @@ describe('a file', () => {
     for (let at = 1; at <= 8; at += 1) await sink.send([item(at)], 'dke/audit/one');
     const before = readdirSync(own).sort();
     expect(before.length).toBeGreaterThan(2);
-    // As many records, and fewer: the same numbers are other records.
+    // The records of the second log are fewer, and other ones under the same numbers.
     for (let at = 1; at <= 3; at += 1) await sink.send([item(at)], 'dke/audit/two');
     const after = readdirSync(own).sort();
     expect(after.filter((name) => name.startsWith('one.'))).toEqual(before.map((name) => `one.${name}`));

@@ -249,7 +249,9 @@ test('services that share a folder keep their own newest backups, and remove no 
       const { file, removed } = JSON.parse(stdout) as { readonly file: string; readonly removed: readonly string[] };
       return { name: basename(file), removed };
     };
-    /** As if it had been made on that day. */
+    /**
+     * Renames a backup as if it had been made on that day of January 2026; returns the new name.
+     */
     const age = (name: string, day: number): string => {
       const older = name.replace(/\d{8}T\d{6}/, `2026010${day}T000000`);
       renameSync(join(at('shared'), name), join(at('shared'), older));

@@ -324,7 +324,7 @@ describe('a database that was changed by hand', () => {
       db.prepare('update tde_objects set destroyed_at = null where handle = ?').run(key.handle);
     });
     expect((await use(key)).rv).toMatch(/^CKR_(DEVICE_ERROR|KEY_HANDLE_INVALID)$/);
-    // Such rows of an intruder would cause alarms forever, so they are removed again.
+    // Rows that an intruder has put in would cause alarms forever, so this one is removed again.
     await tamper((db) => put(db, key.id, 'sealed-copy', null));
   });
 

@@ -59,7 +59,7 @@ test('a clock that jumps ahead purges nothing before its time, over restarts; a 
       expect(Date.parse(seen.clock) - Date.parse(seen.deadlines)).toBeGreaterThan(aheadMs - 3_600_000);
       expect(await api.call('GET', '/api/status')).toMatchObject({ clock: { jumped: true } });
       expect((await api.audit('kind=clock.jumped')).length).toBe(1);
-      // It can still be restored, regardless of the clock.
+      // The tenant can still be restored, regardless of the clock.
       expect((await api.send('POST', `/api/tenants/${id}/restore`)).status).toBe(200);
       expect((await api.send('DELETE', `/api/tenants/${id}`)).status).toBe(200);
     }

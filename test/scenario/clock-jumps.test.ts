@@ -56,7 +56,7 @@ test('a clock that jumps two days ahead and five back changes no key, no order o
       // changed in the meantime.
       await expect.poll(() => workload.serve().then(() => 'served', String)).toBe('served');
       expect([seconds, await read()]).toEqual([seconds, expected]);
-      // The same answer, not a second vault and not a conflict.
+      // A repeated request gets the same answer, not a second vault and not a conflict.
       const again = await create();
       expect([seconds, again.status, again.text]).toEqual([seconds, 201, made.text]);
       for (const what of ['create', 'rotate', 'import again', 'destroy'] as const)

@@ -544,7 +544,7 @@ describe('Encrypt and Decrypt', () => {
       (answer) => ({ plaintext: cut(answer.plaintext, 45) }),
       'KMSInvalidStateException',
     ],
-    // Of the right form: only the cloud's own seal shows that it is wrong.
+    // The plaintext has the right form: only the cloud's own seal shows that it is wrong.
     [
       'with a plaintext that is another',
       (answer) => ({ plaintext: flip(answer.plaintext) }),

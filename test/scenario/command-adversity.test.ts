@@ -97,7 +97,7 @@ test.each(catalogue.filter(([, offered]) => !isEndless(offered)))(
       for (const [what, how] of ways) {
         front.answer(how, pass);
         const ran = await commands.run(args);
-        // It asks no service.
+        // The command sends no request, so garbled answers cannot reach it.
         if (front.asked() === 0) return;
         runs += 1;
         most = Math.min(isLong ? 4 : 1, Math.max(most, front.asked()));

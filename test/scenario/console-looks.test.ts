@@ -15,15 +15,15 @@ if (chromiumPath === null) console.log('skipped: no chromium on the PATH');
 type Filled = ConsoleData & { readonly userId: string };
 
 interface PageRow {
-  /** Of its pictures. */
+  /** Names the page in failures, in its pictures and in DKE_PAGES. */
   readonly name: string;
   readonly path: string | ((data: Filled) => string);
   readonly heading: RegExp | string;
   /** The text of its empty state; pages of one resource have none. */
   readonly empty?: RegExp | string;
-  /** It shows the same to everybody who is signed in. */
+  /** The page shows the same to every user who is signed in: access is never denied. */
   readonly open?: true;
-  /** It shows data that are already loaded. */
+  /** The page shows only data that are already loaded: it needs no request that could fail. */
   readonly still?: true;
 }
 
@@ -120,7 +120,9 @@ const all: readonly PageRow[] = [
   { name: 'settings', path: '/settings', heading: 'Settings' },
 ];
 
-/** So many pages are checked at once: while one waits for the server, others are drawn. */
+/**
+ * The number of pages that are checked at once: while one waits for the server, others are drawn.
+ */
 const atOnce = 3;
 
 // Many pages in one test each: what one second is on an idle machine may be ten on a busy one.

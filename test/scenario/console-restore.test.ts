@@ -200,7 +200,7 @@ describe.runIf(chromiumPath !== null)('a restore at the console', () => {
     const [asked] = (await api.call<{ readonly items: readonly Approval[] }>('GET', '/api/approvals?state=pending'))
       .items;
     await openConsoleApi(site.server, approver.token).call('POST', `/api/approvals/${asked?.id}/approve`, {});
-    // The same page again, without a new dry run.
+    // The restore is confirmed again on the same page, without a new dry run.
     await confirm();
     await page.getByRole('heading', { name: 'Restored' }).waitFor();
     expect(await keyState()).toBe('active');

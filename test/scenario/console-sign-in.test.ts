@@ -262,8 +262,8 @@ describe.runIf(chromiumPath !== null)('signing in at the console', () => {
     await heading('Profile');
     await page.goto('about:blank');
     await server.stop();
-    // It did not count towards the sign-ins from this address, of which at most twenty are accepted
-    // at once.
+    // The new process has not counted the earlier sign-ins from this address, of which at most
+    // twenty are accepted at once.
     server = await startServer(server.folder);
     await page.goto('/keys');
     await heading('Keys');

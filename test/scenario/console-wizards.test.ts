@@ -56,7 +56,9 @@ describe.runIf(chromiumPath !== null)('the console leads through', () => {
       XksProxyAuthenticationCredential.AccessKeyId;
     const meter = (configuration: ProxyConfiguration) =>
       page.getByRole('meter', { name: `Requests signed with ${idOf(configuration)}` });
-    /** Of the newest requests, as the page renews it on its own. */
+    /**
+     * Waits until the meter shows `count` of the newest requests, which the page renews on its own.
+     */
     const shows = (configuration: ProxyConfiguration, count: number): Promise<void> =>
       expect.poll(() => meter(configuration).getAttribute('value')).toBe(String(count));
 

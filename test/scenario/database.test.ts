@@ -230,7 +230,7 @@ describe('the master key of one database', () => {
 
       const needles = [...records.values()].flatMap(pieces);
       expect(needles.length).toBeGreaterThan(10);
-      // They were there: the copy of the directory from before has them.
+      // The records were there before: the older copy of the directory has them.
       expect(filesWithAny(join(backup, 'dke-data'), needles)).not.toEqual([]);
       expect(filesWithAny(site.server.dataDirectory, needles)).toEqual([]);
       expect((await recordsOf(site.folder, keyId)).size).toBe(0);
@@ -280,7 +280,8 @@ describe('the master key of one database', () => {
         cpSync(join(backup, 'dke-data'), data, { recursive: true });
         chmodSync(data, 0o700);
         cpSync(join(site.server.dataDirectory, 'root.key'), join(data, 'root.key'), { force: true });
-        // As on another host: beside the original, no copy starts.
+        // Without this file, a copy beside the original counts as one on another host, and may
+        // start.
         rmSync(join(data, 'instance'), { force: true });
         await expect(startServerProcess({ folder })).rejects.toMatchObject({
           exitCode: 6,

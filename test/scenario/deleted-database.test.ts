@@ -29,7 +29,7 @@ const stop = (): Promise<string> =>
     () => 'stopped',
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
-/** As it is pasted into a shell. */
+/** Runs the command of the log message as a person would who pastes it into a shell. */
 const putBack = (log: string): void => {
   const [, command = ''] = /put it back \((rm -f [^)]+)\)/.exec(log) ?? [];
   expect(command).toContain(database());

@@ -521,7 +521,7 @@ describe.each(Object.entries(tables))('%s', (_name, rows) => {
     const [first] = failures(await diagnose(place));
     expect(first).toMatchObject({ id: row.check, evidence: expect.stringMatching(row.cause) });
     const { refused } = await start(place);
-    // The same cause, and the same fix.
+    // The start refuses for the same cause, and offers the same fix.
     expect(refused).toContain(first?.evidence);
     const said = `${first?.evidence}${first?.fix === undefined ? '' : `: ${first.fix}`}`;
     expect(refused).toBe(said);
@@ -632,7 +632,7 @@ describe.runIf(hasOther)('of a service that is another user', () => {
     execFileSync('chown', ['-R', `${other}:${other}`, place.folder]);
     chmodSync(closed(place), statSync(closed(place)).isDirectory() ? 0o500 : 0o400);
     const as = ['setpriv', `--reuid=${other}`, `--regid=${other}`, '--clear-groups'];
-    // As root, which becomes the owner of the data.
+    // The doctor runs as root, and becomes the owner of the data.
     const [first] = diagnoseBy(['env'], place);
     expect(first).toMatchObject({ id: check, evidence: expect.stringContaining(`user ${other} cannot write`) });
     const { stderr } = run(as, ['server', '--config', place.config]);

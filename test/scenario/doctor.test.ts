@@ -101,7 +101,7 @@ test.runIf(process.getuid?.() === 0)('root has only the groups of the owner, not
   copyFileSync(server.caFile, authority);
   chmodSync(authority, 0o640);
   writeFileSync(own, readFileSync(conf, 'utf8').replace(server.caFile, authority), { mode: 0o600 });
-  // Of the user daemon, in root's group.
+  // The configuration belongs to the user daemon and to the group of root.
   chownSync(own, 1, 0);
   expect((await diagnosed('--conf', own)).states).not.toMatchObject({ tls: 'ok' });
   chmodSync(authority, 0o644);
@@ -432,7 +432,7 @@ describe('a service that cannot start again, or not write', () => {
   test('a folder is missing', async () => {
     const { config } = copied();
     writeFileSync(config, '[server]\nport = 0\n[snapshots]\ndirectory = "/nowhere/deep/snapshots"\n');
-    // As the start does, it would make all of it; root may.
+    // The start would create the whole path, which only root may do; the doctor checks the same.
     const { first, states } = await diagnosed('--config', config);
     if (process.getuid?.() === 0) expect(states.snapshots).toBe('ok');
     else expect(first).toMatchObject({ id: 'snapshots', evidence: expect.stringContaining('cannot write /') });

@@ -143,7 +143,8 @@ test('requests without a valid signature hide no other fault', async () => {
   const stranger = withSecret(place, { RawSecretAccessKey: 'A'.repeat(64) });
   expect(await callAsCloud(site, stranger, 'x')).toMatchObject({ status: 401 });
   const { states } = await diagnose(site, place.endpoint.name);
-  // It names a credential of the endpoint. The key that it asks for does not count.
+  // The refused request names a credential of the endpoint. The key that it asks for does not
+  // count.
   expect(states).toMatchObject({ 'key-asked-for': 'ok', 'caller-signatures': 'failed', 'recent-errors': 'ok' });
   await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/disable`);
   expect((await diagnose(site, place.endpoint.name)).first).toMatchObject({ id: 'key-enabled', state: 'failed' });
@@ -460,7 +461,7 @@ describe('key and vault', () => {
     const { first } = await diagnose(site, place.endpoint.name);
     expect(first).toMatchObject({ id: 'key-asked-for', predicts: 'XksKeyNotFoundException' });
     expect(first?.evidence).toContain(evidence);
-    // It is of the hour before: what is wrong now comes first.
+    // The request for a wrong key is past: what is wrong now comes first.
     await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/disable`);
     expect((await diagnose(site, place.endpoint.name)).first).toMatchObject({ id: 'key-enabled', state: 'failed' });
     await site.api.call('POST', `/api/keys/${place.endpoint.keyId}/enable`);

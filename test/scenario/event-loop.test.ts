@@ -31,7 +31,7 @@ import { sizeOf } from '../support/tiers.ts';
 /** The longest block: 30 ms on a quiet machine; opening a large snapshot takes up to 20. */
 const mostUnits = 30;
 const repetitions = 12;
-/** Of a request to the API. */
+/** Size of the largest body of a request to the API, in bytes. */
 const largestBody = 64 * 1024;
 
 let child: ChildProcess;
@@ -110,7 +110,7 @@ const hostile = (route: RouteRow): readonly (readonly [string, string])[] => {
     ]),
     ['deep', `{"name":${'['.repeat(size / 2 - 16)}${']'.repeat(size / 2 - 16)}}`],
     ['many members', `{${many(Math.floor(size / 10), (at) => `"${String(at).padStart(5, '0')}":0`).join(',')}}`],
-    // Of each member: a list with as many wrong items as the body can have.
+    // For each member: a list with as many wrong items as the body can have.
     ...members.flatMap((member) =>
       ['0', '""', '[]', '{}'].map((item): readonly [string, string] => [
         `${member} is a list of ${item}`,
@@ -263,7 +263,10 @@ const tdeRows: { readonly [R in keyof TdeRoutes]: Send } = {
       handles.generic,
     ),
 };
-/** They get no existing object, no signature and no wrapped key. */
+/**
+ * Routes that refuse their input here: it has no existing object, no valid signature or no wrapped
+ * key.
+ */
 const refusedByTde: ReadonlySet<keyof TdeRoutes> = new Set(['destroyObject', 'verify', 'unwrap']);
 const tdeOperations = (): readonly Operation[] =>
   Object.keys(tdeRoutes).map((name) => {

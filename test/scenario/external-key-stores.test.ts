@@ -241,7 +241,7 @@ describe('the cloud, where it can be asked', () => {
         detail: 'AWS KMS has no custom key store cks-nowhere in us-east-1 with the path of this endpoint',
       });
       await cloud.stop();
-      // It can no longer be queried: the result of the probe counts.
+      // A cloud that has stopped cannot be queried: the result of the probe counts.
       expect(await seen()).toBe('probe: CONNECTED');
     } finally {
       kms.destroy();

@@ -14,7 +14,7 @@ test('every acknowledged key is there or reported, what was encrypted decrypts, 
   const { findings, order, reportedMissing } = await playGameDay({ seed, mariadb: false, faults: short });
   expect(findings, `DKE_SEED=${seed}`).toEqual([]);
   expect(order.toSorted()).toEqual(short.toSorted());
-  // Those that the older database does not have.
+  // The keys that were created after the copy of the older database.
   expect(reportedMissing).toBe(3);
 });
 

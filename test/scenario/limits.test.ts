@@ -32,7 +32,7 @@ beforeAll(async () => {
   });
   // An answer may be unread for a minute: this row begins first and is awaited last.
   const socket = (await openTls('127.0.0.8')).pause();
-  // Of a caller who has authenticated and waits, so that no other row makes it give way.
+  // The caller has authenticated and waits, so no other row makes the server close its connection.
   const head = (path: string) => `GET ${path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${site.token}\r\n\r\n`;
   socket.write(`${head('/api/vaults')}${head('/api/openapi.json').repeat(50)}`);
   unread = { socket, ended: once(socket, 'close') };

@@ -24,7 +24,7 @@ const dke = (args: readonly string[], input = '') =>
     },
     input,
   });
-/** As a browser calls; answers the session cookie too. */
+/** Sends a request as a browser does; returns the session cookie too. Throws when it is refused. */
 const browse = async (
   path: string,
   body: object,

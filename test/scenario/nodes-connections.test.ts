@@ -32,8 +32,8 @@ const relayTo = async (postgres: PostgresServer): Promise<DatabaseRelay> => {
   return relay;
 };
 /**
- * The same in a separate thread, which continues while this one is blocked: over TCP, the
- * database's last data are read after the next statement.
+ * A relay in a separate thread, which continues while this one is blocked: over TCP, the database's
+ * last data are read after the next statement.
  */
 const relayBeside = async ({ socket }: PostgresServer): Promise<{ readonly host: string; readonly port: number }> => {
   const thread = new Worker(
@@ -433,7 +433,7 @@ test('the old root key is kept for copies that the database does not show, and f
   expect((await createAwaitCopies({ store, root, clock }, 0)(() => true)).behind).toEqual([]);
   await store.write((tx) => tx.decisions.set('erasure-copies', kept ?? null));
   line.moveTo(postgres.socket);
-  // It may have sent another query in the meantime, and would wait for that answer.
+  // The standby may have sent another query in the meantime, and would wait for that answer.
   line.cut('');
   await until('it to be up to date', async () =>
     (await awaitCopies(() => true)).behind.length === 0 ? true : undefined,

@@ -43,7 +43,7 @@ test('a node whose readers stall is behind, and neither silent nor confirming', 
   await untilShown(fleet, one);
   expect((await there.encrypt(plain)).status).toBe(200);
   const instance = instanceOf('two');
-  // It has connections that are open and stay where they are.
+  // Makes node two open its connections for readers, because only open ones can be swallowed.
   await Promise.all(Array.from({ length: 8 }, () => two.api.call('GET', '/api/vaults')));
   fleet.relay.swallow(`dke reader ${instance}`);
   expect(fleet.relay.swallowed()).toBeGreaterThan(0);

@@ -98,7 +98,7 @@ test('an owner that comes late: its units of work fail, and so does its change o
       await early.store.write((tx) => tx.settings.set('by-early', 'in time'));
       const rootRun = { epoch: 2, nodeId: 'early', phase: 'offered' } as const;
       expect(await early.link.setRootRun(undefined, rootRun, early.duties.current())).toBe(true);
-      // It hangs here: its own clock continues, and it does not renew.
+      // Node early hangs here: its own clock continues, and it does not renew its duties.
       for (const each of nodes) each.later(1.2 * leaseMs);
       expect(await late.duties.tend(() => true)).toHaveLength(6);
       await expect(early.store.write((tx) => tx.settings.set('by-early', 'late'))).rejects.toThrow(DutyLost);
@@ -110,7 +110,7 @@ test('an owner that comes late: its units of work fail, and so does its change o
     expect(await early.duties.perform('audit', () => Promise.reject(new Error('it has no duty')))).toBeUndefined();
     await late.duties.perform('audit', () => late.store.write((tx) => tx.settings.set('by-late', 'the owner')));
     expect(await late.store.read.settings.get('by-late')).toBe('the owner');
-    // It notices that, takes no duty back, and all other work continues.
+    // Node early notices the loss and takes no duty back; all its other work continues.
     expect(await early.duties.tend(() => true)).toEqual([]);
     await early.store.write((tx) => tx.settings.set('by-early', 'asked by a person'));
   } finally {

@@ -119,7 +119,7 @@ test('the key of the audit log is rotated on any node: the others sign and verif
   await until('the rotation of the root key', async () =>
     (await one.api.call<{ rotating: boolean }>('GET', '/api/root')).rotating ? undefined : true,
   );
-  // Both nodes have signed since then; each export ends with a checkpoint of its node.
+  // Since the rotation, each node has signed; its export ends with a checkpoint of its own.
   for (const member of [one, two])
     for (const key of [before, rotated]) {
       const { text } = await member.api.send('GET', '/api/audit/export');
@@ -199,8 +199,8 @@ test('a failover that loses what nodes told of their root keys: the run comes to
   const stop = await holdStatement(fleet.place, 'insert', 'tenant_keks');
   await one.api.call('POST', '/api/root/rotate', {});
   await stop.reached();
-  // Both nodes have the new root key and have confirmed it. The database no longer has it, nor the
-  // run.
+  // Each node has the new root key and has confirmed it. The database after the failover has
+  // neither the key nor the run.
   for (const { api } of [one, two])
     expect(await api.call('GET', '/api/root')).toMatchObject({ epoch: before + 1, previousEpoch: before });
   await fleet.postgres.failOver();

@@ -10,7 +10,8 @@ const failovers: readonly Failover[] = ['asynchronous', 'none', 'synchronous', '
 // Seed 5 finds acknowledgements that do not wait for a node whose link is down.
 const seeds = seedsFrom(process.env.DKE_TEST_SEEDS) ?? (isLong ? seedsBelow(sizeOf('fleet histories')) : [5]);
 /**
- * So many at once: the nodes and databases of each keep a processor busy for a third of its time.
+ * The number of histories at once: the nodes and databases of each keep a processor busy for a
+ * third of its time.
  */
 const lanes = 2;
 const ofLanes = [...Map.groupBy(seeds, (_, at) => at % lanes).values()];

@@ -109,7 +109,7 @@ test('a restart before the confirmation ends no quarantine, and nodes that were 
     expect((await member.api.send('POST', '/api/vaults', { name: 'now' })).status).toBe(503);
   }
   expect((await one.api.call<Quarantine>('GET', '/api/quarantine')).since).toBe(since);
-  // Also after a stop in order.
+  // A stop in order does not end the quarantine either.
   await two.stop();
   await two.start();
   expect(await two.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true });

@@ -77,7 +77,7 @@ test('the last change that a node tells counts while the database has it in its 
   expect(await shownAfter(undefined)).toBe(0);
   expect(await shownAfter(first)).toBe(first.epoch);
   expect(await shownAfter(second)).toBe(second.epoch);
-  // Of a history that a failover has lost: the numbers are there, and are of other changes.
+  // Marks of a history that a failover has lost: the numbers are there, and are of other changes.
   expect(await shownAfter({ ...second, history: 'lost' })).toBe(0);
   expect(await shownAfter({ ...first, history: 'lost' })).toBe(0);
 

@@ -86,7 +86,7 @@ test('what other tenants change on one node leaves the opened master keys of ano
         ...answer,
         newTenant: 'third',
       });
-      // It waits for no second person.
+      // The restore is carried out at once: it waits for no second person.
       expect(restored).toMatchObject({ dryRun: false });
     },
   };

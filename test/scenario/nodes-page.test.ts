@@ -78,7 +78,7 @@ test('a role with the rights of the page is enough: start, changes, an erasure r
     stdio: 'pipe',
   });
   fleet.postgres.run('postgres', `create database restored template template0 encoding 'UTF8' owner ${role}`);
-  // As the page says; the superuser of the tests restores.
+  // The options are those of the page; the superuser of the tests restores.
   const options = ['--dbname=restored', `--role=${role}`, '--no-privileges', '-h', fleet.place.host, '-U', 'dke'];
   execFileSync(join(postgresqlPrograms, 'pg_restore'), [...options, dump], { stdio: 'pipe' });
   const counted = `select count(*) from ${role}.audit_events`;
@@ -137,7 +137,7 @@ const balancers = {
     };
   },
   'a plain TCP balancer': (fleet: TestFleet): Promise<FoundBalancer> =>
-    // It has no checks.
+    // A plain balancer has no checks, so there is nothing to wait for.
     Promise.resolve({ port: fleet.balancer.port, sees: () => Promise.resolve() }),
 } as const;
 

@@ -141,7 +141,10 @@ test('an invitation, a password and a one-time code', async () => {
 });
 
 test('what counts once is given to both nodes at the same time: one of them takes it', async () => {
-  /** The same request of as many browsers as there are nodes, each at another node. */
+  /**
+   * Sends one request from as many browsers as there are nodes, each at another node; returns the
+   * browser whose request was accepted.
+   */
   const atOnce = async (browsers: readonly ReturnType<typeof openBrowser>[], path: string, body: object) => {
     const asked = fleet.members.map(({ server }, at) => browsers[at]?.ask('POST', path, body, server.port));
     const statuses = (await Promise.all(asked)).map((answer) => answer?.status ?? 0);

@@ -94,7 +94,7 @@ test('in one folder, what one node has made the other verifies, exports and open
         status: 409,
         text: expect.stringContaining('this opening does not exist'),
       });
-    // It outlives the node that began it, and an erasure run.
+    // An opening outlives a restart of the node that began it, and an erasure run.
     const later = answerOpening(await begin(), recovery.key);
     await one.stop();
     await one.start();

@@ -61,7 +61,7 @@ test('a repeated change that changes nothing names the node that has not receive
       expect(answer.status).toBe(200);
       const body = JSON.parse(answer.text) as { pendingNodes: string[]; pendingUntil: string };
       expect(body.pendingNodes).toEqual(['three']);
-      // By then it can no longer use the keys in its memory.
+      // After pendingUntil, the named node cannot use the keys in its memory.
       const left = Date.parse(body.pendingUntil) - Date.now();
       expect(left).toBeLessThanOrEqual(contactSeconds * 1000);
       expect(answer.headers['x-dke-pending-until']).toBe(body.pendingUntil);
@@ -146,7 +146,7 @@ test('a removed node that stands still is named until it can no longer use keys'
   } finally {
     three.server.child.kill('SIGCONT');
   }
-  // It does not use the keys in its memory: it refuses, or has ended.
+  // The removed node does not use the keys in its memory: it refuses, or has ended.
   const reached = await new Promise<number | null>((resolve) => {
     request(new URL('/health', three.server.url), { ca: readFileSync(fleet.caFile), agent: false }, (answer) =>
       resolve(answer.resume().statusCode ?? 0),

@@ -20,7 +20,7 @@ const attempts = 4;
 const rounds = 3;
 /** Pause between two rounds, because only their continuation matters, not their number. */
 const paceMs = 50;
-/** So many of the ciphertexts are opened in the end. */
+/** How many of the ciphertexts are decrypted in the end, at most, on each node. */
 const opened = 60;
 
 let fleet: TestFleet;

@@ -13,7 +13,7 @@ test('one process serves the console, its API, the key store proxy and databases
       api: () => site.api.send('GET', '/api/status'),
       health: () => site.api.send('GET', '/health'),
       proxy: () => endpoint.health(),
-      // Of a database that is not registered: the front of databases refuses it.
+      // The path names a database that is not registered: the front of databases refuses it.
       databases: () => site.api.send('POST', `/tde/v1/${guid}/db1/objects/find`),
     };
     const statuses = async () =>

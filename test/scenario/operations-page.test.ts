@@ -119,7 +119,7 @@ beforeAll(async () => {
   // The version stays the same: other tests cover migrations to a new schema.
   script('apt-get', '[ "$1" = install ] && [ "$#" = 2 ]\n');
   script('journalctl', `cat ${at('journal')}\n`);
-  // As the unit starts it.
+  // Stands in for systemd, and starts the server as the unit does.
   script(
     'systemctl',
     `case "$1" in
@@ -173,7 +173,7 @@ test('docs/upgrade.md: an upgrade, its rollback, and the removal of the copy', a
   const left = await vaults();
   expect(left).toContain('before the upgrade');
   expect(left).not.toContain('after the upgrade');
-  // It takes changes: it is not in quarantine.
+  // The service accepts changes, so it is not in quarantine.
   await run(['dke vault create "after the rollback"']);
   await run([...upgrade, ...removal]);
   expect(await vaults()).toContain('after the rollback');

@@ -34,7 +34,7 @@ const builder = resolve(import.meta.dirname, '../../provider/packaging/main.ts')
 const isRoot = process.getuid?.() === 0;
 const canRun = isRoot && installed('dpkg', 'dpkg', 'dpkg-deb') && installed('rpm', 'rpmbuild', 'rpm');
 if (!canRun) console.info('the packages are not tested: it takes root, dpkg and rpm');
-/** Those with a program. */
+/** The packages with programs. */
 const names = ['dke-server', 'dke-provider'] as const;
 const allNames = [...names, 'dke-mariadb'];
 
@@ -412,8 +412,8 @@ test.runIf(canRun)(
     const logs = join(folder, 'agent-log');
     mkdirSync(logs);
     chownSync(logs, Number(uid), Number(uid));
-    // As the unit has it: systemd listens, the agent has its user's rights and may open files as
-    // other users.
+    // The agent runs as its unit has it: systemd listens, the agent has its user's rights and may
+    // open files as other users.
     const unit = readFileSync(join(system, 'usr/lib/systemd/system/dke-agent.service'), 'utf8');
     expect(unit).toContain('AmbientCapabilities=CAP_SETUID CAP_SETGID');
     const caps = ['--inh-caps=+setuid,+setgid', '--ambient-caps=+setuid,+setgid'];

@@ -87,7 +87,7 @@ const host = (change: (toml: string) => string = (toml) => toml, issued: Registe
   writeFileSync(config, change(toml), { mode: 0o600 });
   return { folder, config, logs };
 };
-/** The same for another user: configuration and log directory are that user's. */
+/** A host whose database runs as another user: configuration and log directory are that user's. */
 const hostOf = (user: number): Host => {
   const made = host();
   for (const path of [made.config, made.logs]) chownSync(path, user, user);

@@ -61,7 +61,7 @@ test('an older database is in quarantine: read, not used, not changed; a confirm
     const shown = await command('show');
     expect(shown.stdout).toMatch(/^quarantined +true$/m);
     expect(shown.stdout).toMatch(/^finding +older$/m);
-    // Both values, and the file with its time.
+    // The command shows both values, and the file of one of them with its time.
     const compared = /number of audit records +\d+ +its audit log +\d+ +\S+root\.key\.checkpoint \(written 20\S+Z\)/m;
     expect(shown.stdout).toMatch(compared);
     expect(server.output()).toMatch(/^quarantine, compared: number of audit records: \d+ in its audit log, \d+ in /m);

@@ -16,7 +16,7 @@ import { createXksEndpoint } from '../support/xks-call.ts';
 
 let folder: string;
 let server: ServerProcess;
-/** By where they are. */
+/** Planted secrets by their places; a bundle must not contain any of them. */
 const canaries = new Map<string, string>();
 const at = (name: string): string => join(folder, name);
 const random = (): string => randomBytes(24).toString('base64url');

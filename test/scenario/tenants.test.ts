@@ -25,7 +25,7 @@ const plain = '42'.repeat(32);
 interface House {
   readonly id: string;
   readonly name: string;
-  /** Of the tenant's own people. */
+  /** The API as an administrator of this tenant calls it. */
   readonly api: ConsoleApi;
   readonly endpoint: XksEndpoint;
   readonly database: Database;

@@ -52,7 +52,7 @@ test.each([['--help'], ['--version'], ['key', '--help']])('the output of dke %s 
       status: exitCodes.permission,
       said: ['dke: standard output: the disk is full: make space, then run it again (ENOSPC)'],
     });
-    // And where not even that can be said, the exit code says it.
+    // Where standard error is full as well, only the exit code reports the failure.
     expect(run(commandPath, args, { stdio: ['ignore', full, full] }).status).toBe(exitCodes.permission);
   } finally {
     closeSync(full);

@@ -111,7 +111,7 @@ test('is found by the doctor, named in the inbox, refused for more data and repa
   expect(await cipher('decrypt', handle, sealed)).toEqual(plain);
   expect(await cipher('encrypt', handle, plain)).toEqual(sealed);
   expect((await doctor()).found).toMatchObject({ state: 'ok' });
-  // Again: nothing changes, and nothing is recorded twice.
+  // A second call changes nothing, and nothing is recorded twice.
   expect((await dke('tde', 'key', 'allow-decryption', keyId)).code).toBe(0);
   const { answer } = await dke('audit', 'list', '--subject-id', keyId, '--kind', 'key.decryption-allowed');
   expect(answer.items).toMatchObject([{ details: { name: label } }]);

@@ -38,7 +38,7 @@ export const holdOldDatabase = async (
 ): Promise<OpenedService> => {
   await opened.stop();
   cpSync(opened.folder, folder, { recursive: true });
-  // As on another host: beside the original, no copy starts.
+  // Without this file, a copy beside the original counts as one on another host, and may start.
   rmSync(join(folder, 'dke-data', 'instance'), { force: true });
   for (const each of readdirSync(folder, { recursive: true, withFileTypes: true }))
     if (each.isDirectory()) chmodSync(join(each.parentPath, each.name), 0o700);

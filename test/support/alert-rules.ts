@@ -13,7 +13,7 @@ export interface AlertRule {
   readonly expression: string;
   /** How long the expression must be true (`for`). */
   readonly minutes: number;
-  /** As it is in the file. */
+  /** The text of the rule in the file. */
   readonly text: string;
 }
 
@@ -87,8 +87,8 @@ const comparison: Readonly<Record<string, (a: number, b: number) => boolean>> = 
   '>=': (a, b) => a >= b,
 };
 /**
- * Of the values of one series within the range, oldest first, and the seconds from the first to the
- * last.
+ * Functions over the values of one series within the range, oldest first, and the seconds from the
+ * first to the last. Undefined: there are too few values.
  */
 const overRange: Readonly<Record<string, (values: readonly number[], seconds: number) => number | undefined>> = {
   increase: (values) => (values.length < 2 ? undefined : grown(values)),
@@ -158,7 +158,10 @@ class Parser {
     }
     return names;
   }
-  /** By which labels two vectors are compared. */
+  /**
+   * Reads `on(…)` or `ignoring(…)`, if present; returns the key by which samples of two vectors are
+   * matched.
+   */
   #matching(): (labels: Labels) => string {
     const how = this.#if('on', 'ignoring');
     const names = how === undefined ? [] : this.#labels();

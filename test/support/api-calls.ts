@@ -31,7 +31,7 @@ export interface ApiUse {
   readonly rows: readonly string[];
 }
 
-/** And how many of their first arguments are rows. */
+/** Methods of the client, and how many of their first arguments are rows. */
 const clientMethods = new Map([
   ['call', 1],
   ['bytes', 1],

@@ -33,7 +33,10 @@ export interface AttackedSite {
   readonly site: Site;
   readonly endpoint: XksEndpoint;
   readonly folder: string;
-  /** Of sinks and of the webhook; how often it was called in this manner. */
+  /**
+   * Sets how the sink and the webhook over HTTPS answer. `called`: how often they were called
+   * since.
+   */
   behave(manner: Manner): void;
   readonly called: () => number;
   readonly collector: { hang(): void; kill(): void; taken(): number };
@@ -204,7 +207,7 @@ const ask = async (
   return Number(text.slice(9, 12));
 };
 const json = ['Content-Type: application/json'];
-/** So many times, with so many at once. */
+/** Does the work so many `times`, at most `atOnce` at the same time. */
 const repeat = async (times: number, atOnce: number, work: (at: number) => Promise<unknown>): Promise<void> => {
   let at = 0;
   const one = async (): Promise<void> => {

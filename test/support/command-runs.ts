@@ -102,11 +102,14 @@ interface Row {
   ) => Promise<readonly string[]> | readonly string[];
   /** Options that a text leaves to its reader; each with one value. */
   readonly more?: readonly string[];
-  /** The same, as it depends on those that the text has. */
+  /** Further options that depend on what the text has (`given`). */
   readonly moreOf?: (w: World, given: readonly string[]) => readonly string[];
   /** Exit code and words of a refusal: what this host can show. */
   readonly ends?: End | ((given: readonly string[]) => End | undefined);
-  /** It is a command of a stopped service: with `--config` of a copy of one. */
+  /**
+   * The command needs a stopped service: it gets `--config` of a copy of one; `empty`: without
+   * data.
+   */
   readonly stopped?: true | 'empty';
   /** Ends by a signal, when it has said this. */
   readonly until?: RegExp;
@@ -205,7 +208,7 @@ const places: Readonly<Record<string, (w: World) => string | Promise<string>>> =
   name: (w) => w.fresh('name'),
 };
 
-/** Of options. `given` is what the text has. */
+/** Values of options by their names; `given` is the value in the text. */
 const values: Readonly<Record<string, (w: World, given: string) => string | Promise<string>>> = {
   '--out': (w, given) => w.fresh(given.replace(/.*\//, '') || 'out'),
   '--bundle': (w) => w.fresh('bundle.tar.gz'),

@@ -39,7 +39,7 @@ export type Aggregate =
   | 'root';
 
 export type Call = (node: TestNode, world: World) => Promise<unknown>;
-/** Of one operation. */
+/** What one operation changes, reads and needs, and how it is called. */
 export interface Row {
   readonly changes: readonly Aggregate[];
   /** What it reads to decide, and does not change. */
@@ -69,7 +69,10 @@ const step = { step: { kept: 'step' } } as const;
 type Changing<G> = {
   readonly [N in keyof G as G[N] extends { readonly method: 'get' } ? never : N]: Row | LeftOut;
 };
-/** Of a session: with the operations themselves, because the cookie is only sent over TLS. */
+/**
+ * Calls the operations themselves with the user's session, because the cookie is only sent over
+ * TLS.
+ */
 const asUser =
   (work: (node: TestNode, session: StartedSession, world: World) => Promise<unknown>): Call =>
   async (node, world) => {

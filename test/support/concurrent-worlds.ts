@@ -47,7 +47,7 @@ export interface World {
   readonly mark: string;
   /** May do everything in the tenant. */
   readonly token: string;
-  /** The same rights, of another identity: an approver. */
+  /** The token of an approver: the same rights, another identity. */
   readonly other: string;
   readonly actor: TenantActor;
   readonly ids: Partial<Record<Thing, string>>;
@@ -58,7 +58,7 @@ export interface World {
     dataHandle?: number;
     invitation?: string;
     secret?: string;
-    /** Of the code that confirmed the one-time password. */
+    /** The time step of the code that confirmed the one-time password. */
     firstStep?: number;
     session?: StartedSession;
     step?: string;

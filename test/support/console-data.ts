@@ -16,7 +16,7 @@ export interface ConsoleData {
   readonly applicationId: string;
   readonly masterKeyId: string;
   readonly endpointId: string;
-  /** Of the rotation of its master key, half-way. */
+  /** A runbook run that is half-way through the rotation of the application's master key. */
   readonly runId: string;
   readonly snapshotId: string;
   /** A token that has one application and nothing else. */

@@ -76,7 +76,10 @@ export interface Container {
   exitCode(): number | null | undefined;
   /** Runs a program in the running container, as its user. */
   exec(...command: readonly string[]): string;
-  /** As a runtime stops a container. Answers the exit code. */
+  /**
+   * Sends the signal, as a runtime does to stop a container. Returns the exit code; null when a
+   * signal ended it.
+   */
   stop(signal: string): Promise<number | null>;
   ended(): Promise<number | null>;
 }

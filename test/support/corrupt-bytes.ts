@@ -66,7 +66,7 @@ export interface DamagedSite {
    * fault.
    */
   tryByte(file: string, offset: number, change: number): Promise<ByteOutcome>;
-  /** The same for a copy whose database was changed with SQL. */
+  /** Does what `tryByte` does with a copy whose database was changed with SQL. */
   tryStatement(sql: string): Promise<ByteOutcome>;
   sizeOf(file: string): number;
   /** The last byte of each commit in the database's write-ahead log, the newest first. */
@@ -76,7 +76,10 @@ export interface DamagedSite {
 export type ByteOutcome =
   | { readonly kind: 'as before' }
   | { readonly kind: 'refused'; readonly message: string }
-  /** It started, and reported some of its data as damaged or did not return them. */
+  /**
+   * The service reported some of its data as damaged or did not return them, or refused a setting
+   * that might be meant.
+   */
   | { readonly kind: 'reported'; readonly what: readonly string[] }
   | { readonly kind: 'wrong'; readonly what: readonly string[] };
 
@@ -354,7 +357,7 @@ export const openDamagedSite = async (builtProgram: string): Promise<DamagedSite
 };
 
 export interface ByteReport {
-  /** By file: how many bytes were changed, and what came of it. */
+  /** How many bytes of each file were changed, by the outcome. */
   readonly tried: Readonly<Record<string, Readonly<Record<ByteOutcome['kind'], number>>>>;
   readonly wrong: readonly string[];
 }

@@ -29,8 +29,8 @@ const contentOf = (folder: string): string => {
 export const dumpOf = (state: string): string => `${state}.sql`;
 
 /**
- * Of a service on PostgreSQL: what it has committed. Dumped again only where something was written
- * since.
+ * Watches a service on PostgreSQL. `dump` returns what it has committed, and dumps again only where
+ * something was written since.
  */
 const watchPostgres = (folder: string, around: <R>(call: () => R) => R) => {
   const { query } = pg.Client.prototype;

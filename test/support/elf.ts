@@ -37,7 +37,7 @@ const run = (command: string, ...args: string[]): string =>
 export const librariesOf = (path: string): readonly string[] =>
   [...run('readelf', '-dW', path).matchAll(/\(NEEDED\).*\[(.+)\]/g)].map(([, name = '']) => name);
 
-/** As readelf names it, such as AArch64. */
+/** The machine in readelf's words, such as AArch64; empty: it has none. */
 export const machineOf = (path: string): string => /^ *Machine: +(.+)$/m.exec(run('readelf', '-hW', path))?.[1] ?? '';
 
 /** The libraries of the C library, its loader included. */
@@ -71,7 +71,7 @@ const isMissing = (kind: string, version: string): boolean => {
   return newest === undefined || isNewer(version, newest);
 };
 
-/** Of versions of symbols, such as GLIBC_2.28, those that the oldest systems do not have. */
+/** The versions of symbols in the text, such as GLIBC_2.28, that the oldest systems do not have. */
 export const missingVersions = (text: string): readonly string[] =>
   [...text.matchAll(/\b([A-Z]+)_([\d.]+)\b/g)]
     .filter(([, kind = '', version = '']) => isMissing(kind, version))

@@ -1,6 +1,6 @@
 // How a secret may be written in a file, and which of some secrets a text has in it.
 
-/** Of Base64 the parts that stay the same wherever it begins. */
+/** The forms of a secret in a file; in Base64, the parts that stay the same wherever it begins. */
 const encodingsOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret);
   const base64 = [0, 1, 2].map((before) =>

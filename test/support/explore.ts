@@ -16,7 +16,7 @@ export interface Model<S> {
 export interface Explored {
   readonly states: number;
   readonly steps: number;
-  /** Of the longest shortest way to a state. */
+  /** The most steps that the shortest way to a state has. */
   readonly depth: number;
   /** Every state within the model's bounds was visited. */
   readonly complete: boolean;
@@ -34,7 +34,10 @@ export const explore = <S>(
 ): Explored => {
   const { goal } = model;
   const seen = new Map<string, number>([[model.key(model.initial), 0]]);
-  /** Of each state, those from which a step leads to it; and the states that are the goal. */
+  /**
+   * For each state, the states from which a step leads to it; and (`reached`) those that are the
+   * goal.
+   */
   const sources: number[][] = [[]];
   const reached: number[] = goal?.isReached(model.initial) === true ? [0] : [];
   const parents: number[] = [-1];

@@ -14,7 +14,7 @@ export interface ExpositionFamily {
 export interface Exposition {
   readonly families: readonly ExpositionFamily[];
   readonly samples: readonly ExpositionSample[];
-  /** Of the one sample with exactly these labels. */
+  /** The value of the one sample with exactly these labels; undefined when it is missing. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 }
 

@@ -25,7 +25,7 @@ interface MasterEntry {
   state: Life;
   /** What it may have become. */
   pending: Life | undefined;
-  /** It is being decrypted, which would import it again. */
+  /** True during a decryption with the key, which would import a soft-deleted key again. */
   inUse: boolean;
 }
 interface CloudEntry {
@@ -317,7 +317,7 @@ export const openWorkload = async (
       await tenant.restore();
     } else if (chosen < 0.9) await tenant.snapshot();
     else await (await tenant.toPurge())();
-    // The same for operations on tenants.
+    // A pace of the workload's own: operations on tenants meet everything else in every order.
     await pause(random() * 50);
   };
 

@@ -194,8 +194,8 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
         of.disabled.push({
           at: Math.round(performance.now() - began),
           pending: pendingNodes,
-          // By the clock of the answering node, which may have been set back to the true time in
-          // the meantime.
+          // `pendingUntil` is by the clock of the answering node, which may have been set back to
+          // the true time in the meantime.
           until:
             pendingUntil === null
               ? null

@@ -95,7 +95,7 @@ export interface TestFleet {
   readonly balancer: Balancer;
   readonly members: readonly FleetMember[];
   readonly token: string;
-  /** Of the certificate that all nodes serve. */
+  /** The file with the certificate that all nodes serve. */
   readonly caFile: string;
   member(name: string): FleetMember;
   /** The nodes as one of them sees them. */
@@ -115,9 +115,7 @@ export const startFleet = async (
     /** More lines of [store]. */
     readonly store?: string;
     readonly publicUrl?: string;
-    /** Of the database server. */
     readonly databaseEnvironment?: NodeJS.ProcessEnv;
-    /** Of a node. */
     readonly environmentOf?: (name: string) => NodeJS.ProcessEnv;
     /** Nodes reach the database through a relay. */
     readonly relay?: boolean;

@@ -73,7 +73,10 @@ export const makeForger = (recovery: Recovery): Forger => {
   };
 };
 
-/** The same content under ids, names of the world and hashes that are free. */
+/**
+ * Copies items under fresh ids, hashes, token prefixes and access key ids: none conflicts with a
+ * stored row.
+ */
 export const withFreshIds = (items: readonly ForgedItem[]): readonly ForgedItem[] => {
   const ids = new Map<string, string>();
   const known = new Set<string>();

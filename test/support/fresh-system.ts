@@ -128,7 +128,7 @@ const childOf = (pid: number): number | undefined => {
   return first === undefined ? undefined : Number(first);
 };
 
-/** As udev does: every user may mount with FUSE. */
+/** Lets every user mount with FUSE, as udev does. */
 const fuseForAll =
   'mknod -m 666 "$1/run/fuse" c 10 229 && { [ ! -e /dev/fuse ] || mount --bind "$1/run/fuse" "$1/dev/fuse"; }';
 

@@ -21,7 +21,10 @@ interface Place {
   readonly body: Buffer;
 }
 
-/** None is empty: Node never calls back for an empty write after the answer. */
+/**
+ * Splits a body into single bytes and the rest. No piece is empty: Node never calls back for an
+ * empty write after the answer.
+ */
 const piecesOf = (body: Buffer): readonly Buffer[] => {
   const single = Math.min(8, body.length);
   const pieces = Array.from({ length: single }, (_, at) => body.subarray(at, at + 1));

@@ -18,7 +18,7 @@ export const holdStatement = async (
   await hand.query(lock);
   let open = true;
   return {
-    /** Such a statement waits; others do not. */
+    /** Resolves when a statement of this kind waits for the table; other writes pass in turn. */
     reached: () =>
       until(`${when} of ${table}`, async () => {
         // Otherwise the transaction would see the statements of its first look.

@@ -55,7 +55,7 @@ export interface ThreadsReport {
   readonly firstWrong: string;
   /** Sessions that the token counts as open, next to those that are. */
   readonly sessionsLeft: number;
-  /** By call and name of the return value. */
+  /** How often each call returned each value: by name of the call, then of the return value. */
   readonly calls: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -72,7 +72,9 @@ export interface HostOptions {
 export interface Said {
   readonly whole?: number;
   readonly report?: ThreadsReport;
-  /** Of host-crowd: connections of the agent, and milliseconds of the longest call. */
+  /**
+   * Only host-crowd writes these: connections of the agent, and milliseconds of the longest call.
+   */
   readonly connected?: number;
   readonly longest?: number;
 }

@@ -9,7 +9,7 @@ import type { StoredRows } from './test-store.ts';
 export interface Fact {
   /** Effects of which one explains that it came about. */
   readonly gain: readonly Effect[];
-  /** The same for its end. */
+  /** Effects of which one explains that the fact ended. */
   readonly loss: readonly Effect[];
   readonly tenantId: string | null;
   /** When it ends on its own; null: never. Of tokens. */

@@ -135,7 +135,7 @@ export const reachOf = (roles: readonly Role[], withinTenant: boolean): Readonly
 type Row = { readonly effect: Effect; readonly waits?: 'rule' | 'second' };
 const sees = (effect: Effect): Row => ({ effect });
 const does = (effect: Effect): Row => ({ effect });
-/** It waits for a second person, from the second one on who can approve. */
+/** A change that waits for a second person, as soon as a second one exists who can approve. */
 const seconds = (effect: Effect): Row => ({ effect, waits: 'second' });
 /** Under dual control it waits for others. */
 const waits = (effect: Effect): Row => ({ effect, waits: 'rule' });
@@ -370,7 +370,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   clock: { get: sees('see-platform'), confirm: does('quarantine') },
 };
 
-/** By the name "group.operation"; undefined if it is not in the model. */
+/** The row of the operation "group.operation"; undefined: the model does not have it. */
 export const effectOf = (name: string): Row | undefined => {
   const [group = '', operation = ''] = name.split('.');
   return (operations as Readonly<Record<string, Readonly<Record<string, Row>> | undefined>>)[group]?.[operation];

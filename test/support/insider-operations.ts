@@ -24,7 +24,7 @@ import { everything } from './people.ts';
 import { actorIn } from './snapshots.ts';
 
 export interface Attempt {
-  /** Of the path's parameters. */
+  /** Values of the path's parameters, by their names. */
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: object;
@@ -36,7 +36,7 @@ export interface Attempt {
   readonly answers?: readonly number[];
   /** Where a role is given for one resource: this one. */
   readonly scope?: { readonly kind: 'application' | 'endpoint'; readonly id: string };
-  /** It changes something that the facts contain. */
+  /** The operation changes facts when it is carried out: the matrix fails if none changed. */
   readonly changes?: true;
   /** Under dual control it does not wait: no rule has a say. */
   readonly free?: true;
@@ -202,7 +202,8 @@ const scopeless =
     at(read(ids));
 
 /**
- * By the name "group.operation". Those that are not here are called as they are: 'own', and lists.
+ * Prepares a call of each operation, by the name "group.operation". An operation without an entry
+ * is called without a body: those whose effect is 'own', and lists.
  */
 export const attempts: Readonly<Record<string, Prepare>> = {
   'tenants.create': () => ({ body: { name: fresh('tenant') } }),

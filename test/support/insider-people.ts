@@ -60,7 +60,7 @@ interface Person {
   horizon: number;
   readonly credentials: Credential[];
   readonly invitations: string[];
-  /** Of users who have a password. */
+  /** Signs the person in again; undefined for users without a password. */
   readonly signIn?: () => Promise<Credential>;
 }
 const givable = (roles: readonly Role[], within: boolean): Set<Role> =>

@@ -46,7 +46,7 @@ export const startJava = (
   };
   child.stdout?.on('data', take);
   child.stderr?.on('data', take);
-  // It may exit before it has read everything.
+  // The program may exit before it has read all of its input: that is not an error.
   child.stdin?.on('error', () => undefined).end(options.input);
   const gone = once(child, 'close');
   return {

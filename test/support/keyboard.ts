@@ -23,7 +23,7 @@ interface Focus {
   /** A ring is drawn around it, or around the frame that it fills. */
   readonly seen: boolean;
   readonly inView: boolean;
-  /** It is before the element that had the focus last, in the same dialog or page. */
+  /** The focus moved back: the element is before the last one, in the same dialog or page. */
   readonly back: boolean;
   /** The end of the page: the next one is its first. */
   readonly outside: boolean;

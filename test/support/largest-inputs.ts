@@ -19,7 +19,10 @@ export interface Largest {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: () => object | Promise<object>;
-  /** It is refused: what it names does not exist, or it needs a session. */
+  /**
+   * The input is refused: what it names does not exist, or it needs a session. 'perhaps': either is
+   * right.
+   */
   readonly refused?: true | 'perhaps';
 }
 const plain: Largest = {};

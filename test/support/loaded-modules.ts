@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export interface Loaded {
   readonly packages: ReadonlySet<string>;
-  /** Of the server's own code, from `server/` on. */
+  /** Paths of the server's own modules, from `server/` on. */
   readonly files: readonly string[];
 }
 

@@ -33,7 +33,7 @@ export interface LoopPlace {
   readonly certificate: string;
 }
 const rows = 2_000;
-/** Of the applications and endpoints, those that have the largest lists. */
+/** How many applications, and how many endpoints, have the largest lists. */
 const largeRows = 300;
 const keys = 600;
 

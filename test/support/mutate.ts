@@ -167,7 +167,8 @@ const tests = [...new Set(allMutants.map(({ test }) => test))];
 const chosen = allMutants
   .filter((mutant) => tests.indexOf(mutant.test) % parts === part - 1)
   .filter((mutant) => words.length === 0 || words.some((word) => JSON.stringify(mutant).includes(word)))
-  // Those of one test are one after the other; tests with programs of their own are last.
+  // The sorts are stable, so mutants of one test stay together. Mutants whose tests start programs
+  // are last, after them those of native code.
   .sort((a, b) => Number(/^(scenario|conformance)/.test(a.test)) - Number(/^(scenario|conformance)/.test(b.test)))
   .sort((a, b) => Number(isNative(a)) - Number(isNative(b)) || 0);
 const counts: Record<Verdict, number> = { failed: 0, passed: 0, 'too slow': 0, 'does not load': 0 };

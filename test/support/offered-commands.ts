@@ -204,7 +204,7 @@ const parse = (program: Command, text: string, exact: boolean): Parsed => {
 /** Labels that keys are derived with, and what a process says of itself. */
 const isOther = (text: string): boolean =>
   /^dke [a-z -]+ \d+\b|^dke root key for another node$|^dke [a-z]+: /.test(text);
-/** Also the name of the user of the service, who is named by an option. */
+/** Where a command starts. After -u, -g, -o or --user, `dke` is the service's user. */
 const start = /(?<![\w.-]|\w\/(?<!bin\/)|-[ugo] |--user )dke(?= (?!dke\b))/g;
 /** What follows the name of the program in sentences that are not about a command. */
 const prose =

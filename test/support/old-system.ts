@@ -54,8 +54,8 @@ export const makeOldSystem = (folder: string, work: string): string | undefined 
       mkdirSync(join(folder, 'var/lib/dpkg', each), { recursive: true });
     for (const name of readdirSync(archives).filter((each) => each.endsWith('.deb'))) {
       execFileSync('dpkg-deb', ['--extract', join(archives, name), folder]);
-      // As dpkg would write it, so that it decides whether the dependencies of our packages are
-      // there.
+      // Writes the status entry that dpkg would write, so that dpkg can check whether the
+      // dependencies of our packages are installed.
       const fields = execFileSync('dpkg-deb', ['--field', join(archives, name)], { encoding: 'utf8' });
       appendFileSync(join(folder, 'var/lib/dpkg/status'), `${fields.trim()}\nStatus: install ok installed\n\n`);
     }

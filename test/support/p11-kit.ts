@@ -55,7 +55,7 @@ export const startServer = async (folder: string): Promise<Server> => {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  // It names its address once it listens.
+  // The server prints its address once it listens.
   await Promise.race([
     once(child.stdout ?? child, 'data'),
     once(child, 'exit').then(() => {

@@ -38,7 +38,7 @@ export interface PageRun {
   blocks(heading: string, kind?: string): readonly string[];
   /** Runs the commands of a heading, those of its n-th block when a number is given. */
   heading(heading: string, block?: number): Promise<Outcome>;
-  /** The same, and fails when they fail; answers what they print. */
+  /** Runs the commands like `heading` and rejects when they fail; answers what they print. */
   done(heading: string, block?: number): Promise<string>;
   /** Runs commands of the test's own in the session. */
   shell(commands: string): Promise<Outcome>;

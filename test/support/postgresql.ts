@@ -41,7 +41,7 @@ export interface PostgresServer {
   createDatabase(name: string): PostgresPlace;
   /** Runs SQL, as psql does; answers what it prints, without decoration. */
   run(database: string, sql: string): string;
-  /** The same, while this process continues with what else it does. */
+  /** Runs SQL like `run`, without blocking this process. */
   ask(database: string, sql: string): Promise<string>;
   /** Runs SQL in a session that stays open, with what it locks, until `end`. */
   hold(database: string, sql: string): { readonly ready: Promise<void>; end(): Promise<void> };
@@ -52,13 +52,13 @@ export interface PostgresServer {
   /** Stops it, keeps a copy of its state, and starts it again. */
   keepState(): Promise<void>;
   /**
-   * As a standby that had not received what came after the state that was kept, and takes over:
-   * connections are lost.
+   * Restores the state that `keepState` kept, like a standby that takes over without having
+   * received what came later: connections are lost.
    */
   failOver(): Promise<void>;
-  /** Of a server with `tls`: it is also at this port of 127.0.0.1. */
+  /** The server's port; with `tls`, it also listens on this port of 127.0.0.1. */
   readonly port: number;
-  /** Of such a server: new connections get this certificate. */
+  /** New connections get this certificate; only for a server with `tls`. */
   present(tls: IssuedCertificate): void;
   /** Its socket, for a relay. */
   readonly socket: string;
@@ -67,7 +67,7 @@ export interface PostgresServer {
    * server's socket, or a relay in front of it.
    */
   standby(options?: StandbyOptions): Promise<PostgresServer>;
-  /** Of a standby: it takes over. */
+  /** Makes this standby take over as primary. */
   promote(): Promise<void>;
   /** Its log since it was started the last time. */
   printed(): string;
@@ -273,7 +273,7 @@ export const startPostgres = async ({
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },
     remove: async () => {
-      // It is not started again: what it would write before it ends in good order is deleted.
+      // SIGQUIT is enough, because all files are deleted and the server is not started again.
       await stop('SIGQUIT');
       rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     },

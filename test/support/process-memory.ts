@@ -163,7 +163,7 @@ export const searchCoreDump = async (pid: number, needles: Needles): Promise<rea
   if (status !== 0) throw new Error(`prlimit: ${stderr}`);
   process.kill(pid, 'SIGABRT');
   const name = await until('the core dump', async () => {
-    // It is complete when the process has exited.
+    // The core dump is complete when the process has exited.
     return isAlive(pid) ? undefined : readdirSync(folder).find((each) => !before.has(each));
   });
   const path = join(folder, name);

@@ -56,13 +56,13 @@ export default (): (() => void) | undefined => {
       console.log(`temporary files are left: ${String(error)}`);
     }
   };
-  // Of runs that were killed.
+  // Folders of runs that were killed: their processes are gone.
   for (const name of readdirSync(place)) {
     const [, pid] = folderName.exec(name) ?? [];
     if (pid !== undefined && isGone(Number(pid))) remove(join(place, name));
   }
   const folder = mkdtempSync(join(place, `dke-run-${namespace}-${process.pid}-`));
-  // As /tmp: database servers run as other users.
+  // Everyone may write to the folder, as to /tmp: database servers run as other users.
   chmodSync(folder, 0o1777);
   process.env.TMPDIR = folder;
   // A run that is broken off ends without its tear-down.

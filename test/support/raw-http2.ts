@@ -138,7 +138,8 @@ export const converseHttp2 = async (
         const payload = bytes.subarray(9, 9 + length);
         bytes = bytes.subarray(9 + length);
         const code = (at: number): string => errorCodes[payload.readUInt32BE(at)] ?? 'UNKNOWN';
-        // As every peer must (RFC 9113, 6.7): the server asks whether a silent one is still there.
+        // Answers a PING, as every peer must (RFC 9113, 6.7): the server asks whether a silent peer
+        // is still there.
         if (type === frameTypes.ping && (flag & flags.ack) === 0)
           socket.write(frame(frameTypes.ping, flags.ack, 0, payload));
         if (type === frameTypes.reset) events.push(`${stream}: RST ${code(0)}`);

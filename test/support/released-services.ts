@@ -42,7 +42,7 @@ interface ReleasedService {
   readonly facts: ReleasedFacts;
   /** Base64, by their paths in the service's folder. */
   readonly files: Readonly<Record<string, string>>;
-  /** Of a PostgreSQL database. */
+  /** The PostgreSQL database as SQL; null: the service is on SQLite. */
   readonly sql: string | null;
 }
 

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { permissionNames, permissions, roleNames, rowOf } from '../../server/domain/access.ts';
 
-/** Both tables: what the roles are for, and which permission each has. */
+/** The two tables of the page: what each role is for, and which roles have each permission. */
 export const rolesTable = (): string =>
   [
     '| role | what for |',

@@ -66,7 +66,7 @@ const behave = (key: Buffer, { operation, body }: ProxyRequest): Json => {
     return { keySpec: 'AES_256', keyUsage: ['ENCRYPT', 'DECRYPT', 'WRAP'], keyStatus: 'ENABLED' };
   const aad = bytes(body.additionalAuthenticatedData);
   if (operation === 'encrypt') {
-    // Of 16 bytes, which the protocol allows too.
+    // An IV of 16 bytes, which the protocol also allows.
     const iv = randomBytes(16);
     const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: 16 }).setAAD(bound(aad));
     const ciphertext = Buffer.concat([cipher.update(bytes(body.plaintext)), cipher.final()]);

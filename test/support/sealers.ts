@@ -10,12 +10,12 @@ import type { NodeState } from '../../server/ports/node-state.ts';
 import type { Store } from '../../server/ports/store.ts';
 import { openStore } from '../../server/store/store.ts';
 
-/** Of a finding whose values do not matter. */
+/** Differences for a finding whose values do not matter. */
 export const differences: Differences = [
   { what: 'records', found: '1', foundIn: 'the database', expected: '2', expectedIn: 'a file' },
 ];
 
-/** Of a gate whose quarantine is not kept. */
+/** The node state of a gate that does not store its quarantine. */
 export const noNodeState: Pick<NodeState, 'quarantine' | 'recordQuarantine' | 'clear'> = {
   quarantine: undefined,
   recordQuarantine: () => undefined,

@@ -70,7 +70,7 @@ export const handOf = async (
 
 type Cell = string | number | null;
 export type StoredRow = { readonly [column: string]: Cell };
-/** By table, then by what a row is found by. */
+/** Rows by table, then by the columns that identify a row. */
 export type Dump = ReadonlyMap<string, ReadonlyMap<string, StoredRow>>;
 
 const tables: Readonly<Record<string, readonly [where: string, ...identity: string[]]>> = {
@@ -132,8 +132,8 @@ export const rowsOfTenant = (
   });
 
 /**
- * Of every key in a snapshot: what it is known by again. Read with the recovery key, past the
- * service.
+ * The check value of every key in a snapshot, or 'erased', by unit id and version. Read with the
+ * recovery key, past the service.
  */
 export const checksOf = async (
   { config }: Pick<OpenedService, 'config'>,

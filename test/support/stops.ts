@@ -12,7 +12,7 @@ interface Stop {
   /** The first lines of tests on the stack. */
   readonly place: string;
   readonly exitCode: number | null;
-  /** It did not end in good order in time. */
+  /** The server did not end in good order in time, as its log says. */
   readonly isCut: boolean;
 }
 

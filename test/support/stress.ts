@@ -20,7 +20,7 @@ export type Sanitizer = keyof typeof sanitizers;
 
 export interface StressOptions {
   readonly processes: number;
-  /** Of each process, 1 to 64. */
+  /** Threads of each process, 1 to 64. */
   readonly threads: number;
   /** Longest message in bytes. */
   readonly largest: number;
@@ -61,7 +61,7 @@ interface Progress {
   readonly jobs: number;
   readonly least: number;
   readonly seen: boolean;
-  /** Of how many a result was compared. */
+  /** How many mechanisms have had at least one result compared, over all threads. */
   readonly mechanisms: number;
 }
 interface ProcessReport {
@@ -73,7 +73,7 @@ interface ProcessReport {
   readonly firstWrongReturn: string;
   readonly lostKeys: number;
   readonly laneAnswers: number;
-  /** Of one thread after the other: a call and a mechanism are named more than once. */
+  /** Lists of all threads, one after the other: a call or a mechanism can have several entries. */
   readonly calls: readonly (readonly [call: string, rv: number, storm: boolean, times: number])[];
   readonly mechanisms: readonly (readonly [type: number, times: number])[];
 }

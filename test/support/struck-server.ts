@@ -171,7 +171,7 @@ export const strikeServer = async (options: {
   readonly operations?: readonly Operation[];
   readonly seed: number;
   readonly tell?: (line: string) => void;
-  /** Of each operation at most so many. */
+  /** The highest number of strikes at each operation; undefined: no limit. */
   readonly most?: number;
 }): Promise<StrikeReport> => {
   const { blow, operations = faultOperations, tell = () => undefined, most = Infinity, every, seed } = options;

@@ -87,7 +87,7 @@ export const startOwnToken = async (label = 'tool'): Promise<Token> => {
 
 export const startTokens = { DKE: startOwnToken, SoftHSM2: startReferenceToken } as const;
 export const tokenNames = ['DKE', 'SoftHSM2'] as const;
-/** Those that can be started here, in this tier. */
+/** Tokens that this machine can start in this tier. */
 export const presentTokens = tokenNames.filter(
   (name) =>
     name === 'DKE' ||

@@ -35,14 +35,14 @@ export interface VectorFile<G, T extends VectorCase> {
 /** `skip` carries its reason: a case that the core does not claim to do. */
 export type VectorOutcome = 'accepted' | 'refused' | { readonly skip: string };
 
-/** By flag: whether a case that the file calls acceptable must be accepted, and why. */
+/** For each flag: whether a case that the file calls acceptable must be accepted, and why. */
 export type AcceptableRules = Readonly<Record<string, { readonly accepted: boolean; readonly because: string }>>;
 
 export interface VectorRun {
   /** One line for each case that went otherwise than it must. */
   readonly wrong: readonly string[];
   readonly ran: number;
-  /** By reason. */
+  /** How many cases were skipped for each reason. */
   readonly skipped: Readonly<Record<string, number>>;
 }
 

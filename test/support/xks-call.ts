@@ -13,7 +13,7 @@ export interface XksEndpoint {
   decrypt(sealed: CurlAnswer['body']): Promise<CurlAnswer>;
   health(): Promise<CurlAnswer>;
   request(path: string, body: object): CurlRequest;
-  /** The same endpoint on another server. */
+  /** This endpoint, called at another server. */
   at(server: Place['server']): XksEndpoint;
 }
 

@@ -89,7 +89,7 @@ export const callXks = async (place: XksPlace, options: XksCallOptions): Promise
   });
 };
 
-/** The same over HTTP/2; the connection is closed afterwards. */
+/** Calls like `callXks`, but over HTTP/2; closes the connection afterwards. */
 export const callXksOverHttp2 = async (
   place: XksPlace,
   options: Pick<XksCallOptions, 'target' | 'body'>,

@@ -9,7 +9,7 @@ export interface TestDirectory extends XksDirectory {
   readonly endpoints: Map<string, XksEndpointView>;
   readonly keys: Map<string, XksKeyView>;
   readonly records: XksRequestRecord[];
-  /** Those of `records` that were the service's own. */
+  /** Entries of `records` whose requests were the service's own probes. */
   readonly ownProbes: XksRequestRecord[];
   state: { healthy: boolean };
 }

@@ -10,13 +10,13 @@ export interface Container {
   readonly id: number;
   readonly name: string;
   open: boolean;
-  /** By purpose: the id of the container's master key. */
+  /** The current master key for each purpose, and the keystore that has it. */
   keys: Partial<Record<Purpose, { readonly id: string; readonly keystore: KeystoreKind }>>;
 }
 export interface DataFile {
   readonly number: number;
   readonly container: number;
-  /** Of the tablespace, or of the table whose column is encrypted. */
+  /** The name of the tablespace, or of the table whose column is encrypted. */
   readonly name: string;
   /** Relative to the database's directory. */
   readonly file: string;

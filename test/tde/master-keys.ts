@@ -64,7 +64,8 @@ const refuseOtherKeystore = (core: Core, statement: SetKey, target: KeystoreKind
 const openForKey = async (core: Core, statement: SetKey, target: KeystoreKind, by: DatabaseProcess): Promise<void> => {
   const { password, migrate, reverse, force, old, backup } = statement;
   if (reverse !== null) {
-    // Both keystores: the wallet under its password, the token to read with.
+    // A reverse migration opens both keystores: the wallet under its password, and the token for
+    // reading.
     if (target !== 'F') throw new OraError('ORA-28353', 'the first keystore is not FILE');
     backUpWallet(core, backup);
     core.open = { F: { password: literal(password) }, H: tokenBy(core, reverse) };

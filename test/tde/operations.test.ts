@@ -241,7 +241,7 @@ describe('a master key', () => {
 
   test('that is destroyed in the console closes every database that shares its access_guid', async () => {
     const database = await ready('ERP');
-    // The same pkcs11.toml on a second host: a standby whose wallet view says OPEN.
+    // A standby on a second host uses the same pkcs11.toml, and its wallet view says OPEN.
     const second = database.makeStandby(await stage.group.host('shares', stage.host), 'STBY', stage.folder('STBY'));
     try {
       await configure(second, 'HSM');

@@ -129,8 +129,8 @@ describe('docs/databases/oracle.md', () => {
     if (release === '18c') {
       sqlnet(on, heading);
       await restart(on);
-      // As the page says: sqlnet.ora in place of the first statement, and nothing is open after the
-      // restart.
+      // Up to 18c, sqlnet.ora replaces the first statement. The second one (CLOSE) is skipped: no
+      // keystore is open after the restart.
       await play(on, migration.split('\n').slice(2).join('\n'));
     } else await play(on, migration);
     expect(await statusOf(on)).toEqual(['OPEN', 'OPEN']);

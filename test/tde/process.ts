@@ -10,7 +10,9 @@ export const processProgram = resolve(import.meta.dirname, '../../build/tde-proc
 
 export interface Answer {
   readonly ok: boolean;
-  /** Of a step that failed: `call` when the library refused, else a word of the driver's. */
+  /**
+   * Why the step failed: `call` when the library refused a call, otherwise a word of the driver.
+   */
   readonly why?: string;
   readonly what?: string;
   readonly call?: string;
@@ -25,7 +27,7 @@ export interface Answer {
   readonly description?: string;
   readonly version?: string;
   readonly flags?: number;
-  /** Of `cipher` (hexadecimal) and `metadata`. */
+  /** The result of the steps `cipher` (hexadecimal) and `metadata`. */
   readonly value?: string;
   readonly rows: readonly string[];
 }

@@ -60,7 +60,7 @@ export interface Profile {
   readonly openChecks: Item<'label'>;
   readonly findMost: Item<number>;
   readonly iv: Item<'zero' | 'random' | 'key-id'>;
-  /** Of a key of the database before it is wrapped. */
+  /** Bytes of a key of the database before it is wrapped, for each kind of key. */
   readonly keyBytes: Readonly<Record<'tablespace' | 'column' | 'redo', Item<number>>>;
   readonly heartbeat: Item<'encrypt' | 'session'>;
   readonly heartbeatSeconds: Item<number>;

@@ -627,7 +627,7 @@ const destroyed = async (stage: Stage): Promise<void> => {
 export interface Scenario {
   readonly title: string;
   readonly run: (stage: Stage) => Promise<void>;
-  /** Of container databases only. */
+  /** The scenario runs only for releases with container databases. */
   readonly containers?: true;
 }
 

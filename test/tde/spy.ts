@@ -17,7 +17,7 @@ import { lineOf, type TracedCall } from './trace.ts';
 const sizeOfWord = (word: string): number => (/^(True|False)$/.test(word) ? 1 : 8);
 
 interface Section {
-  /** As the spy counts the calls of a process. */
+  /** The number of the call within its process, as the spy counts. */
   readonly number: number;
   readonly name: string;
   readonly lines: readonly string[];
@@ -85,7 +85,7 @@ const readSection = ({ name, lines }: Section): TracedCall | undefined => {
 /** The sections of each process, in the order in which the processes began. */
 const byProcess = (all: readonly Section[]): readonly (readonly Section[])[] => {
   const processes: Section[][] = [];
-  /** The same, the one that spoke last in front. */
+  /** The processes in another order: the one with the latest call first. */
   const recent: Section[][] = [];
   for (const section of all) {
     let mine = section.number === 0 ? undefined : recent.find((each) => each.at(-1)?.number === section.number - 1);

@@ -120,7 +120,7 @@ class Reader {
     if (token?.is !== 'string' && token?.is !== 'quoted') throw this.#unexpected();
     return token.text;
   }
-  /** Of IDENTIFIED BY and similar. */
+  /** The password of IDENTIFIED BY and similar clauses: a literal, or EXTERNAL STORE. */
   password(): Password {
     return this.takes('EXTERNAL', 'STORE') ? 'external' : { literal: this.literal() };
   }
@@ -132,7 +132,7 @@ class Reader {
     if (token.text === '') throw new OraError('ORA-01741');
     return token.text;
   }
-  /** Of a parameter: a text or a number. */
+  /** The value of a parameter: a text, or a word such as a number. */
   value(): string {
     return this.#tokens[this.#at]?.is === 'word' ? this.name() : this.text();
   }
@@ -252,7 +252,7 @@ const alterSystem = (sql: Reader): Statement => {
     sql.needs('=');
     scope = sql.name();
   }
-  // Of a cluster: all its instances, which is the default here as there.
+  // SID = '*' names all instances of a cluster, which is the default: nothing is to be recorded.
   if (sql.takes('SID')) {
     sql.needs('=');
     sql.text();

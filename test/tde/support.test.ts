@@ -15,7 +15,7 @@ const profile = readProfile('12c-19c');
 let world: World;
 let stage: Stage;
 let database: Instance;
-/** By where they are. */
+/** Secrets that no support file may contain, each by its description. */
 const secrets = new Map([
   ['the PIN of the statements', pin],
   ['the password of the wallet', walletPassword],

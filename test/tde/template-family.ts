@@ -30,7 +30,10 @@ export const keyDimensions = {
   order: orders,
 } as const satisfies Dimensions;
 
-/** Of the key's dimensions, what no rule refuses: all these templates come to a key that works. */
+/**
+ * The key's dimensions without the values that a rule refuses: each of these templates creates a
+ * key that works.
+ */
 export const usableDimensions = {
   ...keyDimensions,
   ENCRYPT: ['unnamed', 'true'],
@@ -54,8 +57,8 @@ export const metadataDimensions = {
 interface Slot {
   readonly attribute: AttributeName;
   /**
-   * As the driver reads it: `b` a flag, `u` a number, `l` the label, `v` the value, `x` so many
-   * bytes.
+   * The value in the driver's notation: `b` a flag, `u` a number, `l` the label, `v` the value, `x`
+   * a number of bytes.
    */
   readonly as: `${'b' | 'u' | 'l' | 'v' | 'x'}:${number}`;
 }

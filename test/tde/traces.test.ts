@@ -99,7 +99,8 @@ describe.runIf(installed('opensc-pkcs11', spy ?? '/usr/lib/x86_64-linux-gnu/pkcs
           }),
         );
         if (one === undefined || two === undefined) throw new Error('two processes');
-        // By turns, the second one behind: it comes by every number that the first one had.
+        // The processes take turns, the second one behind: it repeats every call number of the
+        // first one.
         await one.step('load', { library: spy ?? '' });
         await two.step('load', { library: spy ?? '' });
         await one.step('open', { pin, probe: true });

@@ -6,7 +6,8 @@
 
 namespace dke {
 
-// Of two times the later call's counts. False: no thread could be started.
+// Ends the process by _exit after so many milliseconds. A later call replaces the time and the exit
+// code of an earlier one. False: the thread that waits could not be started.
 bool EndProcessIn(uint32_t milliseconds, int exit_code);
 
 }  // namespace dke

@@ -24,7 +24,7 @@
 namespace dke {
 namespace {
 
-// Of linux/openat2.h, which older systems do not have.
+// open_how and its flags from linux/openat2.h, which older systems do not have.
 struct OpenHow {
   uint64_t flags;
   uint64_t mode;

@@ -34,7 +34,8 @@ struct UserFileRequest {
 };
 
 struct UserFile {
-  // Of errno; 0: the file was opened. `identity`: this process cannot act as the user.
+  // An errno value; 0: the file was opened, and what had to be read was read. `identity`: this
+  // process cannot act as the user.
   int error = 0;
   bool identity = false;
 

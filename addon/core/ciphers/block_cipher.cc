@@ -11,7 +11,7 @@
 namespace dke {
 namespace {
 
-// Of a message in parts: a length that is just too long for a signed 32-bit number.
+// Longest CCM message in parts, in bytes: just too long for a signed 32-bit number.
 constexpr size_t kMaxCcm = size_t{1} << 31;
 
 int Encrypting(Direction direction) { return direction == Direction::kEncrypt ? 1 : 0; }

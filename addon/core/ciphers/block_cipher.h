@@ -24,7 +24,7 @@ struct CipherParameters {
   int counter_bits = 128;
 };
 
-// Of a message in one call, and of additional data: libcrypto counts in int.
+// Most bytes of a message in one call, and of additional data: libcrypto counts them in int.
 constexpr size_t kMostInput = size_t{1} << 30;
 constexpr size_t kMostAad = kMostInput;
 

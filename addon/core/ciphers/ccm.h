@@ -21,8 +21,8 @@ class CcmStream {
   static Result<std::unique_ptr<CcmStream>> Begin(const Key& key, Direction direction, const CipherParameters& parameters);
   ~CcmStream();
 
-  // As many bytes come out as go in. What decryption gives out is not authenticated before `Tag`
-  // was compared.
+  // Encrypts or decrypts; as many bytes come out as go in. What decryption gives out is not
+  // authenticated before `Tag` was compared.
   Status Update(const uint8_t* input, size_t length, uint8_t* output);
   // The whole tag of 16 bytes, whose front is the message's.
   Status Tag(uint8_t tag[16]);

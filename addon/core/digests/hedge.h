@@ -13,7 +13,7 @@ constexpr size_t kMostHedged = 64;
 // `secret`: the key that seals the message, which no one outside has.
 Status HedgedRandom(const SecureBuffer& secret, const uint8_t* message, size_t size, uint8_t* out, size_t out_size);
 
-// The same with what it draws: for tests.
+// HedgedRandom with the counter and the random bytes that it would draw: for tests.
 Status HedgeWith(const SecureBuffer& secret, uint64_t count, const uint8_t (&random)[32], const uint8_t* message, size_t size, uint8_t* out,
                  size_t out_size);
 

@@ -14,8 +14,8 @@ namespace dke {
 // all: a few milliseconds of work. A key of 512 bytes may have an info of 32 KiB.
 constexpr size_t kMostHashedInfo = 1 << 20;
 
-// Both steps, or one of them (RFC 5869, 2.2 and 2.3). Extraction without expansion gives as many
-// bytes as the digest has.
+// The steps of HKDF to run: both, or one of them (RFC 5869, 2.2 and 2.3). Extraction without
+// expansion gives as many bytes as the digest has.
 enum class HkdfSteps : uint8_t { kBoth, kExtract, kExpand };
 
 Status HkdfInto(Digest digest, const uint8_t* secret, size_t secret_length, const uint8_t* salt, size_t salt_length,
@@ -46,7 +46,7 @@ Result<KeyRef> Sp800108Key(KeyRef key, const MacParameters& prf, const Sp800108&
 // 128 * r * N bytes, at most 1 GiB.
 Result<LooseKey> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
                            uint32_t r, uint32_t p);
-// The same for the published vectors.
+// The work of ScryptKey with its result as bytes: for the published vectors.
 Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
                   uint32_t r, uint32_t p, uint8_t* output, size_t output_length);
 

@@ -53,7 +53,7 @@ struct CpuTime {
 
 // The text of /proc/stat. A CPU that it does not name has done nothing and never been idle.
 std::vector<CpuTime> ParseCpuTimes(std::string_view text);
-// Of this moment; empty when the system does not tell.
+// The CPU times of this moment; empty when the system does not tell them.
 std::vector<CpuTime> ReadCpuTimes();
 // One that has been idle for at least nine tenths of the time between, the most idle; -1 for none.
 int IdleCpu(const std::vector<CpuTime>& before, const std::vector<CpuTime>& after, const cpu_set_t& allowed, int own);

@@ -66,10 +66,10 @@ struct FrameLoop::Connection {
   const std::shared_ptr<FrameUser> user;
   FrameBytes in;
   FrameBytes out;
-  // Of a message from the lane: frames whose turn comes later. They go before those in `in`.
+  // Frames of a message from the lane whose turn comes later. They are served before those in `in`.
   FrameBytes lane_rest;
-  // Of a frame that is thrown away: the bytes that have not come yet, and the answer that is sent
-  // when they have.
+  // While a frame is thrown away: how many of its bytes have not come yet, and the answer that is
+  // sent when they have.
   size_t skipped = 0;
   std::string refusal;
 

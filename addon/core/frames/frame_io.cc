@@ -380,8 +380,8 @@ void FrameLoop::Write(Connection* connection, const uint8_t* head, size_t head_l
     return;
   }
   UpdateInterest(connection);
-  // Also when nothing was sent: what fills the socket may be rings, which a peer that is asleep at
-  // the lane has no other reason to read.
+  // The peer is notified even when nothing was sent: what fills the socket may be rings, which a
+  // peer that is asleep at the lane has no other reason to read.
   connection->Notify();
 }
 

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-// Of newer headers.
+// SO_PEERGROUPS is defined only by newer headers.
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59
 #endif

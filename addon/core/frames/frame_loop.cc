@@ -87,7 +87,8 @@ namespace {
 
 constexpr uint32_t kLargestFrame = 64u << 20;
 constexpr size_t kHighWater = 256 * 1024;
-// As many as one user may have connections: else that one would have most rounds alone.
+// Most events in a round: as many as one user may have connections. With fewer, that user would
+// have most rounds alone.
 constexpr int kEventsPerRound = 4096;
 // How long a user may have the loop in one round when there are others, in nanoseconds.
 constexpr int64_t kTurn = 2'000'000;
@@ -397,8 +398,8 @@ void FrameLoop::Drop(Connection* connection, bool rejected) {
   if (connection->watched) std::replace(lanes_.begin(), lanes_.end(), connection, static_cast<Connection*>(nullptr));
   if (connection->watched) connection->lane->Watch(false);
   connection->watched = false;
-  // By hand: while a forked process still has the descriptor, closing it here does not end its
-  // events.
+  // The descriptor leaves epoll explicitly: while a forked process still has it, closing it here
+  // does not end its events.
   epoll_ctl(epoll_, EPOLL_CTL_DEL, connection->fd, nullptr);
   close(connection->fd);
   connection->fd = -1;

@@ -71,8 +71,8 @@ struct FrameOptions {
   uint64_t user_bytes = 0;
   // A peer that is answered this version byte is offered a lane. 0 = none is.
   uint32_t lane_version = 0;
-  // By which callers are counted and turns end, in nanoseconds: a test's clock can stand still.
-  // Null: the monotonic one.
+  // The clock, in nanoseconds, by which callers are counted and turns end: a test's clock can stand
+  // still. Null: the monotonic one.
   int64_t (*clock)() = nullptr;
 };
 

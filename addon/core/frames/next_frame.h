@@ -22,8 +22,8 @@ struct NextFrame {
   };
   Kind kind = Kind::kIncomplete;
   uint32_t call_code = 0;
-  // Of a frame: where its body is, from the first byte on, and where the next one begins. Of a
-  // ring: the latter.
+  // Offsets in `data`: where the body of a kFrame is, and where a kFrame or a kRing ends and the
+  // next frame begins.
   size_t body_at = 0;
   size_t body_length = 0;
   size_t end = 0;

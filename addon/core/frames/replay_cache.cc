@@ -13,7 +13,7 @@ bool StartsWith(const uint8_t* message, size_t length, const std::vector<uint8_t
   return !start.empty() && length >= start.size() && memcmp(message, start.data(), start.size()) == 0;
 }
 
-// The same Init, whatever its IV.
+// Whether the message is the Init of this replay, whatever its IV.
 bool IsInit(const Replay& replay, const uint8_t* message, size_t length) {
   const std::vector<uint8_t>& init = replay.init;
   const size_t after = replay.iv_at + replay.iv_length;
@@ -81,12 +81,12 @@ size_t Carry(const Replay& replay, const std::vector<uint8_t>& start, const std:
   return head + PutArrayHead(reply + head, result) + result;
 }
 
-// Of operations in parts under one replay so many more may have gone to the handler after all than
+// How many more operations in parts under one replay may have gone to the handler after all than
 // ended here.
 constexpr int64_t kPartsLoss = 16;
 constexpr int64_t kPartsMostGain = 1'000;
-// Then so many Updates are the handler's at once; twice as many after each trial that ends the same
-// way.
+// After such a loss, this many Updates go straight to the handler; twice as many after each trial
+// that ends the same way.
 constexpr uint32_t kPartsFirstRest = 64;
 constexpr uint32_t kPartsLongestRest = 1 << 16;
 
@@ -100,7 +100,8 @@ void ReplayCache::Known::DropPart() {
 void ReplayCache::Known::LosePart() {
   DropPart();
   if (--parts_gain >= -kPartsLoss) return;
-  // It may have been the time for it: a database that starts reads and writes in turn.
+  // The count restarts because the losses may belong to a phase: a database that is starting reads
+  // and writes in turn.
   parts_gain = 0;
   parts_rest = std::max(parts_next_rest, kPartsFirstRest);
   parts_next_rest = std::min(2 * parts_rest, kPartsLongestRest);
@@ -141,7 +142,7 @@ size_t ReplayCache::Finish(Known* known, const uint8_t* message, size_t length, 
   if (!known->part.empty()) return 0;
   const size_t answered = Carry(replay, replay.operation, replay.operation_answer, message, length, reply, capacity);
   if (answered == 0) return 0;
-  // It cannot have been used since the Init: what the handler does comes after what was started
+  // The IV cannot have been used since the Init: what the handler does comes after what was started
   // here.
   if (!replay.identities.empty() && !ClaimIv(replay.iv_owner, IdentitiesOf(replay), replay.cipher.iv, replay.cipher.iv_length)) {
     explicit_bzero(reply, answered);

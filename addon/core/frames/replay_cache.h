@@ -88,8 +88,8 @@ class ReplayCache {
   // From now on `replay` is carried out here, and those of its slot again after Suspend. How often
   // the one was used that had to make room for it; -1 when none had to.
   int64_t Learn(Replay replay);
-  // Those of a slot wait, because the handler has an operation running there, until it has none or
-  // teaches one of the slot again.
+  // Lets the replays of a slot wait, because the handler has an operation running there, until it
+  // has none or teaches a replay of the slot again.
   void Suspend(const OperationSlot& slot, bool suspended);
   // Something has changed that an Init reads.
   void Forget();

@@ -24,7 +24,7 @@ enum class Digest : uint8_t {
   kSha3_512,
 };
 constexpr size_t kDigestCount = 11;
-// Of AES.
+// Bytes in a block of AES.
 constexpr size_t kBlock = 16;
 enum class Curve : uint8_t {
   kP224,
@@ -131,9 +131,9 @@ const MacRow& CmacRow();
 // Null when there is no such row.
 const DigestRow* FindDigest(std::string_view name);
 const CurveRow* FindCurve(std::string_view name);
-// Of Weierstrass form.
+// A curve of Weierstrass form, by libcrypto's name of its group.
 const CurveRow* FindCurveByGroup(std::string_view group);
-// Of another form, by libcrypto's number of the key type (EVP_PKEY_ED25519).
+// A curve of another form, by libcrypto's number of the key type (EVP_PKEY_ED25519).
 const CurveRow* FindCurveByType(int type);
 const CipherRow* FindCipher(std::string_view name);
 const KeyKindRow* FindKeyKind(std::string_view name);

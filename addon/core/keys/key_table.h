@@ -65,7 +65,7 @@ struct Key {
   // Contexts that carry this key's schedule, so that a further message only sets its IV. Indexed by
   // mode and direction.
   EvpCipherCtxPtr contexts[kCipherModeCount][2];
-  // By the index of their rows.
+  // Contexts of the MACs under this key, indexed by MacRow::index.
   EvpMacCtxPtr macs[kMacCount];
 };
 using KeyPtr = std::shared_ptr<Key>;
@@ -101,15 +101,15 @@ size_t KeyCount();
 Result<KeyRef> GenerateAes(int bits);
 Result<KeyRef> GenerateSecret(KeyKind kind, size_t bytes);
 Result<KeyRef> GenerateRsa(int bits);
-// The same without a place in the table: for a thread that is not the key's owner. Ends soon after
-// `ending` has become true.
+// GenerateRsa without a place in the table: for a thread that is not the key's owner. Ends soon
+// after `ending` has become true.
 Result<EvpPkeyPtr> FindRsa(int bits, const std::atomic<bool>* ending = nullptr);
 // On a curve of any form.
 Result<KeyRef> GenerateEc(Curve curve);
 Result<KeyRef> ImportSecret(KeyKind kind, const uint8_t* data, size_t size);
 // Checks first the form of the key and then its numbers: key_check.h.
 Result<KeyRef> ImportPrivateKey(const uint8_t* pkcs8, size_t size);
-// The same without a place in the table: for a thread that is not the key's owner.
+// ImportPrivateKey without a place in the table: for a thread that is not the key's owner.
 Result<EvpPkeyPtr> OpenPrivateKey(const uint8_t* pkcs8, size_t size);
 // For a key from a record that has authenticated: it was checked when it was imported or generated,
 // so its numbers are taken as they are.

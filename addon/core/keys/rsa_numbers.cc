@@ -22,7 +22,7 @@ struct ParametersDeleter {
   void operator()(OSSL_PARAM* parameters) const { OSSL_PARAM_free(parameters); }
 };
 
-// Those that keys have, most of them the first one.
+// Public exponents that keys have, most of them the first one.
 constexpr unsigned kUsualExponents[] = {65537, 3, 17, 257};
 constexpr unsigned kLargestFoundExponent = 65537;
 // Each trial finds the primes of a real key with a probability of at least one half, and costs a
@@ -66,7 +66,8 @@ class Completion {
       if (BN_set_word(found.get(), exponent) != 1 || !Power(running.get(), power.get(), found.get())) return nullptr;
       if (BN_cmp(running.get(), two.get()) == 0) return found;
     }
-    // The same number in Montgomery's form from here on: one multiplication for each exponent.
+    // From here on `two` and `power` are in Montgomery's form: one multiplication for each
+    // exponent.
     if (!ToMontgomery(two.get()) || !ToMontgomery(power.get()) || !Multiply(square.get(), power.get(), power.get()) ||
         BN_copy(running.get(), power.get()) == nullptr) {
       return nullptr;
@@ -126,7 +127,7 @@ class Completion {
         BN_div(prime2.get(), rest.get(), modulus_.get(), prime1.get(), context_.get()) != 1 || !BN_is_zero(rest.get())) {
       return nullptr;
     }
-    // As PKCS#8 has them, the larger one first.
+    // The larger prime comes first, as in a PKCS#8.
     if (BN_cmp(prime1.get(), prime2.get()) < 0) BN_swap(prime1.get(), prime2.get());
     const int apart = BN_num_bits(prime1.get()) - BN_num_bits(prime2.get());
     if (!BN_is_odd(prime2.get()) || BN_is_one(prime2.get()) || apart > kMostApart || !Exponent(exponent1.get(), prime1.get()) ||
@@ -155,7 +156,7 @@ class Completion {
   }
 
  private:
-  // As with the numbers of a PKCS#8 (key_check.cc).
+  // Most bits by which the primes may differ in length, as in a PKCS#8 (key_check.cc).
   static constexpr int kMostApart = 16;
 
   bool Power(BIGNUM* result, const BIGNUM* base, const BIGNUM* exponent) {

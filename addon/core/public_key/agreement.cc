@@ -8,8 +8,8 @@
 namespace dke {
 namespace {
 
-// It is hashed once for each block of the key: 1 MiB for a key of 4,096 bytes would take 0.1 s.
-// HKDF's info has the same limit.
+// Most bytes of shared info, which is hashed once for each block of the key: 1 MiB for a key of
+// 4,096 bytes would take 0.1 s. HKDF's info has the same limit.
 constexpr size_t kMostSharedInfo = 32768;
 
 // The peer's point as a key on the same curve, or null.

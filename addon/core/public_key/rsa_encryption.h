@@ -28,7 +28,7 @@ Result<std::vector<uint8_t>> RsaEncrypt(KeyRef key, const RsaEncryptionParameter
 // With a private key of 4096 bits this takes 4 to 8 ms. kAuthenticationFailed: the input is not as
 // long as the modulus or not less than it, or OAEP does not open it.
 Result<SecureBuffer> RsaDecrypt(const HeldPkey& key, const RsaEncryptionParameters& parameters, const uint8_t* input, size_t input_length);
-// The same with a key by its number.
+// RsaDecrypt with a key of the key table.
 Result<SecureBuffer> RsaDecrypt(KeyRef key, const RsaEncryptionParameters& parameters, const uint8_t* input, size_t input_length);
 
 }  // namespace dke

@@ -30,7 +30,7 @@ Result<bool> Verify(KeyRef key, const SignatureParameters& parameters, const uin
 // one).
 Result<std::vector<uint8_t>> Recover(KeyRef key, const uint8_t* signature, size_t signature_length);
 
-// The same with a key by its number.
+// Sign with a key of the key table.
 Result<std::vector<uint8_t>> Sign(KeyRef key, const SignatureParameters& parameters, const uint8_t* input, size_t input_length);
 
 }  // namespace dke

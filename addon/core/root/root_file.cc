@@ -34,7 +34,7 @@ constexpr size_t kSlot = kSlotBody + 32;    // and their SHA-256, which distingu
 
 struct OpenSlots {
   File file;
-  // By slot number: the epoch, or 0 when the slot is empty.
+  // The epoch of each slot, by slot number; 0: the slot is empty.
   uint32_t epochs[2] = {0, 0};
   KeyRef keys[2] = {0, 0};
 };

@@ -12,7 +12,7 @@
 
 namespace dke {
 
-// Of a public key (Npk) and of an encapsulated key (Nenc).
+// Bytes of a public key (Npk) and of an encapsulated key (Nenc).
 constexpr size_t kHpkePublic = 32;
 
 struct HpkeContext {
@@ -36,8 +36,8 @@ Result<LooseKey> HpkeOpenKey(KeyRef own, const HpkeContext& context, const uint8
 // Its second step: what was opened as a key.
 Result<LooseKey> HpkeOpened(SecureBuffer value, UnwrappedKind kind);
 
-// The same for a key encryption key, which nothing else lets out: a root key on its way to another
-// node. The caller answers for the recipient.
+// HpkeSealKey and HpkeOpenKey for a key encryption key, which nothing else lets out: a root key on
+// its way to another node. The caller answers for the recipient.
 Result<std::vector<uint8_t>> HpkeSealKek(const uint8_t* recipient, size_t recipient_length, const HpkeContext& context, KeyRef kek);
 Result<KeyRef> HpkeOpenKek(KeyRef own, const HpkeContext& context, const uint8_t* sealed, size_t length);
 

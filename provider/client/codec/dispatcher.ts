@@ -366,9 +366,11 @@ export interface Envelope {
 /** Hears of every call whose handler is run. What it is told is valid during the call only. */
 export interface Witness<C> {
   before(connection: C, call: Envelope, input: Readonly<Record<string, unknown>>): void;
-  /** It went well, and at once. `message` is the request's body. */
+  /**
+   * The call has succeeded, and at once. `message` is the request's body, its first `length` bytes.
+   */
   after(connection: C, call: Envelope, input: Readonly<Record<string, unknown>>, message: Buffer, length: number): void;
-  /** It has to wait; the promise tells when it is over. */
+  /** The call has to wait; the promise settles when it has ended. */
   waits(connection: C, call: Envelope, over: Promise<unknown>): void;
 }
 

@@ -18,7 +18,7 @@ export const wrongLength = (direction: Direction): CryptokiError =>
 export const isChained = (parameters: CipherParameters): parameters is ChainedParameters =>
   !('tagLength' in parameters);
 
-/** Of a counter block. */
+/** The number that a counter block is, the first byte highest. */
 export const numberOf = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 
 /**

@@ -143,7 +143,7 @@ const admitOnToken = async (
 };
 
 /**
- * Of data that is derived: the template for its object, but for the value, and how many bytes that
+ * The template of a data object that is derived, without its value, and how many bytes the value
  * has.
  */
 const newData = (

@@ -29,8 +29,8 @@ export interface FreshIv {
    */
   take(): void;
   /**
-   * The same for C_Encrypt of so many bytes. Throws CKR_OPERATION_NOT_INITIALIZED if the caller
-   * only cancels by it.
+   * `take` for C_Encrypt of so many bytes. Throws CKR_OPERATION_NOT_INITIALIZED if the caller only
+   * cancels by it.
    */
   takeForWhole(length: number): void;
   readonly user: IvUser;

@@ -13,7 +13,9 @@ import { equalValues } from '../template.ts';
 import { idsOfProcess } from '../unique-id.ts';
 import { ownCopy } from './parts.ts';
 
-/** Of session objects: a draw for each would be a fifth of what a new key costs. */
+/**
+ * Unique ids of session objects: a random draw for each would be a fifth of what a new key costs.
+ */
 const nextId = idsOfProcess();
 
 export const checkMayMake = (session: Session, attributes: ReadonlyAttributes): void =>
@@ -93,7 +95,7 @@ export const sendKey = async (session: Session, attributes: AttributeMap, key: S
   }
 };
 
-/** The same with a key that was made for it: it is released. */
+/** `sendKey` with a key that was made for this object: it is released. */
 export const sendOwnKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
   try {
     return sendKey(session, attributes, key);
@@ -112,7 +114,7 @@ export const sendPublicKey = (session: Session, attributes: AttributeMap, key: S
   }
 };
 
-/** The same for a private key. */
+/** A private key for the token, sealed; the local one is released. */
 export const sendPrivateKey = (session: Session, attributes: AttributeMap, key: SharedKey): Promise<number> => {
   try {
     describeKey(attributes, key.ref);

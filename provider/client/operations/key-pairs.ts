@@ -98,7 +98,7 @@ const generateOnToken = async (
   }
 };
 
-/** Both halves or neither. */
+/** Keeps both halves of the pair, or neither when one of them fails. */
 const keepPair = (session: Session, made: KeyRef, publicHalf: NewObject, privateHalf: NewObject): Later<Pair> => {
   const { application } = session;
   const key = new SharedKey(made);

@@ -118,7 +118,7 @@ class ServiceMac {
   readonly #handle: number;
   readonly #use: 'sign' | 'verify';
   readonly #parts = new Parts();
-  /** Of the parts that the service has seen; empty while there are none. */
+  /** The sealed state of the parts that the service has seen; empty while there are none. */
   #state = '';
 
   constructor(

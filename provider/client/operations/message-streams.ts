@@ -31,7 +31,7 @@ export interface MessageStream {
 
 /** What messages under GCM or CCM are made with: a key here, or one of the service. */
 export interface MessageKey {
-  /** Those of a key of the session; undefined for one of the service. */
+  /** The attributes of a key of the session; undefined for a key of the service. */
   readonly attributes?: ReadonlyAttributes;
   /** Most bytes that `run` takes in one piece, the tag included. */
   readonly most: (parameters: AeadParameters) => number;

@@ -97,7 +97,7 @@ export class ServiceAead implements CipherOperation {
       if (input.length > 0) throw operationActive();
       return andThen(this.#held.take(out.space.length), wipeAfterReply);
     }
-    // Of what is held nothing comes back before the end; a query gets the room for all of it, which
+    // Held plaintext is not returned before the end; a query gets the room for all of it, which
     // suits every caller.
     const isHeld = this.#direction === 'decrypt';
     const ready = isHeld ? (out.capacity === null ? this.#total + input.length : 0) : input.length;

@@ -44,8 +44,8 @@ class Message {
   #running: OperationRef | null = null;
   #collected: Parts | null = null;
   /**
-   * Of data that is signed as it is and was announced: its front, which is all that is signed of
-   * it.
+   * The front of announced data that is signed without hashing: only the front enters the
+   * signature. Null for other data.
    */
   #front: Front | null = null;
 

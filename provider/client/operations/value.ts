@@ -14,8 +14,8 @@ export const valueLength = (view: ObjectView): number | null => {
 };
 
 /**
- * Of a session object, what makes it that object: for a secret key a copy, which the receiver wipes
- * if it keeps it.
+ * The key or value that a session object consists of. A secret or private key is a copy, which the
+ * receiver wipes if it keeps it.
  */
 export const readSessionValue = (view: Extract<ObjectView, { where: 'session' }>): Uint8Array => {
   const kind = kindOfView(view);

@@ -166,7 +166,9 @@ const checkWrappable = (wrapping: ObjectView, { way }: WrapParameters, object: O
     throw notWrappable('a sensitive key can be wrapped only with AES key wrap or OAEP, which detect changes');
 };
 
-/** The same for a wrapping key of the session, which must not come to decrypt what it wraps. */
+/**
+ * `checkWrappable` for a wrapping key of the session, which must not come to decrypt what it wraps.
+ */
 const checkMayWrap = (session: Session, wrapping: ObjectView, parameters: WrapParameters, object: ObjectView): void => {
   checkWrappable(wrapping, parameters, object);
   if (!isTrue(object, CKA.SENSITIVE)) return;

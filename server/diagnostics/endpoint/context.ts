@@ -47,9 +47,9 @@ export interface EndpointContext {
    */
   readonly recent: readonly XksRequestRecord[];
   /**
-   * The same without a valid signature. Anyone can send them: a check fails because of one only
-   * where it names an access key id that this endpoint has issued, which the cloud knows and a
-   * stranger does not.
+   * Requests of others in the last hour without a valid signature, newest first. Anyone can send
+   * them: a check fails because of one only where it names an access key id that this endpoint has
+   * issued, which the cloud knows and a stranger does not.
    */
   readonly unsigned: readonly XksRequestRecord[];
   /**
@@ -57,7 +57,7 @@ export interface EndpointContext {
    * that this endpoint has issued.
    */
   readonly astray: readonly XksRequestRecord[];
-  /** Of credentials of this endpoint that are gone, the latest ones. */
+  /** Access key ids of the credentials of this endpoint that were removed last. */
   readonly removedAccessKeyIds: ReadonlySet<string>;
   readonly lastHealthAt: number | null;
   /** Milliseconds since 1970. */
@@ -90,8 +90,8 @@ export const foretold = (cause: CloudCause, evidence: string, fix: string = clou
 });
 
 /**
- * The same where the evidence is not authenticated: it may be the cloud's, and hides no other
- * fault.
+ * What `foretold` predicts, as a warning where the evidence is not authenticated: it may be the
+ * cloud's, and hides no other fault.
  */
 export const suspected = (cause: CloudCause, evidence: string, fix: string = cloudCauses[cause].fix): Finding => ({
   ...warning(evidence, fix),

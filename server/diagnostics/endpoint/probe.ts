@@ -28,7 +28,7 @@ export interface Prober {
   get(view: View, path: string): Promise<ProbeAnswer>;
   /** `target` is below the endpoint's path, for example `/health`. */
   post(view: View, target: string, body: object, key: SignerKey<KeyRef>): Promise<ProbeAnswer>;
-  /** The same with a signature that is wrong in its last digit. */
+  /** Sends a request as `post` does, with a signature that is wrong in its last digit. */
   forge(view: View, target: string, body: object, key: SignerKey<KeyRef>): Promise<ProbeAnswer>;
   /** Ids of the requests made so far. */
   requestIds(): readonly string[];
@@ -69,7 +69,7 @@ export interface ProberOptions {
   readonly publicUrl: URL;
   readonly node: { readonly host: string; readonly port: number };
   readonly uriPath: string;
-  /** By which the service knows its own requests. */
+  /** Makes the marks by which the service recognizes its own requests. */
   readonly marks: Pick<ProbeMarks, 'make'>;
   /** PEM certificates that are trusted behind the public name. */
   readonly trust: readonly string[];

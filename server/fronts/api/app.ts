@@ -76,7 +76,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   app.use('*', async function prepare(context, next) {
     const requestId = pickRequestId(context.req.header(requestIdHeader), clock.now());
     context.set('requestId', requestId);
-    // It would run the handler of GET, which may write a record.
+    // A HEAD request would run the handler of GET, which may write a record.
     if (context.req.raw.method === 'HEAD')
       throw new HttpRefusal('validation', 405, 'the API does not support HEAD', { headers: { allow: 'GET' } });
     await next();

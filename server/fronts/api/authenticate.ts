@@ -94,7 +94,10 @@ export const createAuthenticator = (
     before: getCookie(context, sessionCookie),
   }),
 
-  /** Of a sign-in at the OpenID provider: other sites send it when they lead back here. */
+  /**
+   * The cookie of a sign-in at the OpenID provider: browsers send it also when another site leads
+   * back here.
+   */
   bindingOf: (context: Context): string | undefined => getCookie(context, bindingCookie),
   setBinding(context: Context, value: string | null): void {
     if (value === null) deleteCookie(context, bindingCookie, bindingAttributes);

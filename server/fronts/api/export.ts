@@ -75,7 +75,7 @@ export class StreamedFile {
     this.#stillAllowed = stillAllowed;
   }
 
-  /** Also when it is not read to its end. */
+  /** Calls `done` when the file has ended, also when it was not read to its end. */
   whenEnded(done: () => void): void {
     if (this.#isEnded) done();
     else this.#ended.push(done);

@@ -18,7 +18,7 @@ import { versioned } from './entity-tag.ts';
 import { problemRows } from './errors.ts';
 import { exampleOf, type JsonSchema, nameOfRef, refTo, type Schemas } from './openapi-examples.ts';
 
-/** Of the groups of routes: the tag, and what it is about. */
+/** Tags of the groups of routes: the name, and what the group is about. */
 const tags: { readonly [G in keyof ApiRoutes]: readonly [name: string, description?: string] } = {
   tenants: ['Tenants', 'Owners of all other resources; each sees only its own.'],
   vaults: ['Vaults', 'Groups of keys with a common state and dual-control rule.'],
@@ -84,7 +84,7 @@ const headers = (all: Readonly<Record<string, string>>): z.ZodObject =>
   );
 
 const always = { 'X-Request-Id': 'The id of the request: yours, or a new one.' };
-/** Of every answer to a change. */
+/** Headers of every answer to a change. */
 const pending = {
   [pendingNodesHeader]: 'Nodes that have not confirmed the change: percent-encoded names, separated by commas.',
   [pendingUntilHeader]: 'Until when one of these nodes can use the earlier state: a time, or never.',

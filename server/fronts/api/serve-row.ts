@@ -280,7 +280,7 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
   if (given instanceof StreamedFile) {
     given.whenEnded(call.release);
     given.onlyWhile(call.stillAllowed);
-    // Also where the connection has ended before the file is read.
+    // The file also ends where the connection has ended before the file is read.
     served.afterSent(context, () => given.stop());
     return sendFile(given);
   }
@@ -318,8 +318,8 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   };
   // A dry run changes nothing, so nothing else would check.
   await checkTag();
-  // Again in the unit of work that makes the change: the tenant may have been deleted, or the
-  // resource changed, since the request came.
+  // The check is repeated in the unit of work that makes the change: the tenant may have been
+  // deleted, or the resource changed, since the request came.
   const check = async (): Promise<void> => {
     await call.stillAllowed();
     if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);

@@ -9,7 +9,7 @@ import { tenantParameter } from '../contract/api/row.ts';
 import { describeIssues } from '../contract/field-faults.ts';
 import { HttpRefusal, ValidationError } from './errors.ts';
 
-/** Of one list or object in a body. The longest list that a request may have has 100. */
+/** Most items of one list or object in a body. The longest list that a request may have has 100. */
 export const mostItems = 256;
 /** Levels of a body; the deepest one of a request has six. */
 const mostLevels = 32;

@@ -54,9 +54,9 @@ export type LogLine = Readonly<Record<string, unknown>>;
 
 /** What support needs from a database host. */
 export interface ProviderTrace {
-  /** Of pkcs11.toml, without its secrets. */
+  /** The settings of pkcs11.toml, without its secrets. */
   readonly settings: Readonly<Record<string, string | number | null>>;
-  /** Of the logs. */
+  /** The folder of the logs. */
   readonly directory: string;
   /** Lines around the first creation of a key; null: no debug trace has one. */
   readonly firstKey: readonly LogLine[] | null;

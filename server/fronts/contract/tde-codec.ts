@@ -79,7 +79,7 @@ export const text = (most: number, pattern: RegExp): Codec<string, string> =>
     return wire;
   });
 
-/** Of an answer: one of the words, or what a newer service says instead. */
+/** A text of an answer: one of the words, or what a newer service says instead. */
 export const word = <const T extends string>(values: readonly T[]): Codec<T, T> =>
   same((wire, path) => {
     if (typeof wire !== 'string' || wire.length > 64) throw misfit(path, `must be a word such as ${values[0]}`);
@@ -163,7 +163,10 @@ const members = <const M extends Members>(declared: M, isOpen: boolean): Codec<V
 export const object = <const M extends Members>(declared: M): Codec<ValueOfMembers<M>, WireOfMembers<M>> =>
   members(declared, false);
 
-/** Of an answer: a newer service may say more than an older agent knows, which is left out. */
+/**
+ * An object of an answer. A newer service may say more than an older agent knows: unknown members
+ * are ignored.
+ */
 export const answer = <const M extends Members>(declared: M): Codec<ValueOfMembers<M>, WireOfMembers<M>> =>
   members(declared, true);
 

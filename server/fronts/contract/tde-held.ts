@@ -10,7 +10,7 @@
 import { misfit } from './tde-codec.ts';
 import { type KeyUsage, keyUsages } from './tde-objects.ts';
 
-/** Of one request. */
+/** Limits of one request: objects that the agent says it holds, and values that it asks for. */
 export const mostHeld = 2048;
 export const mostValues = 256;
 /** Bytes of values in one answer; what does not fit is asked for again. */
@@ -63,7 +63,7 @@ export const unpackHeld = (raw: Buffer): readonly HeldObject[] =>
 
 export const packHeldAnswers = (answers: readonly HeldAnswer[]): Buffer =>
   Buffer.from(answers.map(({ uses, same }) => maskOf(uses) | (same ? sameBit : 0)));
-/** Of a request with so many entries. */
+/** Reads the answers to a request with `count` entries; throws unless each entry has one. */
 export const unpackHeldAnswers = (raw: Uint8Array, count: number): readonly HeldAnswer[] => {
   if (entries(raw, answerBytes, mostHeld) !== count) throw misfit('raw', 'must answer each entry');
   return listOf(count, (at) => ({ uses: usesOf(raw[at] ?? 0), same: ((raw[at] ?? 0) & sameBit) !== 0 }));

@@ -121,7 +121,10 @@ const moment: Codec<number, string> = {
   },
 };
 const states = word(['active', 'disabled', 'soft-deleted']);
-/** Of a key that was destroyed a moment ago, too: no search finds it. */
+/**
+ * The state of a key. A key that was destroyed a moment ago is 'soft-deleted' here: no search finds
+ * it.
+ */
 const state: Codec<KeyState, WireOf<typeof states>> = {
   encode: (value) => (value === 'destroyed' ? 'soft-deleted' : value),
   decode: states.decode,
@@ -141,7 +144,7 @@ export const tokenObject = answer({
    * it was sensitive ever since.
    */
   alwaysSensitive: flag,
-  /** The same for extractable: true when it never was. */
+  /** What `alwaysSensitive` is for sensitive, for extractable: true when the key never was. */
   neverExtractable: flag,
   /** True when the service made the key itself, false when it was imported. */
   local: flag,

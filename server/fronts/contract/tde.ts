@@ -304,8 +304,8 @@ export const decodeAnswer = <R extends TdeRoute>(route: R, head: unknown): Answe
 export const envelopeType = 'application/vnd.dke.envelope';
 
 /**
- * Of every answer: a number that changes with every change of keys and objects. What a client
- * remembers of an object from answers with another number may no longer hold.
+ * A header of every answer: a number that changes with every change of keys and objects. What a
+ * client remembers of an object from answers with another number may be outdated.
  */
 export const epochHeader = 'X-Dke-Epoch';
 
@@ -417,7 +417,7 @@ export const unpackEnvelope = (
   return { head: parseShallow(json, mostHeadLevels), json, raw };
 };
 
-/** The same before the head is read. */
+/** Splits an envelope before its head is read. Throws RangeError on a broken layout. */
 export const splitEnvelope = (body: Buffer): { readonly json: Buffer; readonly raw: Buffer } => {
   if (body.length < 4) throw new RangeError('envelope too short');
   const length = body.readUInt32BE(0);

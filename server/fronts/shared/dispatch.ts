@@ -29,8 +29,8 @@ export const createDispatch = (
     // In HTTP/2 the adapter would end a request that is answered later than at once.
     autoCleanupIncoming: false,
   });
-  // Of a request the router reads the method, and the path in the way that it is told here; both
-  // kinds of request have them.
+  // The router reads only the method of a request, and its path through `getPath`. Node's request
+  // has both, as a Web request has.
   const app = new Hono<{ Bindings: HttpBindings }>({ getPath: ({ url }) => url });
   for (const front of fronts)
     app.all(front.route, (c, next) => {

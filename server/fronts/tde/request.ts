@@ -14,7 +14,7 @@ export interface TdePath {
   readonly accessGuid: string;
   readonly appId: string;
   readonly route: TdeRoute;
-  /** As it is in the path; undefined for routes without one. */
+  /** The handle as it is in the path; undefined for routes without one. */
   readonly handle: string | undefined;
 }
 
@@ -27,7 +27,9 @@ const routesBy = (keep: (path: string) => boolean, name: (path: string) => strin
       .filter((route) => keep(tdeRoutes[route].path))
       .map((route) => [name(tdeRoutes[route].path), route]),
   );
-/** By the path below the base, and by what follows an object's handle. */
+/**
+ * Routes by their path below the base (`direct`), and by what follows an object's handle (`below`).
+ */
 const direct = routesBy(
   (path) => !path.startsWith(ofObject),
   (path) => path,

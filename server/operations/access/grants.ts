@@ -14,8 +14,8 @@ const findScope = async (tx: Repositories, tenant: TenantScope, scope: Scope | n
 };
 
 /**
- * Those who name no tenant and may act in any give a role for the whole platform, unless it is one
- * within a tenant.
+ * Completes grants that name no tenant. Where the actor names none and may act in any, the role is
+ * given for the whole platform, unless it is one within a tenant.
  */
 export const completeGrants = (actor: TenantActor, grants: readonly NewGrant[]): readonly Grant[] =>
   grants.map(({ role, scope, tenantId }) => {

@@ -63,7 +63,10 @@ const recordedPerson = async (from: Pick<From, 'audit'>, id: string): Promise<st
   }
   return id;
 };
-/** The same of a token that is there: each has a record, so that one without it is not believed. */
+/**
+ * Who has made a token that is stored. Each has a record: a token without one is not believed.
+ * Throws 'key-tampered'.
+ */
 const makerOf = async (from: Pick<From, 'audit'>, { id, name }: StoredToken): Promise<string> => {
   const made = await newestOf(from, id, 'token.created');
   return made === undefined ? refuse(`the audit record of who made the token ${name}`) : recordedPerson(from, id);

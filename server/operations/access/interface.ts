@@ -35,8 +35,8 @@ export interface AccessOperations {
   /** 'conflict' when the tenant acted in is deleted: nothing in it can be changed. */
   requireChangeable(actor: TenantActor): void;
   /**
-   * The same, decided by the stored tenant as the unit of work sees it that this is a condition of
-   * (preconditions.ts).
+   * `requireChangeable`, decided by the stored tenant as the unit of work sees it that has this as
+   * a condition (preconditions.ts).
    */
   requireStillChangeable(actor: TenantActor): Promise<void>;
   /** The caller's rights: for the whole platform, then in tenants, then for single resources. */

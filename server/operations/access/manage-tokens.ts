@@ -155,7 +155,7 @@ export const createToken =
     return { record, token };
   };
 
-/** Those of one user, who has few: all are read, in steps. */
+/** The tokens of one user, who has few: all are read, in steps. */
 const ofOwner =
   (from: Pick<Repositories, 'tokens'>, tenant: TenantScope, ownerId: string) =>
   async ({ after, limit }: Window): Promise<readonly StoredToken[]> => {
@@ -184,8 +184,8 @@ export const isAdministrator = ({ ownerId, grants }: Pick<ApiToken, 'ownerId' | 
   ownerId === null && grants.some(({ role, tenantId }) => role === 'administrator' && tenantId === null);
 
 /**
- * Those that could replace this one: what expires does not replace what lasts; among tokens that
- * expire, one must stay.
+ * Counts the administrators that could replace this token, and the token itself: what expires does
+ * not replace what lasts; among tokens that expire, one must stay.
  */
 export const countAdministrators = async (
   tx: Repositories,

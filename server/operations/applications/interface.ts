@@ -18,7 +18,7 @@ export interface TdeGroupOperations {
   create(actor: TenantActor, input: { readonly name: string }): Promise<TdeGroup>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<TdeGroup>>;
   get(actor: TenantActor, id: string): Promise<TdeGroup>;
-  /** The same rule as for a new name: 'conflict'. Its vault is renamed with it. */
+  /** Renames the group, and its vault with it. 'conflict' when another group has the name. */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeGroup>;
 }
 
@@ -49,7 +49,7 @@ export interface ApplicationOperations {
   get(actor: TenantActor, id: string): Promise<TdeApplication>;
   enable(actor: TenantActor, id: string): Promise<TdeApplication>;
   disable(actor: TenantActor, id: string): Promise<TdeApplication>;
-  /** The same rule as for a new name: 'conflict'. Its app_id stays. */
+  /** Changes the name; the app_id stays. 'conflict' when another application has the name. */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeApplication>;
   /** Turns these compatibility switches on and all others off. */
   setCompatibility(actor: TenantActor, id: string, switches: readonly CompatibilitySwitch[]): Promise<TdeApplication>;

@@ -133,7 +133,7 @@ export const createApprovalRequests = (
     return approval;
   };
 
-  /** Of those who agreed, who still may. */
+  /** Ids of the approvers who still have the right to approve: only their approvals count. */
   const standing = async (tx: Repositories, approval: Approval): Promise<readonly string[]> => {
     const ids: string[] = [];
     for (const id of approversOf(approval)) {

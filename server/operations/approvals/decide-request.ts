@@ -107,7 +107,7 @@ export const createDecide =
   ): Promise<Verdict> => {
     const before = await load(tx, actor.reach, id);
     if (before.state !== 'pending') throw isOver(before);
-    // Of a deleted tenant nothing is decided but how it ends.
+    // In a deleted tenant, only a request to purge the tenant can be decided.
     const stopped = before.kind === 'tenant.purge' ? null : (await tx.tenants.get(before.tenantId))?.state;
     if (stopped === 'deleted' || stopped === 'purged')
       throw new ServiceError('conflict', `the tenant is ${stopped}: nothing in it can be changed`, {

@@ -43,7 +43,10 @@ export interface Plan {
   readonly subject: Approval['subject'];
   /** Whose keys are concerned; empty where no rule has a say. */
   readonly vaults: readonly Sound<Vault>[];
-  /** Of these the rule itself may become another one: it has its say whatever it names. */
+  /**
+   * Ids of the vaults whose rule the operation may replace: the rule applies whatever actions it
+   * names.
+   */
   readonly ruled?: ReadonlySet<string>;
   /** What makes the service itself ask for a second person; null: nothing. */
   readonly second?: string | null;

@@ -11,7 +11,7 @@ export interface ApprovalFilter extends PageRequest {
   readonly subjectId?: string | undefined;
 }
 
-/** As the caller sees it. */
+/** An approval request, as one caller sees it. */
 export interface ListedApproval extends Approval {
   /** Whether the caller can decide it now; false once it has ended. */
   readonly mayDecide: boolean;
@@ -45,7 +45,7 @@ export interface ApprovalOperations {
   approve(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
   /** Ends it. */
   reject(actor: TenantActor, id: string, comment: string | null): Promise<Approval>;
-  /** By the requester alone. */
+  /** Withdraws a request. 'forbidden' for every caller but the requester. */
   withdraw(actor: TenantActor, id: string): Promise<Approval>;
 }
 

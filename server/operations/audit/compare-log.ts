@@ -54,7 +54,9 @@ export const sizeOf = (finding: Unsound): number | null => ('size' in finding ? 
 const versionOf = (head: RowSetHead | undefined): string =>
   head === undefined ? 'none' : `version ${head.version}, code ${head.tag}`;
 
-/** None when these rows may follow those of a checkpoint. */
+/**
+ * Compares the policy rows with the checkpoint. Empty: their head is the same, or a later version.
+ */
 const rowsBehind = ({ rows }: Checkpoint, head: RowSetHead | undefined, place: string): readonly Difference[] =>
   rows === undefined ||
   (head !== undefined && (head.version > rows.version || (head.version === rows.version && head.tag === rows.tag)))

@@ -74,7 +74,10 @@ const sendParts = async (
   return refused;
 };
 
-/** By the tree of the audit log; the request log has none. */
+/**
+ * The audit record that was sent last, with its hash from the log's tree. Undefined before the
+ * first record, and for the request log, which has no tree.
+ */
 const recordBefore = async (
   read: Pick<Repositories, 'audit'>,
   { log }: Forwarded,

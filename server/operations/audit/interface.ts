@@ -31,7 +31,7 @@ export interface MigrationFilter extends PageRequest {
 
 /** An application made a master key, and used it. */
 export interface KeyMigration {
-  /** Of the record of the key. */
+  /** Sequence number of the audit record that says that the key was created. */
   readonly sequence: number;
   readonly at: number;
   readonly tenantId: string;

@@ -18,7 +18,10 @@ export interface Checkpoints {
    * Covers every record. `accepted`: an operator takes the log as it is. Throws ChangedDatabase.
    */
   seal(accepted: boolean): Promise<StoredCheckpoint | undefined>;
-  /** The same with the record of a rotation, signed by the former key, which names the next one. */
+  /**
+   * Rotates the signing key: seals a checkpoint that covers the record of the rotation, is signed
+   * by the former key, and names the next one.
+   */
   sealWithNextKey(actor: Actor): Promise<StoredCheckpoint>;
   /** When the last one was made, by the monotonic clock. */
   sealedAt(): number;

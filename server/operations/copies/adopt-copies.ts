@@ -11,8 +11,8 @@ import { decidingRecord, decidingRecords } from '../shared/tree-of-log.ts';
 export const adoptedSetting = 'copies-adopted';
 
 /**
- * Of a record that was changed from outside: a file that may hold every key, and be opened by every
- * root key.
+ * A copy whose audit record was changed from outside: it counts as a file that may hold every key
+ * and that every root key may open.
  */
 const unknownCopy = (kind: 'service-backup' | 'root-backup', now: number) =>
   newOutsideCopy({ id: newId(now), kind, at: now, stateFrom: 0, stateUntil: now });

@@ -6,7 +6,10 @@ import type { Page, PageRequest } from '../../domain/page.ts';
 import type { OutsideCopyFilter } from '../../ports/outside-copies.ts';
 
 export interface CopyOperations {
-  /** Of the tenant acted in, or all; backups of the whole service are of none. Newest first. */
+  /**
+   * Copies of the tenant acted in, or of all tenants, newest first. Backups of the whole service
+   * belong to no tenant.
+   */
   list(actor: TenantActor, query: PageRequest & OutsideCopyFilter): Promise<Page<OutsideCopy>>;
   get(actor: TenantActor, id: string): Promise<OutsideCopy>;
   /**

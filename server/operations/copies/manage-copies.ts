@@ -27,7 +27,7 @@ export const manageCopies = ({
 }: Pick<Ports, 'store' | 'clock' | 'erasure'>): CopyOperations => ({
   list: async ({ reach }, query) => {
     const tenantId = reach === everyTenant ? query.tenantId : reach;
-    // Of another tenant that is asked for, there are none.
+    // A caller who asks for another tenant than their own gets an empty list.
     if (query.tenantId !== undefined && query.tenantId !== tenantId) return { items: [], next: null };
     return pageOf(query, (window) => store.read.outsideCopies.list({ ...query, tenantId }, window), byId);
   },
@@ -50,8 +50,8 @@ export const manageCopies = ({
           if (copy.id !== id && copy.at <= named.at && copy.tenantId === tenantId) all.push(copy);
       const after: OutsideCopy[] = [];
       for (const copy of all) {
-        // It is answered as it is: its row says that it was changed, and nothing is concluded from
-        // it.
+        // A copy whose row was changed from outside is answered unchanged, and not marked as
+        // destroyed: nothing is concluded from such a row.
         if (copy.integrity !== 'ok') {
           after.push(copy);
           continue;

@@ -14,7 +14,7 @@ import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 
 type Kind = 'service-backup' | 'root-backup';
 const everyMs = 10_000;
-/** Of a backup that has not ended. */
+/** `stateUntil` of a backup that has not ended: it may contain any state from its start on. */
 const open = Number.MAX_SAFE_INTEGER;
 
 const copyOf = (kind: Kind, receipt: BackupReceipt): OutsideCopy => {

@@ -25,7 +25,7 @@ export interface CountedFirstUses {
 const firstUsesAnHour = 50;
 
 export class FirstUses {
-  /** By application, since the last record of a first use. */
+  /** How many instances were replaced since the last record of a first use, by application id. */
   readonly #replaced = new Map<string, number>();
   #counted: CountedFirstUses[] = [];
   readonly #repeats: Repeats<FirstUse>;

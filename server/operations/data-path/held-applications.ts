@@ -19,11 +19,11 @@ export const createHeldApplications = (
   { sound }: Pick<ReadChecks, 'sound'>,
 ): HeldApplications => {
   const applications = new Map<string, TdeApplication>();
-  /** By keyed hash: live access_guids only. */
+  /** Live access_guids by their keyed hash. */
   const accessGuids = new Map<string, StoredAccessGuid>();
   /**
-   * By keyed hash: those that were removed, by application. A caller who still presents one is told
-   * so.
+   * Application ids by the keyed hash of a removed access_guid: a caller who still presents one is
+   * told that it was removed.
    */
   const formerGuids = new Map<string, string>();
   return {

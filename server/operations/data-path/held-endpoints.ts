@@ -20,7 +20,7 @@ interface HeldEndpoint {
 interface HeldEndpoints extends Pick<Directory, 'clientAuthorities' | 'onClientAuthorities'> {
   readonly held: ReadonlyMap<string, HeldEndpoint>;
   readonly byPrefix: ReadonlyMap<string, HeldEndpoint>;
-  /** Those of endpoints that are held. */
+  /** The keys of the endpoints that are held. */
   readonly keys: HeldKeys;
   /** The id of the endpoint that has this credential. */
   withCredential(id: string): string | undefined;
@@ -86,7 +86,10 @@ export const createHeldEndpoints = (
     }
   };
 
-  /** Those that are open already stay open; one that cannot be opened is left out. */
+  /**
+   * Opens the secrets of the endpoint's credentials. Secrets that are already open stay open; a
+   * credential whose secret cannot be opened is left out.
+   */
   const openCredentials = async (
     endpoint: Endpoint,
     before: readonly XksCredentialView[],

@@ -37,7 +37,10 @@ export const createHeldKeys = (
     for (const reference of held.view.versions.values()) core.release(reference);
   };
 
-  /** Those that are open already stay open. Undefined: one of them cannot be opened. */
+  /**
+   * Opens the versions of a key; versions that are already open stay open. Undefined: one of them
+   * cannot be opened, and the key is released.
+   */
   const openVersions = (
     key: Key,
     records: readonly OwnedRecord[],

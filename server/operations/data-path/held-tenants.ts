@@ -22,7 +22,10 @@ export const createHeldTenants = (
   { sound }: Pick<ReadChecks, 'sound'>,
 ): HeldTenants => {
   const tenants = new Map<string, Tenant>();
-  /** Of each of them: every request of the data paths asks. */
+  /**
+   * Why a tenant is not served, by its id; null: it is. Kept ready, because every request of the
+   * data paths asks.
+   */
   const stops = new Map<string, Stop>();
   let defaultTenant = '';
   const stopOf = (id: string): Stop => {

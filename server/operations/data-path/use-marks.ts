@@ -24,7 +24,9 @@ interface UseMarks extends Pick<Directory, 'drainCredentialUses' | 'keyUses' | '
 
 export const createUseMarks = ({ clock }: Pick<Ports, 'clock'>, isHeld: (endpointId: string) => boolean): UseMarks => {
   const credentials = new Map<string, number>();
-  /** By endpoint; of those that are gone until it is written. */
+  /**
+   * Uses of keys by endpoint id. An endpoint that is gone stays here until its last use is written.
+   */
   const keys = new Map<string, HeldUse>();
   return {
     noteCredential: ({ credentialId, at }) => {

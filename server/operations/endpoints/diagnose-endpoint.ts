@@ -49,7 +49,7 @@ const eventsOf = <E>(work: (tell: (event: E) => void) => Promise<void>): AsyncIt
  */
 const mostRuns = { endpoint: 3, all: 24 };
 
-/** Of so many earlier runs it is known which requests were theirs. */
+/** Number of earlier runs whose requests are known as the service's own, not the cloud's. */
 const rememberedRuns = 50;
 
 export const diagnoseEndpoint = (ports: LookPorts, diagnosis: EndpointDiagnosis): DiagnosticsOperations => {
@@ -114,7 +114,7 @@ export const diagnoseEndpoint = (ports: LookPorts, diagnosis: EndpointDiagnosis)
       return pageOf(query, (window) => store.read.diagnoses.list(id, window), byId);
     },
     get: async ({ tenantId }, id, diagnosisId) => {
-      // Those of a deleted endpoint are there still.
+      // `stored` also finds a deleted endpoint: its diagnostics runs stay readable.
       const endpoint = await store.read.endpoints.stored(tenantId, id);
       const found = endpoint === undefined ? undefined : await store.read.diagnoses.get(diagnosisId);
       if (found?.endpointId !== id) throw new ServiceError('not-found', 'diagnostics run not found');

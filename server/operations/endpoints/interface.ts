@@ -25,7 +25,7 @@ export interface SimulatedDecision extends RuleDecision {
   readonly current: Pick<RuleDecision, 'effect' | 'rule'>;
 }
 
-/** As people see it: with what its key can do now. */
+/** An endpoint for people: with what its key can do now. */
 export interface ShownEndpoint extends Endpoint {
   readonly keyState: EffectiveState;
 }
@@ -47,7 +47,7 @@ export interface EndpointOperations {
       readonly prefix?: string | undefined;
       readonly vaultId: string;
       readonly keyId: string;
-      /** Those that are absent have their defaults. */
+      /** Settings that are absent have their defaults. */
       readonly settings?: { readonly [S in keyof EndpointSettings]?: EndpointSettings[S] | undefined } | undefined;
     },
   ): Promise<ShownEndpoint>;
@@ -111,8 +111,8 @@ export interface DiagnosticsOperations {
    */
   run(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<EndpointDiagnosisRecord>;
   /**
-   * The same run, with each result as it arrives. It continues and is stored when the listener has
-   * gone.
+   * Runs the checks as `run` does, and passes each result as it arrives. When the listener has
+   * gone, the run still continues and is stored.
    */
   follow(actor: TenantActor, endpointId: string, request: DiagnosisRequest): Promise<AsyncIterable<DiagnosisEvent>>;
   /** Newest first. */

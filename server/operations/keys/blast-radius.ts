@@ -12,7 +12,7 @@ export const findBlastRadius = async (
   from: Pick<Repositories, 'applications' | 'instances' | 'keys' | 'tenants' | 'outsideCopies' | 'audit' | 'snapshots'>,
   application: TdeApplication,
   key: Key,
-  /** Of the person who asks: which tenants are named. */
+  /** The reach of the caller: only tenants within it are named. */
   reach: TenantScope,
 ): Promise<BlastRadius> => {
   const instances = await from.instances.list(application.id);

@@ -80,7 +80,8 @@ export const destroyKeyIn =
   };
 
 /**
- * By the database that owns it. A rule that refuses databases is checked in the same transaction.
+ * Destruction by the database that owns the key. A rule that refuses databases is checked in the
+ * same transaction.
  */
 export const destroyKey = (ports: DestroyPorts) => {
   const { store, usage } = ports;
@@ -121,7 +122,7 @@ export const destroyKey = (ports: DestroyPorts) => {
 
 const mostListed = 10;
 
-/** By people: under the dual control of the group's vault. */
+/** Destruction by people, under the dual control of the group's vault. */
 export const destroyMasterKey = (
   ports: DestroyPorts,
   { withApproval }: Pick<Approvals, 'withApproval'>,

@@ -56,7 +56,7 @@ export interface MasterKeyOperations {
   get(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;
   blastRadius(actor: TenantActor, applicationId: string, keyId: string): Promise<BlastRadius>;
   /**
-   * Of a database's key that encrypts and cannot decrypt: it decrypts from now on. 'conflict' for
+   * Allows a database's key that encrypts and cannot decrypt to decrypt from now on. 'conflict' for
    * other keys.
    */
   allowDecryption(actor: TenantActor, applicationId: string, keyId: string): Promise<MasterKey>;

@@ -28,7 +28,7 @@ export const findKeyUse = async (
       lastUsedAt,
       lastRequestAt: latest([lastUsedAt, ...credentials.map((credential) => credential.lastUsedAt)]),
     }))
-    // Of one that is gone it matters alone that the key was used through it.
+    // A deleted endpoint matters only when the key was used through it.
     .filter(({ state, lastUsedAt }) => state !== 'deleted' || lastUsedAt !== null)
     .toSorted((one, other) => (other.lastUsedAt ?? 0) - (one.lastUsedAt ?? 0));
   const application = key.applicationId === null ? null : await showApplication(from, key.tenantId, key.applicationId);

@@ -7,7 +7,7 @@ import type { MasterKey } from '../../domain/tde.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { showKeys } from './shown-keys.ts';
 
-/** Those of these keys that are master keys of the application, in their order. */
+/** The master keys of the application among `keys`, in the order of `keys`. */
 export const viewMasterKeys = async (
   from: Pick<Repositories, 'objects' | 'records' | 'vaults'>,
   applicationId: string,

@@ -15,7 +15,7 @@ import type { KeyOperations } from './interface.ts';
 import { findKeyUse } from './key-use.ts';
 import { asShown, showKeys } from './shown-keys.ts';
 
-/** Of the list in the order of the last uses. */
+/** The cursor of a list that is in the order of last uses. */
 const useCursor = ({ lastUsedAt, id }: Key): string => `${lastUsedAt}.${id}`;
 
 interface ReadPage {
@@ -25,7 +25,8 @@ interface ReadPage {
 async function* pagesOf(list: (window: Window) => Promise<ReadPage>): AsyncGenerator<readonly ShownKey[]> {
   for (let after: string | undefined; ; ) {
     const { read, shown } = await list({ after, limit: mostAtOnce });
-    // Also without rows: between two pages, the caller's right to the file is verified.
+    // A page without rows is yielded, too: between two pages, the caller's right to the file is
+    // checked.
     yield shown;
     if (read.length < mostAtOnce) return;
     after = read.at(-1)?.id;

@@ -66,7 +66,7 @@ export const createAcknowledgement = (
         });
       }
       if (!behind.some(isBehind)) return confirmed;
-      // Again: one that has ended in the meantime is behind nothing.
+      // The nodes are read again: a node that has ended in the meantime is not waited for.
       const pending = await mayAct();
       if (pending.length === 0) return confirmed;
       const pendingNodes = pending.map(({ name }) => name).sort();

@@ -65,7 +65,7 @@ export const createHeartbeat = (
     readonly ownDuties: Pick<NodeDuties, 'tend' | 'holds'>;
     readonly contact: Contact;
     readonly heardNodes: () => Promise<readonly SeenNode[]>;
-    /** Of this version of the service. */
+    /** The database schema of this version of the service. */
     readonly schema: string;
   },
 ): Heartbeat => {
@@ -104,9 +104,9 @@ export const createHeartbeat = (
       return;
     }
     draining = state === 'draining';
-    // Also where no change is new: audit records are read soon after another node has written them.
-    // Under a steady stream of changes reading does not end; that everything up to this beat is
-    // shown is enough.
+    // Catching up does not depend on a new change: audit records are read soon after another node
+    // has written them. Under a steady stream of changes reading does not end; that everything up
+    // to this beat is shown is enough.
     await within(showMs, changes.catchUp());
     if (!renewsContact(last, before, changes.view())) return;
     contact.renew(began);

@@ -40,7 +40,7 @@ export interface NodeDuties {
   perform<T>(duty: Duty, work: () => Promise<T>): Promise<T | undefined>;
   /** The duty that this work is part of; undefined: none. */
   current(): DutyHold | undefined;
-  /** The same store, in which units of work of a duty fail once another node has it. */
+  /** A store in which units of work of a duty fail once another node has the duty. */
   fence(store: Store): Store;
   /**
    * Renews what this node has and may have, gives up what it may not have, and takes what no node
@@ -137,7 +137,7 @@ export const createNodeDuties = (
       for (const duty of duties) {
         const [row, own] = [byDuty.get(duty), held.get(duty)];
         if (own !== undefined && renewed.has(duty)) {
-          // It was not this node's for a while: what was interrupted is resumed.
+          // The lease had expired before this renewal: the duty's interrupted work is resumed.
           if (own.until < began) taken.push(duty);
           own.until = began + leaseMs;
         }

@@ -66,7 +66,8 @@ export const createObservedRequests = (
       const outcome = await watching.run(watch, work).then(
         (value) => ({ value }),
         (refusal: unknown) => {
-          // It was destroyed before, perhaps a moment ago, by another node.
+          // The key was destroyed before, perhaps a moment ago by another node: the refusal is
+          // confirmed like a change.
           if (!(refusal instanceof ServiceError) || refusal.code !== 'key-destroyed') throw refusal;
           watch.unheard = true;
           watch.own = store.mark();
@@ -95,8 +96,8 @@ export const createObservedRequests = (
         watch.epoch = await changes.reach();
       } catch (error) {
         if (changes.isLost()) throw error;
-        // It is committed: it is shown here as far as the store can be read, its answer is kept,
-        // and its caller is told at the end.
+        // The change is committed: this node shows it as far as the store can be read, keeps its
+        // answer, and tells the caller at the end.
         if (isDoubt(error)) watch.doubt = error;
         watch.unheard = true;
         await directory.renew(changed).catch(() => undefined);

@@ -33,12 +33,13 @@ export interface ShownChanges {
   begin(last: ChangeMark): void;
   /** Shows everything that is committed when it is called. */
   catchUp(): Promise<void>;
-  /** The same, when this change was committed and is not shown yet. */
+  /** Catches up when this committed change is not shown yet. */
   heard(newest: ChangeMark): Promise<void>;
   /**
-   * The same; answers the number of the last change. `own`: the newest change that a request has
-   * made, or has found. Throws 'unavailable', `unconfirmed` when it is not among what is read, and
-   * something else when reading fails or takes too long.
+   * Catches up until `own` is shown; answers the number of the last change. `own`: the newest
+   * change that a request has made, or has found. Throws 'unavailable' with the reason
+   * `unconfirmed` when it is not among what is read, and something else when reading fails or takes
+   * too long.
    */
   reach(own?: ChangeMark): Promise<number>;
   /** Reads everything again, and takes the database as it is. */
@@ -107,7 +108,7 @@ const elsewhereError = (): ServiceError =>
   );
 
 interface Hooks {
-  /** Of now, as the database says. */
+  /** The newest change that the database has now. */
   readonly head: () => Promise<ChangeMark>;
   readonly shown: (last: ChangeMark) => Promise<void>;
   /** What was read of the database. */
@@ -159,7 +160,7 @@ export const createShownChanges = (
     if (directory === undefined || read.last().epoch === 0 || lost) return;
     for (let more = true; more; ) {
       settle();
-      // Of a log that is not known yet, nothing is read.
+      // While the size of the audit log is not known yet, its records are not read.
       const known = store.written.tree?.size ?? Number.MAX_SAFE_INTEGER;
       const found = await link.changesSince(read.last(), known);
       if (typeof found === 'object' && 'lost' in found) {
@@ -212,7 +213,7 @@ export const createShownChanges = (
     },
     reach: async (own = store.mark()) => {
       const until = clock.monotonic() + reachMs;
-      // Also a change that seems to be shown is looked up: after a failover another one may have
+      // A change that seems to be shown is looked up, too: after a failover another change may have
       // had its number.
       for (;;) {
         if (!(await within(until - clock.monotonic(), catchUp())))

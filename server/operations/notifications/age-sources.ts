@@ -16,7 +16,7 @@ import type { NotificationSource } from './watch.ts';
 /** In days; 0: never. */
 export interface ReminderAges {
   readonly token: number;
-  /** Of the keys that hash sessions and API tokens. */
+  /** Age at which keys that hash sessions or API tokens are due for rotation. */
   readonly key: number;
   /** 0 also where `dke backup` does not back up the database. */
   readonly backup: number;

@@ -77,7 +77,8 @@ const sendEvents = async (
   { isStopping, accepted, passed }: Progress,
 ): Promise<ItemRefused | undefined> => {
   /**
-   * They are set aside when the target takes another one: one that takes none is at fault itself.
+   * Events that the target refused. They are set aside when it takes a later one: a target that
+   * takes none is at fault itself.
    */
   const refused: { readonly event: NotificationEvent; readonly error: ItemRefused }[] = [];
   for (const event of events) {

@@ -22,7 +22,10 @@ import type { NotificationSource } from './watch.ts';
 /** A new credential is used within this, or the change-over is stuck. */
 const unusedCredentialDays = 7;
 
-/** Of one statement: little enough that a request that comes in in the meantime does not notice. */
+/**
+ * Rows that one statement reads: few enough that a request that arrives in the meantime notices no
+ * delay.
+ */
 const pageSize = 50;
 
 const certificatesOf = (pem: string): readonly X509Certificate[] =>
@@ -30,7 +33,7 @@ const certificatesOf = (pem: string): readonly X509Certificate[] =>
     (one) => new X509Certificate(one),
   );
 
-/** Those that are the cause, oldest first. */
+/** The times up to `latest`, which cause the condition: RFC 3339 text, oldest first. */
 const upTo = (times: readonly number[], latest: number): readonly string[] =>
   times
     .filter((each) => each <= latest)
@@ -146,7 +149,10 @@ const applications = async (read: Repositories, now: number): Promise<readonly C
   return found;
 };
 
-/** Those that a version before the rule created, or that came with a snapshot from then. */
+/**
+ * Master keys that cannot decrypt: created by a version before the rule against them, or restored
+ * from a snapshot of such a version.
+ */
 const unreadableMasterKeys = async (read: Repositories): Promise<readonly Condition[]> => {
   const found: Condition[] = [];
   for (let after = 0; ; ) {

@@ -9,8 +9,7 @@ import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import type { NotificationSource } from './watch.ts';
 
 /**
- * Of the requests of an hour, the share that may take longer than what the cloud key service calls
- * slow.
+ * The share of an hour's requests that may take longer than what the cloud key service calls slow.
  */
 const slowShare = 0.01;
 const minuteMs = 60_000;

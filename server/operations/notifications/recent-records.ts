@@ -3,5 +3,8 @@
 /** How long it is shown that an administrator, or a certificate, was created on the host. */
 export const createdDays = 30;
 
-/** Of one statement: little enough that a request that comes in in the meantime does not notice. */
+/**
+ * Rows that one statement reads: few enough that a request that arrives in the meantime notices no
+ * delay.
+ */
 export const pageSize = 50;

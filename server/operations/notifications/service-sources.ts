@@ -134,7 +134,7 @@ const platform = async (
   return found;
 };
 
-/** Of the node that has the duty to look. */
+/** Conditions of the node that has the duty to check, and what it knows of the other nodes. */
 const ownState = async (
   {
     store,

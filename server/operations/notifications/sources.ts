@@ -15,7 +15,7 @@ import type { NotificationSource } from './watch.ts';
 
 export interface NotificationViews extends CertificateViews, ServiceViews {
   readonly latency: Pick<XksLatency, 'lastHour'>;
-  /** By which snapshots are made; null: none is made by the clock. */
+  /** When snapshots are made; null: they are made only on request. */
   readonly schedule: string | null;
   readonly reminders: ReminderAges;
 }

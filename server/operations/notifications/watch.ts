@@ -92,7 +92,8 @@ export const createNotificationWatch = (
     const now = clock.now();
     const is = new Map<string, Condition>();
     for await (const one of inSteps(found)) {
-      // It would hide the other one, and its acknowledgement would be of both.
+      // A second condition with this key would hide the first one, and be acknowledged together
+      // with it.
       if (is.has(keyOf(one))) throw new Error(`${one.kind} has two conditions about ${one.subject.id}`);
       is.set(keyOf(one), one);
     }

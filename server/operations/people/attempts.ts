@@ -37,10 +37,13 @@ export const createAttempts = ({ ring, clock }: Pick<Ports, 'ring' | 'clock'>) =
     },
     find: async (from: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
       sound(await from.attempts.get(hashOf(value))),
-    /** It is used up by this. */
+    /**
+     * Finds an attempt and removes it, so that it cannot be used again. Undefined: it is unknown,
+     * expired or changed from outside.
+     */
     take: async (tx: Pick<Repositories, 'attempts'>, value: string): Promise<StoredAttempt | undefined> =>
       sound(await tx.attempts.take(hashOf(value))),
-    /** The same for one that is known by its hash only. */
+    /** `take` for an attempt of which only the hash is known. */
     takeHash: async (tx: Pick<Repositories, 'attempts'>, hash: string): Promise<StoredAttempt | undefined> =>
       sound(await tx.attempts.take(hash)),
   };

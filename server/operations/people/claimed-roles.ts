@@ -13,7 +13,7 @@ import { about, recordEvent } from '../shared/record-event.ts';
 import type { Attempts } from './attempts.ts';
 import type { SignInOrigin } from './interface.ts';
 
-/** As long as a session may be unfinished. */
+/** How long claimed roles are kept: as long as a session may be unfinished. */
 const keptMs = 15 * 60_000;
 
 export const openIdActor = ({ requestId, peer }: Pick<SignInOrigin, 'requestId' | 'peer'>) =>
@@ -92,7 +92,9 @@ export const createClaimedRoles = (attempts: Attempts) => {
       const data = canonicalJson({ grants, session: sessionHash });
       await attempts.keep(tx, { kind: 'claimed-roles', userId, data, value: textOf(userId), holdsMs: keptMs });
     },
-    /** Both factors were shown in this session. */
+    /**
+     * Gives the user the roles that were kept for this session, once both factors were shown in it.
+     */
     give: async (
       tx: Repositories,
       session: StoredSession,

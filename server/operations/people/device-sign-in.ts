@@ -41,7 +41,10 @@ const hour = 3_600_000;
 const firstIntervalSeconds = 2;
 /** RFC 8628, section 3.5. */
 const slowerSeconds = 5;
-/** Of the whole service: a flood of requests grows no table, and guessing a code stays hopeless. */
+/**
+ * Most pending sign-ins of the whole service: a flood of requests cannot fill the table, and
+ * guessing a code stays hopeless.
+ */
 export const mostPending = 1_000;
 
 /**

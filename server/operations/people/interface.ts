@@ -95,7 +95,7 @@ export interface SessionView {
 /** A user who acts through a session. */
 export interface SessionCaller {
   readonly actor: Actor;
-  /** None while a step is missing. */
+  /** The user's grants; empty while a step of the sign-in is missing. */
   readonly grants: readonly Grant[];
   readonly sessionId: string;
   readonly expiresAt: number;
@@ -145,7 +145,7 @@ export interface PasskeyOperations {
   /** For a caller who has not identified themselves. */
   begin(): Promise<object>;
   finish(answer: object, from: SignInOrigin): Promise<StartedSession>;
-  /** As the second factor of a session. */
+  /** Options for a passkey as the second factor of the session. */
   beginSecond(caller: SessionCaller): Promise<object>;
 }
 
@@ -187,7 +187,7 @@ export interface FactorOperations {
     caller: SessionCaller,
     name: string,
   ): Promise<{ readonly id: string; readonly account: string; readonly secret: Buffer }>;
-  /** By its first code. The session is complete then, and has a new value. */
+  /** Confirms the secret with its first code. The session is complete then, and has a new value. */
   confirm(caller: SessionCaller, id: string, code: Uint8Array, from: SignInOrigin): Promise<StartedSession>;
   /**
    * Each is valid once, in the place of a second factor. Earlier codes stop working. The caller
@@ -215,7 +215,7 @@ export interface ProfileOperations {
     caller: SessionCaller,
     input: { readonly name: string; readonly expiresAt: number; readonly grants: readonly NewGrant[] | undefined },
   ): Promise<{ readonly record: ApiToken; readonly token: string }>;
-  /** Those that the user created for themselves. */
+  /** The API tokens that the user created for themselves. */
   tokens(caller: SessionCaller, query: PageRequest): Promise<Page<ApiToken>>;
   /** 'not-found' for a token that is not the user's own. */
   revokeToken(caller: SessionCaller, id: string): Promise<ApiToken>;

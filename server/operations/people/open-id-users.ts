@@ -78,7 +78,7 @@ export const withdrawRoles = async (
     if (user === undefined || user.integrity !== 'ok' || user.state !== 'active') return;
     if (await isOwnedOtherwise(tx, user)) return;
     await claimedRoles.forget(tx, userId);
-    // It reads every token, so it is done once: a user without roles can create none.
+    // Revoking reads every token, so it is done once: a user without roles cannot create tokens.
     if (user.grants.length === 0) return;
     await setRoles(tx, user, [], from);
     await revokeTokensOf(tx, openIdActor(from), userId, clock.now());

@@ -15,7 +15,7 @@ import type { Sessions } from './sessions.ts';
 const recoveryCodes = 10;
 
 export const createRecoveryCodes = ({ store, core, ring, clock }: FactorPorts, sessions: Sessions) => {
-  /** As a row has it now, and as earlier versions wrote it. */
+  /** The hash of a code as rows have it now, then the hashes that earlier versions wrote. */
   const recoveryHashes = (userId: string, code: Uint8Array): readonly [string, ...string[]] => {
     const plain = plainRecoveryCode(code);
     const message = Buffer.concat([Buffer.from(`${userId}\0`), plain]);

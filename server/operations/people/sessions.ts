@@ -45,7 +45,8 @@ export const createSessions = (
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
 
   /**
-   * The same, and under the key that another node may have put into the place of the one in memory.
+   * `hashOf` for a lookup in the database: when the hash is not found there, another node may have
+   * replaced the key, which is then read again.
    */
   const storedHashOf = async (value: string): Promise<string | undefined> => {
     const hash = hashOf(value);

@@ -204,7 +204,7 @@ async function* lateRecords(
   }
 }
 
-/** The same by their minutes, hashed. */
+/** The late records, grouped by minute and hashed. */
 const hashLate = async (reading: Reading, state: State): Promise<readonly ToldMinute[]> => {
   const came = new Map<number, RequestHash[]>();
   for await (const record of lateRecords(reading, state)) {

@@ -5,7 +5,7 @@
 import { type DroppedRequests, minuteOf, spaceOf, unsignedSpace } from '../../base/request-minutes.ts';
 import type { XksRequestRecord } from '../../ports/xks-directory.ts';
 
-/** So many places more, as a part of those of signed requests. */
+/** Additional places for unsigned requests, as a part of the places for signed ones. */
 const unsignedPart = 0.1;
 /** More than so much of it has to be written soon. */
 const fillingPart = 0.1;
@@ -16,7 +16,7 @@ export const createRequestQueue = (length: number) => {
   let waitingUnsigned = 0;
   const mostUnsigned = Math.ceil(length * unsignedPart);
   const total = { dropped: 0, droppedUnsigned: 0 };
-  /** By minute, of those that are not written. */
+  /** How many requests found no place, by minute, until the counts are written. */
   const lost = new Map<number, { signed: number; unsigned: number }>();
   const isUnsigned = (entry: XksRequestRecord): boolean => spaceOf(entry) === unsignedSpace;
 

@@ -12,7 +12,7 @@ import { aboutService, recordEvent } from '../shared/record-event.ts';
 
 export interface RequestLogLimits {
   readonly requestLogDays: number;
-  /** Of signed requests, of all endpoints together. */
+  /** How many records of signed requests are kept, of all endpoints together. */
   readonly requestLogRows: number;
 }
 
@@ -100,7 +100,7 @@ export const createRequestRetention = (
   /** Records of each space, of those up to `counted`. */
   let counts = new Map<string, number>();
   let counted = 0;
-  /** By space: there is nothing of it up to this sequence. */
+  /** Up to which sequence a space has no records, by space: the next pruning starts after it. */
   let empty = new Map<string, number>();
 
   const subtract = (space: string, count: number): void => {
@@ -160,7 +160,8 @@ export const createRequestRetention = (
         return found;
       }, background);
       subtract(space, removed);
-      // They are gone, but not by retention: their minutes will tell.
+      // The space had fewer records than were counted. The others were not removed by retention:
+      // the hashes of their minutes will show that.
       if (seen === null && removed < most) counts.delete(space);
       else if (seen !== null) empty.set(space, seen);
       if (!(await between())) return;
@@ -169,7 +170,7 @@ export const createRequestRetention = (
 
   return {
     remove: async (between) => {
-      // Of an earlier process, or an earlier run.
+      // Records the removals that an earlier process or run has only noted.
       await store.write(removals.tell, background);
       if ((await removeOld(between)) && (await countNew(between))) await removeOverflow(between);
       await store.write(removals.tell, background);

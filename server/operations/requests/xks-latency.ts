@@ -33,17 +33,17 @@ export interface XksLatency {
   /** Writes the minutes that are over, all of them when `all`. */
   flush(all: boolean): Promise<void>;
   /**
-   * Of these endpoints together, oldest first; a point for every step, whether there was a request
-   * or not.
+   * Latency of these endpoints together, oldest first; a point for every step, whether there was a
+   * request or not.
    */
   read(endpointIds: readonly string[], span: LatencySpan): Promise<readonly LatencyPoint[]>;
-  /** Of each endpoint, over the last hour. */
+  /** Latency of each of these endpoints over the last hour, by endpoint id. */
   lastHour(endpointIds: readonly string[]): Promise<ReadonlyMap<string, LatencySummary>>;
 }
 
 export const createXksLatency = ({ store, clock }: Pick<Ports, 'store' | 'clock'>): XksLatency => {
   const node = randomUUID();
-  /** By endpoint, of the minutes that are not written. */
+  /** The minutes that are not written yet, by endpoint id. */
   const waiting = new Map<string, { minute: number; counts: LatencyCounts }[]>();
   let flushedMinute = 0;
   /**

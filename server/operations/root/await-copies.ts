@@ -132,7 +132,7 @@ const disconnected = ', disconnected';
  */
 export const releaseCopy = async (tx: Repositories, actor: Actor, given: string): Promise<void> => {
   const stored = await readAwaited(tx);
-  // As it is shown: what helps, or that it is disconnected, follows the name.
+  // `given` may be a name as it is shown: followed by a hint, or by "disconnected".
   const name = stored?.names.find(
     (each) => given === each || given.startsWith(`${each}, `) || given.startsWith(`${each}. `),
   );

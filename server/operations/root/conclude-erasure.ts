@@ -37,7 +37,8 @@ export interface Walk {
    */
   readonly mayHaveAny: boolean;
   /**
-   * By the ids of originals: ids of the keys that have their values, as rows with right codes say.
+   * Keys that have the same value, as rows with right codes say: their ids by the id of the
+   * original.
    */
   readonly families: ReadonlyMap<string, readonly string[]>;
   /** Tenants with keys that are not unrecoverable yet. */

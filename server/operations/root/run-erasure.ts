@@ -44,7 +44,7 @@ export type RunPorts = Pick<
   Ports,
   'store' | 'core' | 'ring' | 'root' | 'clock' | 'log' | 'archive' | 'exclusion' | 'fleet'
 > & {
-  /** Of several nodes, how each gets the new root key and ends the old one. */
+  /** Gives every node of a fleet the new root key, and ends the old one on each. */
   readonly spread: Pick<RootSpread, 'isEnding' | 'isLeftOver' | 'begin' | 'offer' | 'erase' | 'endOldRoot' | 'finish'>;
   readonly awaitCopies: AwaitCopies;
   /** Brings the receipts of backups into the store. */
@@ -151,7 +151,7 @@ interface Task {
   readonly asked: string | undefined;
   /** Undefined: not the rotation of a tenant's key. */
   readonly tenantId: string | undefined;
-  /** Of the tenant's key, when the rotation was asked for. */
+  /** Epoch of the tenant's key when its rotation was requested; NaN without a `tenantId`. */
   readonly epochBefore: number;
 }
 
@@ -291,7 +291,7 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   if (typeof records !== 'number') return records;
   const held = erasing ? await holdForUnknown(ports, actor) : undefined;
   if (held !== undefined) return held;
-  // Again as it is committed.
+  // The keys are proved again, now in the committed state.
   await store.write((tx) => ring.prove(tx), { ...background, durable: false });
   await store.checkpoint();
   if (erasing) {
@@ -305,8 +305,8 @@ const resealUnderNewKeys = async (ports: RunPorts, task: Task, isStopping: () =>
   await eraseFromSnapshots(ports, actor, goOn);
   const unreached = await missingFor(ports);
   const missing = unreached.map(({ id }) => id);
-  // Those of a folder that is not mounted, too: when it is back, the keys are erased before
-  // anything else is done with the files.
+  // Snapshots in a folder that is not mounted are marked, too: when it is back, the keys are erased
+  // before anything else is done with the files.
   await markMissing(ports, unreached);
   if (missing.length > 0 && ports.missingSnapshots === 'wait')
     return { outcome: await holdFor(ports, actor, 'snapshots', missing) };
@@ -328,7 +328,7 @@ const exceptions = (missing: readonly string[], files: readonly OutsideCopy[]) =
   const rootBackups = files.filter(({ kind }) => kind === 'root-backup').length;
   return {
     ...(missing.length === 0 ? {} : { except: missing.slice(0, mostNamed) }),
-    // They also open copies of the database that the service does not know.
+    // Root backups also open copies of the database that the service does not know.
     ...(rootBackups === 0 ? {} : { rootBackups }),
   };
 };

@@ -126,11 +126,11 @@ const lone: Omit<RootSpread, 'nodeKeys' | 'begin' | 'endOldRoot'> = {
 
 /** Reports nodes whose root key is another one with the number of this node's. */
 const createOtherRootReport = (log: SpreadPorts['log']) => {
-  /** As `<id> <number>`. */
+  /** Each node and root key that was reported, as `<node id> <key number>`: once is enough. */
   const reported = new Set<string>();
   /**
-   * Both were made for the same run, of which a failover has lost a part. Nothing is sealed under
-   * either before every node has it.
+   * Each of the two nodes has made a root key for the same run, of which a failover has lost a
+   * part. Nothing is sealed under either key before every node has it.
    */
   return ({ id, name, rootEpoch }: SeenNode): void => {
     const what = `${id} ${rootEpoch}`;
@@ -174,7 +174,10 @@ const createFleetSpread = (
     await own.eraseOldRoot();
     await tell();
   };
-  /** As the node that has the duty: a late one changes nothing, and goes no further. */
+  /**
+   * Sets the run as the node that has the duty. A node that has lost the duty changes nothing, and
+   * its work ends here.
+   */
   const setRootRun = async (before: RootRun | undefined, after: RootRun | undefined): Promise<void> => {
     if (!(await link.setRootRun(before, after, fleet.duties.current())))
       throw new Error('another rotation of the root key is in progress');
@@ -235,8 +238,8 @@ const createFleetSpread = (
       if (mayLeadRun(known, { id: fleet.id, ...keys() }, await fleet.others()) === 'no') throw new DutyLost('erasure');
       if (!isSameRun(known, next)) await setRootRun(undefined, next);
       await root.reach();
-      // It may have stood still since, and another node may have started a run in the meantime,
-      // after a failover that has lost this one.
+      // This node may have stood still since, and another node may have started a run in the
+      // meantime, after a failover that has lost this one.
       if (!fleet.holds('erasure') || !mayMakeRootKey(next, keys())) throw new DutyLost('erasure');
       root.addEpoch();
     },

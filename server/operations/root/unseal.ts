@@ -37,7 +37,7 @@ export interface Unsealing {
 
 export const createUnsealing = (sealed: SealedRoot, { clock, log }: { clock: Clock; log: Log }): Unsealing => {
   let failures = 0;
-  /** By address, the latest last. */
+  /** Pauses after wrong passphrases, by address; the address with the latest failure is last. */
   const pauses = new Map<string, { readonly failures: number; readonly notBefore: number }>();
   let timer: NodeJS.Timeout | undefined;
   let opened = false;

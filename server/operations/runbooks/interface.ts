@@ -32,7 +32,9 @@ export interface RunbookOperations {
     completion: { readonly outcome: StepOutcome; readonly note: string | null },
   ): Promise<RunbookRun>;
   reopenStep(actor: TenantActor, applicationId: string, id: string, step: string): Promise<RunbookRun>;
-  /** As done only when every step is complete: 'conflict'. */
+  /**
+   * Ends a run. 'conflict' for a run that has ended, and for 'done' while a step is not complete.
+   */
   finish(
     actor: TenantActor,
     applicationId: string,

@@ -8,7 +8,7 @@ export interface SearchQuery {
   readonly text: string;
   /** Only these; all when absent. */
   readonly kinds?: readonly SearchKind[] | undefined;
-  /** Of each kind: 1 to 100, 10 when absent. */
+  /** Most results of each kind: 1 to 100, 10 when absent. */
   readonly limit?: number | undefined;
   /** A caller who names a tenant sees only that tenant. */
   readonly namesTenant: boolean;
@@ -16,9 +16,9 @@ export interface SearchQuery {
 
 export interface SearchOperations {
   /**
-   * By the beginnings of words, and by ids (domain/search.ts); in the order of the kinds.
-   * `searched` are the kinds that the caller may see; `more` those of which there are others.
-   * 'validation' where the text has neither letter nor digit.
+   * Finds names by the beginnings of their words, and ids (domain/search.ts). `items` are in the
+   * order of the kinds; `searched` are the kinds that the caller may see; `more` the kinds with
+   * further results. 'validation' where the text has neither letter nor digit.
    */
   find(
     actor: TenantActor,

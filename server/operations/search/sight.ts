@@ -8,7 +8,7 @@ export interface Sight {
   /** The tenant acted in, also for those who see every one. */
   readonly actedIn: string;
   readonly folded: string;
-  /** As it was typed, without blanks around it. */
+  /** The search text as it was typed, without blanks around it. */
   readonly text: string;
   readonly limit: number;
   /** Only these, for callers whose roles are all for single resources; null: all. */

@@ -25,7 +25,8 @@ const requestBatch = 50;
 // For each so many that wait one more batch is written at once: a node whose loop is full serves
 // more requests in a turn than one batch holds, and the queue would run over.
 const waitingForAnother = 1_000;
-// Of one commit, which writes each page once, however many of its records lie there.
+// Most records in one commit. A commit writes each page of the database once, however many of its
+// records are on it.
 const mostInCommit = 2_000;
 const pruneEveryMs = 60_000;
 

@@ -172,7 +172,10 @@ export const createQuarantine = (
   let since = kept.quarantine?.since ?? clock.now();
   let open = finding.state === 'intact';
   let confirming = false;
-  /** It is taken, and not yet used: what followed has failed. */
+  /**
+   * The database is accepted. When a later step fails, the next confirmation does not accept it
+   * again.
+   */
   let accepted = false;
   let begin: () => Promise<void> = () => Promise.resolve();
   const code = createConfirmationCode({ core, clock, log });

@@ -107,7 +107,7 @@ const checkRecords = async (
     const { record: sealed } = record;
     return sealed !== null && ring.opens({ ...record, record: sealed });
   };
-  /** By object: the versions of its copies. */
+  /** Classes and versions of the records that each object has, by object id. */
   const present = new Map<string, Set<string>>();
   const places = new Set<string>();
   let records = 0;

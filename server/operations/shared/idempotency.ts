@@ -179,8 +179,8 @@ export const createIdempotency = (
         return value;
       }
       const value = await inner.write(async (tx) => {
-        // Of two units of work of one request at the same time, the first has written it; this one
-        // sees that.
+        // Two units of work of one request may run at the same time: the first writes the row of
+        // the request, the second finds it.
         if (claim.state === 'open' && !(await tx.idempotency.insert(claim.row))) {
           const found = await tx.idempotency.get(claim.row.id);
           if (found === undefined || !isSame(claim.row, found)) throw new Taken();
@@ -241,10 +241,10 @@ export const createIdempotency = (
         const written = isWritten();
         claim.state = 'over';
         if (error instanceof Taken) continue;
-        // It may be carried out yet, or a part of it: the key is kept, so that a repeat does not
-        // carry it out twice.
+        // The request may still be carried out, in whole or in part: the key is kept, so that a
+        // repeat does not carry it out twice.
         if (!isRefused(error, written)) await giveUp(row);
-        // The same key may try again.
+        // Nothing was carried out: the row is removed, so that the same key can be used again.
         else if (written)
           await inner
             .write((tx) => tx.idempotency.remove(row.id), { durable: false })

@@ -41,7 +41,7 @@ export const createPreconditions = (
       return checking.getStore() ?? inner.read;
     },
     write: async <T>(work: (tx: Repositories) => Promise<T>, options?: { readonly durable?: boolean }): Promise<T> => {
-      // It would wait for the unit of work that waits for it.
+      // A write within a check would wait for the unit of work that waits for the check.
       if (checking.getStore() !== undefined) throw new ServiceError('internal', 'a condition changes nothing');
       const condition = conditions.getStore();
       if (condition === undefined || condition.over) return inner.write(work, options);

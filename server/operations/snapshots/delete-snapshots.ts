@@ -74,8 +74,8 @@ export const deleteSnapshots = (
         deletedAt !== null && now - deletedAt >= settings.undeleteDays * day;
       for (const { id } of (await listSnapshots(store.read, ['deleted'])).filter(isDue)) {
         await store.write(async (tx) => {
-          // It may have been undeleted in the meantime: then its file is needed, so the file is
-          // removed in the unit of work that decides.
+          // The snapshot may have been undeleted in the meantime, and its file is needed then: the
+          // file is removed in the unit of work that decides.
           const snapshot = await tx.snapshots.get(id);
           if (snapshot?.state !== 'deleted' || !isDue(snapshot)) return;
           await archive.remove(id);

@@ -16,7 +16,7 @@ export const findSnapshot = async (
   from: Pick<Repositories, 'snapshots'>,
   id: string,
   states?: readonly SnapshotState[],
-  /** Of another tenant, there is none. */
+  /** The reach of the caller: a snapshot of another tenant is 'not-found'. */
   reach: TenantScope = everyTenant,
 ): Promise<Snapshot> => {
   const found = await from.snapshots.get(id);

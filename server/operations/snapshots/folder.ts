@@ -41,7 +41,7 @@ export const createSnapshotFolder = (
   fleet: Pick<Fleet, 'id' | 'name' | 'nodes' | 'others'>,
 ): SnapshotFolder => {
   const shared = store.link !== undefined;
-  /** As the store has it: the mark, and the node that made it. */
+  /** The snapshot folder according to the store: its mark, and the node that made the mark. */
   let known: { readonly mark: string; readonly nodeId: string; readonly nodeName: string } | undefined;
   const reached = async (): Promise<boolean> => known !== undefined && (await archive.mark()) === known.mark;
   const isOurs = (): boolean => !shared || known?.nodeId === fleet.id;
@@ -64,7 +64,8 @@ export const createSnapshotFolder = (
   const settle = async (): Promise<void> => {
     const others = new Set((await fleet.others()).map(({ id }) => id));
     const expected = await listSnapshots(store.read, ['available', 'deleted', 'missing']);
-    // Also a folder of before there were marks, or one that was moved without its mark.
+    // A folder without a mark that has one of the snapshots is accepted: it is from before there
+    // were marks, or was moved without its mark.
     let hasThem = expected.length === 0;
     for (const { id } of expected) hasThem ||= await archive.has(id);
     const found = await archive.mark();

@@ -21,12 +21,14 @@ export interface OpeningAnswer {
 
 export interface SnapshotOperations {
   /**
-   * Of one tenant; null: the one acted in, for the whole platform the default one. 'not-found' for
-   * one that is not the actor's; 'conflict' when no recovery key is registered.
+   * Makes a snapshot of one tenant; null: the one acted in, for the whole platform the default one.
+   * 'not-found' for a tenant that is not the actor's; 'conflict' when no recovery key is
+   * registered.
    */
   create(actor: TenantActor, tenantId: string | null): Promise<Snapshot>;
   /**
-   * Of the tenant acted in, or of all. So it is with every one: of another tenant, there is none.
+   * Snapshots of the tenant acted in, or of all tenants. Where a `TenantActor` acts in one tenant,
+   * snapshots of other tenants are not found.
    */
   list(actor: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>>;
   get(actor: TenantActor, id: string): Promise<Snapshot>;

@@ -30,7 +30,7 @@ export const manageSnapshots = (
   return {
     list: async ({ reach }: TenantActor, query: PageRequest & SnapshotFilter): Promise<Page<Snapshot>> => {
       const tenantId = reach === everyTenant ? query.tenantId : reach;
-      // Of another tenant that is asked for, there are none.
+      // A caller who asks for another tenant than their own gets an empty list.
       if (query.tenantId !== undefined && query.tenantId !== tenantId) return { items: [], next: null };
       return pageOf(query, (window) => store.read.snapshots.list({ ...query, tenantId }, window), byId);
     },

@@ -17,7 +17,10 @@ export const rememberOpened = async (
   if ((await tx.settings.get(firstSetting)) === undefined) await tx.settings.set(firstSetting, String(at));
 };
 
-/** Of verifications that were made before this was kept. */
+/**
+ * When these snapshots were opened, as far as their last verifications show it: before
+ * `rememberOpened` existed, openings were known only from them.
+ */
 const openingsIn = (snapshots: readonly Snapshot[]): readonly number[] =>
   snapshots.flatMap(({ verification }) =>
     verification?.valid === true && verification.depth === 'opened' ? [verification.at] : [],
@@ -34,7 +37,7 @@ export const lastOpenedAt = async (
   return times.length === 0 ? null : Math.max(...times);
 };
 
-/** Of any tenant. */
+/** When a snapshot of any tenant was opened first; null: never. `snapshots`: of all tenants. */
 export const firstOpenedAt = async (
   from: Pick<Repositories, 'settings'>,
   snapshots: readonly Snapshot[],

@@ -124,7 +124,7 @@ export const recoveryKeys = (
     register: async (actor, { name, publicKey }) => {
       checkName(name);
       await check(store.read, { name, publicKey });
-      // It is of the platform: those of one tenant do not approve it.
+      // A recovery key belongs to the platform: approvers of a single tenant cannot approve it.
       return oneWithSnapshots(store.read, await governed.run(inTenant(actor, serviceTenantId), { name, publicKey }));
     },
     /**

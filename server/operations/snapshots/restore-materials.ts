@@ -23,7 +23,7 @@ interface Owners {
   readonly rows: ReadonlyMap<string, SnapshotRow>;
 }
 
-/** Of each table whose rows own records: the rows of these ids that are in the tenant. */
+/** The rows with these ids in the target tenant, for each table whose rows own records. */
 const ownersOf = async ({ tx, target }: RunningRestore, ids: readonly string[]): Promise<readonly Owners[]> => {
   const { tenantRows } = tx;
   const all: Owners[] = [];

@@ -125,8 +125,8 @@ type Wanted = {
   readonly tenantId: string | null;
   readonly newTenant: string | null;
   /**
-   * It creates credentials, brings back into use what was disabled or removed, or sets attributes
-   * back: a second person must agree.
+   * The restore creates credentials, brings back into use what was disabled or removed, or sets
+   * attributes back: a second person must approve.
    */
   readonly widensUse: boolean;
   /**

@@ -123,8 +123,8 @@ const wantedKey = (
   }
   // Versions that were made since stay, and the newest continues being the one that seals.
   if (existing !== undefined && from.destroyed_at != null && !tampered) {
-    // It was destroyed later than what is here: its records go, and the erasure run that follows
-    // says that it is unrecoverable.
+    // The file has the key as destroyed, the row here does not: its records go, and the erasure run
+    // that follows says that the key is unrecoverable.
     const at = Number(from.destroyed_at);
     stayDestroyed.push({ id: String(row.id), name: String(row.name), label: null, destroyedAt: at });
     wanted = { ...wanted, unrecoverable_at: null };

@@ -20,7 +20,7 @@ export interface StaysDestroyed {
 export interface RestoreTarget {
   readonly tenantId: string;
   readonly newTenant: boolean;
-  /** Of the snapshot. */
+  /** The tenant of which the snapshot was made. */
   readonly fromTenantId: string;
 }
 
@@ -46,7 +46,7 @@ export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
   readonly target: RestoreTarget;
   /** The ids of the snapshot are another tenant's: everything gets fresh ones. */
   newIds: boolean;
-  /** Of the snapshot's vaults, by their ids here. */
+  /** The snapshot's vaults, by their ids in the target tenant. */
   readonly vaultIds: Set<string>;
   readonly counters: Map<TenantTable, Counter>;
   readonly stayDestroyed: StaysDestroyed[];

@@ -168,8 +168,8 @@ export const verifySnapshot =
         const before = await findSnapshot(tx, id);
         const after: Snapshot = {
           ...before,
-          // It may have been deleted in the meantime, or before its file was missing, and then
-          // stays so.
+          // A snapshot that was deleted, in the meantime or before its file was missing, stays
+          // deleted.
           state:
             finding !== null || before.state !== 'missing'
               ? before.state

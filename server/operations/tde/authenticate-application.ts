@@ -15,7 +15,7 @@ import { looksLikeBearer } from '../access/bearer.ts';
 import type { CallerFacts, TdeOperations } from './interface.ts';
 
 const body = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/;
-/** As X509Certificate.fingerprint256 is written. */
+/** SHA-256 fingerprint of a PEM certificate, written like X509Certificate.fingerprint256. */
 const fingerprintOf = (pem: string): string =>
   (
     createHash('sha256')

@@ -350,7 +350,7 @@ export const generateTokenKeyPair = (ports: CreatePorts): TdeOperations['generat
   };
 };
 
-/** Of which algorithm a key of a pair is; undefined for a secret key. */
+/** The algorithm of a key of a pair; undefined for a secret key. */
 export const pairAlgorithm = ({ kind, curve }: KeyDescription): KeyAlgorithm | undefined => {
   if (kind === 'rsa-private' || kind === 'rsa-public') return 'rsa';
   return curve === undefined ? undefined : algorithmByCurve.get(curve);

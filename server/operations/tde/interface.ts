@@ -91,7 +91,7 @@ export interface TokenObjectChange {
   readonly usages?: readonly KeyUsage[] | undefined;
   readonly sensitive?: true | undefined;
   readonly extractable?: false | undefined;
-  /** It is never wrapped again (`KeyRules`). */
+  /** A key that is changed to this is never wrapped again (`KeyRules`). */
   readonly wrapWithTrusted?: true | undefined;
   /** What the change was computed from. */
   readonly seen?: { readonly attributes: string; readonly usages: readonly KeyUsage[] } | undefined;
@@ -166,9 +166,7 @@ export interface TdeOperations {
   ): Promise<TdeCaller>;
   info(caller: TdeCaller): Promise<TdeServiceInfo>;
   generateKey(caller: TdeCaller, input: NewTokenObject): Promise<VisibleObject>;
-  /**
-   * Both halves in one transaction, or neither. Without `publicKey` only the private half is kept.
-   */
+  /** Makes both halves in one transaction. Without `publicKey` only the private half is kept. */
   generateKeyPair(
     caller: TdeCaller,
     input: { readonly privateKey: NewTokenObject; readonly publicKey: NewTokenObject | null },

@@ -130,7 +130,10 @@ const requireHiddenLength = (into: KeyDestination): void => {
     throw new ServiceError('validation', 'a key that is sensitive or not extractable has at least 128 bits here');
 };
 
-/** Of a private key the numbers are checked, and a private key unwraps slowly. */
+/**
+ * Whether an unwrap is slow: the numbers of an unwrapped private key are checked, and unwrapping
+ * with a private key takes long.
+ */
 const isSlowUnwrap = ({ mechanism, into }: Unwrapping): boolean =>
   kindOf(into) === 'private' || mechanism.way === 'oaep';
 

@@ -279,7 +279,8 @@ export const tokenKeyUse =
             requireStillMember(ports, caller, loaded);
             const refusal = refusalOfTokenKey(loaded, each.use, each.by);
             if (refusal !== null) throwRefusal(refusal, each);
-            // It was admitted as one that is not, to which fewer rules apply.
+            // The key was admitted while it was not sensitive, under fewer rules: it is not
+            // exported now.
             if (each.use === 'export' && loaded.object.sensitive && admitted[at]?.object.sensitive === false)
               throw becameSensitive();
           }

@@ -185,8 +185,8 @@ const privateKeyRows = (ports: UsePorts) => {
       (isSlow ? core.rsaDecryptLater : core.rsaDecrypt)(reference, parameters, input),
   };
   const sign: TokenKeyUseRow<Call<SignatureParameters> & { readonly use: 'sign' }, Buffer> = {
-    // Of the other signatures the service sees the finished digest only; the agent refuses those of
-    // SHA-1.
+    // RSA-PSS names its digest, so the switch for SHA-1 is checked here. For other signatures the
+    // service sees only the finished digest, and the agent refuses SHA-1.
     permits: (caller, { parameters }) => {
       if (parameters.algorithm === 'rsa-pss' && parameters.digest === 'sha1')
         requireSwitch(caller, ['sha1-signatures']);

@@ -89,7 +89,7 @@ export const planForTenant = async (
   const tenant = await findTenant(from, id);
   const isSo = stateAfter(tenant, event) === tenant.state;
   if (event === 'delete') await refuseDefault(from, id);
-  // As many of them as before can be others: then the newest one is another one.
+  // Numbers of keys and users do not show that some were replaced: the newest ones do.
   const [newest] = await from.keys.list(id, {}, { limit: 1 });
   const users: string[] = [];
   for await (const user of each((window) => from.users.list(id, window), byId)) users.push(user.id);

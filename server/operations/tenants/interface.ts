@@ -21,17 +21,17 @@ export interface TenantOperations {
   suspend(actor: TenantActor, id: string): Promise<Tenant>;
   resume(actor: TenantActor, id: string): Promise<Tenant>;
   /**
-   * As suspended, and it can be restored until `purgeAt`. The default tenant is not deleted:
-   * 'conflict'.
+   * Stops the tenant as `suspend` does; it can be restored until `purgeAt`. 'conflict' for the
+   * default tenant.
    */
   delete(actor: TenantActor, id: string): Promise<Tenant>;
   /**
-   * As it was when it was deleted; keys that were destroyed stay so. 'conflict' after its
-   * retention.
+   * Returns a deleted tenant to its state before the deletion; destroyed keys stay destroyed.
+   * 'conflict' after its retention.
    */
   restore(actor: TenantActor, id: string): Promise<Tenant>;
   /**
-   * Of a deleted tenant, before its retention is over as well. Terminal; an erasure run follows on
+   * Purges a deleted tenant, also before its retention is over. Terminal; an erasure run follows on
    * its own.
    */
   purge(actor: TenantActor, id: string): Promise<Tenant>;

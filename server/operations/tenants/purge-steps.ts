@@ -182,7 +182,7 @@ export const clearingSteps: Readonly<Record<PurgeStep, Clear>> = {
     inBatches(ports, usersOf(ports, tenantId), async (tx, { id }) => {
       await removeFactorsOf(tx, id);
     }),
-  // Of tokens: those of people end with the user.
+  // Sessions of tokens only: sessions of people end with their user.
   sessions: (ports, _actor, tenantId) =>
     inBatches(ports, tokensOf(ports, tenantId), async (tx, { id }) => {
       await tx.sessions.removeOf({ kind: 'token', id }, null);

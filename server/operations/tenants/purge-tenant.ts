@@ -105,7 +105,10 @@ export const listPurged = async (from: Pick<Repositories, 'tenants'>, before: nu
       integrity === 'ok' && purgedAt !== null && purgedAt < before && unrecoverableAt === null,
   );
 
-/** Of these, those that are cleared: what is said of the others would not be true yet. */
+/**
+ * The purged tenants that are cleared. The others still have rows: to call them unrecoverable would
+ * not be true yet.
+ */
 export const listUnerased = async (from: Pick<Repositories, 'tenants'>, before: number): Promise<readonly Tenant[]> =>
   (await listPurged(from, before)).filter(({ clearedAt }) => clearedAt !== null);
 

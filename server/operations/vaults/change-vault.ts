@@ -85,7 +85,7 @@ export const deleteVault = (
     permission: 'vaults:manage',
     plan: async (from, tenantId, { id }: { readonly id: string }) => {
       const vault = await findVault(from, tenantId, id);
-      // As many keys as before can be others: the newest one is another one then.
+      // The number of keys does not show that some were replaced: the newest key does.
       const [newest] = await from.keys.list(tenantId, { vaultId: id }, { limit: 1 });
       const endpoints: string[] = [];
       for await (const { vaultId, name } of each((window) => from.endpoints.list(tenantId, window), byId, fewAtOnce))

@@ -18,7 +18,10 @@ export interface VaultOperations {
    * master keys: 'conflict'.
    */
   delete(actor: TenantActor, id: string): Promise<Vault>;
-  /** The same rule as for a new name: 'conflict'. A TDE vault is renamed with its group. */
+  /**
+   * 'conflict' when another live vault has the name, and for a TDE vault, which is renamed with its
+   * group.
+   */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Vault>;
   /** How often its keys are to be rotated. */
   setProfile(actor: TenantActor, id: string, profile: RotationProfile): Promise<Vault>;

@@ -8,7 +8,7 @@ import type { NodeLink } from '../../ports/node-link.ts';
 import { codeOfChange } from '../change-codes.ts';
 import { channel, isInHistory, nowSql, type Query } from './link-query.ts';
 
-/** Of one answer. */
+/** How many changes and hashes of records one answer has at most. */
 const mostChanges = 1_000;
 const mostLeaves = 4_000;
 

@@ -49,7 +49,7 @@ export const asConnectionError = (error: unknown): unknown => {
   return new ConnectionLost(message, { cause: error });
 };
 
-/** By SQLSTATE, or by its class. */
+/** Kinds of errors by SQLSTATE, or by its class. */
 const kinds: Readonly<Record<string, ErrorKind>> = {
   // Connection exceptions.
   '08': 'away',
@@ -87,7 +87,7 @@ const kinds: Readonly<Record<string, ErrorKind>> = {
 
 export const kindOf = (error: unknown): ErrorKind => {
   if (error instanceof CommitUnknown) return 'unknown';
-  // Of a connection that was opened again; the tables themselves are as they were.
+  // A StoreError comes from a connection that was opened again; the tables are as they were.
   if (error instanceof StoreError) return error.code === 'open' ? 'away' : 'fatal';
   if ([ConnectionLost, TransactionLost, NotPrimary].some((lost) => error instanceof lost)) return 'away';
   if (!(error instanceof pg.DatabaseError)) return undefined;

@@ -28,12 +28,12 @@ export interface Lineage {
    */
   enter(found: Primary, schema: string): void;
   /**
-   * Of the first connection: the others have it too, whatever the search_path of the role has
-   * become.
+   * The schema that the first connection found: the others use it too, whatever the search_path of
+   * the role has become. Undefined: there was no connection yet.
    */
   schema(): string | undefined;
   isNewest(found: Primary | undefined): boolean;
-  /** Of the primary that was met last: a failover changes it. */
+  /** Name of the primary that was met last: a failover changes it. */
   name(): string;
 }
 

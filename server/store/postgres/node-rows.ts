@@ -70,7 +70,7 @@ export const createNodeRows = (
     ]);
   },
   leave: async (id) => {
-    // It is no longer behind.
+    // The epoch is the highest one: a stopped node is not behind.
     await query(
       `update nodes set state = case state when 'removed' then 'removed' else 'stopped' end, epoch = ${Number.MAX_SAFE_INTEGER}
         where id = $1`,

@@ -26,7 +26,7 @@ const endMs = 1_000;
 /** Functions that the role may not use, or that a managed service does not have. */
 const notThere = ['42501', '42883', '0A000', '55000'];
 
-/** Of pg, which has no code for it. */
+/** Whether pg waited too long for an answer: pg has no code for this error. */
 export const isReadTimeout = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
 

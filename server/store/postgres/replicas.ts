@@ -44,10 +44,10 @@ const segment = `(select setting::numeric from pg_settings where name = 'wal_seg
 const hasNotWrittenFile = `write_lsn - '0/0'::pg_lsn < ceil(($1::pg_lsn - '0/0'::pg_lsn) / ${segment}) * ${segment}`;
 
 /**
- * Of a role that may not read how far standbys are (pg_read_all_stats), PostgreSQL says only that
- * they are there; a slot tells all. A standby with a slot is named by that alone: to drop the slot
- * gives the standby up. `hint` is not part of the name, which stays the same when rights are
- * granted.
+ * Copies of the log, and which of them are behind a position. To a role that may not read how far
+ * standbys are (pg_read_all_stats), PostgreSQL says only that they are there; a slot tells all. A
+ * standby with a slot is named by that alone: to drop the slot gives the standby up. `hint` is not
+ * part of the name, which stays the same when rights are granted.
  */
 const copiesSql = `
   select ${standbyName} as name, coalesce(flush_lsn < $1::pg_lsn, ${hasNotWrittenFile}, true) as is_behind, false as is_slow,

@@ -38,9 +38,9 @@ const pageBytes = 4_096;
 const everyMs = 1_000;
 
 export interface CheckpointerOptions {
-  /** Of the database. */
+  /** Path of the database. */
   readonly path: string;
-  /** Of the open file: the thread opens no other one under its name. */
+  /** Identity of the open file: the thread opens no other one under its name. */
   readonly identity: FileIdentity;
   /** How long an erasure waits for those who read. */
   readonly lockWaitMs: number;

@@ -18,7 +18,7 @@ export interface CommittedLog {
 }
 
 export interface CommittedMark {
-  /** As it was found at the start; undefined: not known. */
+  /** The mark as it was found at the start; undefined: not known. */
   readonly found: CommittedLog | undefined;
   /** After a durable commit. A smaller number than before is not written: that must be accepted. */
   write(log: CommittedLog): void;

@@ -13,7 +13,7 @@ export interface CopiedDatabase {
   /** Name of the audit log, and its records. */
   readonly log: string;
   readonly records: number;
-  /** Of the root keys that the keys in it are sealed under. */
+  /** Epochs of the root keys that the keys in the copy are sealed under. */
   readonly rootEpochs: readonly number[];
 }
 

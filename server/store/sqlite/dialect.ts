@@ -25,7 +25,7 @@ export const sqliteColumns: ColumnKinds = {
   bytes: 'blob',
   long: 'integer',
   text: sql`text`,
-  // It always does.
+  // SQLite always compares text bytewise.
   compareBytewise: async () => undefined,
   count: () => Promise.resolve(),
   sequence: { type: 'integer', define: (column) => column.primaryKey().autoIncrement() },

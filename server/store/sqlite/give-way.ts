@@ -7,8 +7,8 @@
 import { type Driver, SqliteAdapter, SqliteDialect } from 'kysely';
 
 /**
- * Of one turn of the event loop: little enough that a request that comes in in the meantime does
- * not notice.
+ * How long statements may take in one turn of the event loop: little enough that a request that
+ * comes in in the meantime does not notice.
  */
 const turnMs = 2;
 

@@ -17,7 +17,7 @@ export interface DatabaseInspection {
   readonly evidence: string;
   readonly fix?: string;
 }
-/** As a start says it that meets this only when it opens the file. */
+/** The fix, in the words of a start that notices the fault only when it opens the file. */
 export const restoreIt = 'restore it from a backup; nothing was changed';
 const damaged = (evidence: string): DatabaseInspection => ({ fault: true, read: true, evidence, fix: restoreIt });
 

@@ -102,7 +102,9 @@ export class ReadingConnection implements DatabaseConnection {
     return { rows: await this.#ask<Found>(query, false) };
   }
 
-  /** Of a statement that gives records of the request log. */
+  /**
+   * Carries out a statement that returns records of the request log, and answers with their hashes.
+   */
   hashes(query: CompiledQuery): Promise<RequestHash[]> {
     return this.#ask(query, true);
   }

@@ -11,8 +11,8 @@ import type { Answer, Question } from './reading-connection.ts';
 import { keepStatements } from './statements.ts';
 import { failureOf } from './worker.ts';
 
-// Of this thread alone (setpriority(2) on Linux): the thread that answers requests goes first where
-// both share a CPU.
+// Lowers the priority of this thread alone (setpriority(2) on Linux): the thread that answers
+// requests goes first where both share a CPU.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const { path, timeout } = workerData as { readonly path: string; readonly timeout: number };

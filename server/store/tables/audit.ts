@@ -53,8 +53,8 @@ export const auditTables = {
     pruned: { never: 'of the log' },
   }),
   /**
-   * Of the log's Merkle tree, above the leaves: every eighth level, which is a tile of 256 hashes
-   * of the one below.
+   * Nodes of the log's Merkle tree above the leaves, on every eighth level: each is the root of a
+   * tile of 256 hashes of the stored level below.
    */
   audit_nodes: plainTable({
     ...ofNoTenant,

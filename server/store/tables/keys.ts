@@ -53,8 +53,8 @@ export const keysTables = {
       tags: text({ null: true }),
       row_version: rowVersion,
       /**
-       * Of a restored copy: the key in the tenant that the snapshot was of, or what that one was a
-       * copy of.
+       * For a restored copy: the key in the tenant that the snapshot was of, or what that one was a
+       * copy of. Null: the key is not a copy.
        */
       copy_of: text({ null: true }),
     },
@@ -171,7 +171,7 @@ export const keysTables = {
     copied: 'for trials, too',
   }),
   /**
-   * Of keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to.
+   * For keys that came from a snapshot of another tenant: what their XKS ciphertexts are bound to.
    */
   key_bindings: plainTable({
     ...besideThings,
@@ -195,7 +195,7 @@ export const keysTables = {
 
 type Row<T extends keyof typeof keysTables> = RowOf<(typeof keysTables)[T]>;
 
-/** Of the service's own keys, which do not belong to a table. */
+/** Classes of the records of the service's own keys, which do not belong to a table. */
 export const serviceRecordClasses: readonly RecordClass[] = [
   'row-authentication',
   'token-hash',

@@ -20,7 +20,7 @@ export const nodesTables = {
       public_key: bytes(),
       proof: bytes(),
       clock_ahead_ms: long({ default: 0 }),
-      /** Of the data directory; empty: not known. */
+      /** Identifies the node's data directory; empty: not known. */
       directory: text({ default: '' }),
     },
     unauthenticated: 'a node proves by a record that it has the root key',

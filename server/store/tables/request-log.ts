@@ -34,7 +34,7 @@ export const requestLogTables = {
       { name: 'request_log_by_time', columns: ['at', 'sequence'] },
       // Refusals are few, and are what people search for.
       { name: 'request_log_of_refusals', columns: ['endpoint_id', 'sequence'], where: '"error_name" is not null' },
-      // By block: see request-log.ts.
+      // Request ids are indexed by block: see request-log.ts.
       { name: 'request_log_by_kms_request', expression: '(sequence / 2000), kms_request_id' },
       { name: 'request_log_by_request', expression: '(sequence / 2000), request_id' },
       { name: 'request_log_unsigned', columns: ['sequence'], where: '"credential_id" is null' },

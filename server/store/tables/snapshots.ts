@@ -76,7 +76,7 @@ export const snapshotsTables = {
     copied: 'for trials, too',
     changes: { not: 'read at each use' },
   }),
-  /** As earlier versions kept exports: the first start moves them to outside_copies. */
+  /** Exports as earlier versions stored them: the first start moves them to outside_copies. */
   snapshot_exports: plainTable({
     ...besideThings,
     columns: {

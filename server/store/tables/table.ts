@@ -50,8 +50,8 @@ export const bytes = column<Uint8Array>('bytes');
 export const sequence = column<Generated<number>>('sequence');
 
 /**
- * Of every policy table: the authentication code of the row, and the version of the row set in
- * which it was written (row-set.ts).
+ * Columns of every policy table: the authentication code of the row, and the version of the row set
+ * in which it was written (row-set.ts).
  */
 export const rowMac = text();
 export const rowVersion = long({ default: 0 });
@@ -123,9 +123,9 @@ type Pruned<C extends Columns> =
   | { readonly never: string };
 
 /**
- * By which columns, next to its id, search finds a row, as what kind of thing, and the state that
- * it shows. `everywhere`: in every tenant at once. `deleted`: the state of those that no list
- * shows. `as`: it is found as the row that this column refers to.
+ * How search finds a row: by which columns, next to its id, as what kind of thing, and with which
+ * state. `everywhere`: in every tenant at once. `deleted`: the state of those that no list shows.
+ * `as`: it is found as the row that this column refers to.
  */
 type Search<C extends Columns> =
   | {

@@ -26,7 +26,7 @@ export const parseUsages = (text: string): readonly KeyUsage[] => {
   }
 };
 
-/** Of a tampered row there may be none. */
+/** The texts of a JSON list; empty where a tampered row has no valid one. */
 export const parseTags = (text: string | null): readonly string[] => {
   try {
     const value: unknown = JSON.parse(text ?? '[]');

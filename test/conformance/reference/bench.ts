@@ -17,7 +17,10 @@ export type Seen = string | number | boolean | null | readonly Seen[] | { readon
 export interface Rule {
   /** Unique; the table of differences names rules by it. */
   readonly name: string;
-  /** Of PKCS#11 2.40: the base specification, or "mechanisms" and its section. */
+  /**
+   * Where PKCS#11 2.40 states the rule: a section of the base specification, or "mechanisms" and a
+   * section of that document.
+   */
   readonly section: string;
   /** The result according to the standard. */
   readonly expected: Seen;
@@ -65,7 +68,7 @@ export interface Bench {
   readonly slot: Buffer;
   /** Read-write, the user logged in. */
   readonly session: Buffer;
-  /** The same library through graphene-pk11. */
+  /** The library of `pkcs11`, driven through graphene-pk11. */
   readonly graphene: { readonly module: Module; readonly session: Session };
   open(readWrite?: boolean): Buffer;
   /** C_CreateObject. */
@@ -86,8 +89,8 @@ export interface Bench {
   /** The return value's name. */
   verify(mechanism: pkcs11js.Mechanism, key: Buffer, data: Buffer, signature: Buffer): string;
   /**
-   * The same bench with its own read-write session, which is closed after the rule together with
-   * its objects.
+   * Runs `look` on a bench with its own read-write session, which is closed after the rule together
+   * with its objects.
    */
   apart<Answer>(look: (on: Bench) => Answer | Promise<Answer>): Promise<Answer>;
   end(): void;

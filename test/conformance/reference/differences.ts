@@ -10,7 +10,10 @@ type TokenName = Token['name'];
 
 export interface Difference {
   readonly reason: string;
-  /** By the rule's name. Of several answers under names, those alone that differ. */
+  /**
+   * The token's answers by the name of the rule; of an answer with named members, only those that
+   * differ from the standard.
+   */
   readonly rules: Readonly<Record<string, Seen>>;
 }
 
@@ -283,7 +286,9 @@ const cell = (seen: Seen): string => {
   return `\`${text.length > 40 ? `${text.slice(0, 16)}…` : text}\``;
 };
 
-/** Of several answers under names, those alone that the row has. */
+/**
+ * The standard's answer to a rule; of an answer with named members, only those that the row has.
+ */
 const standardOf = ({ expected }: Rule, seen: Seen): Seen =>
   isMembers(expected) && isMembers(seen)
     ? Object.fromEntries(Object.keys(seen).map((name) => [name, expected[name] ?? null]))

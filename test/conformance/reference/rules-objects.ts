@@ -286,7 +286,9 @@ const changed: readonly (readonly [string, Wanted, Wanted, string, string])[] = 
   ['the label of what is not copyable', { COPYABLE: false }, { LABEL: 'new' }, 'CKR_OK', 'CKR_ACTION_PROHIBITED'],
 ];
 
-/** The same for keys of the token: what protects a key is raised, never lowered. */
+/**
+ * Changes of attributes that protect a key of the token: the protection is raised, never lowered.
+ */
 const protectedOnToken: readonly (readonly [string, Wanted, Wanted, string])[] = [
   ['sensitive, to true', { SENSITIVE: false, EXTRACTABLE: true }, { SENSITIVE: true }, 'CKR_OK'],
   ['sensitive, to false', {}, { SENSITIVE: false }, 'CKR_ATTRIBUTE_READ_ONLY'],

@@ -71,7 +71,7 @@ TEST(LengthsAndPaddingAreExact) {
 }
 
 TEST(OneTextOnlyStandsForTheSameBytes) {
-  // Of the 64 characters before the padding, only those whose spare bits are zero.
+  // Before the padding, only the characters whose spare bits are zero are accepted.
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   for (size_t value = 0; value < 64; value++) {
     assert_int_equal(Decoded(std::string("A") + alphabet[value] + "=="), value % 16 == 0 ? 1 : -1);

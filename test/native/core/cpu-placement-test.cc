@@ -51,7 +51,7 @@ TEST(TriesLessAndLessOften) {
     assert_true(Together(placement, CpuPlacement::kChecks, now - 1) == Step::kStay);
     assert_true(placement.Check(true, now) == Step::kBegin);
   }
-  // They have been apart for some time: from the beginning.
+  // After some time apart from the caller, the pauses begin with the first one again.
   for (int i = 0; i < CpuPlacement::kChecks; ++i) placement.Check(false, now);
   now += CpuPlacement::kLongestPause;
   assert_true(Together(placement, CpuPlacement::kChecks, now) == Step::kBegin);

@@ -704,7 +704,7 @@ TEST(AUserWaitsForOneTurnOfAnotherOne) {
   // The gate is connection 1, the other user's is 2.
   const std::vector<uint64_t>& order = server.handler.frames_of;
   assert_in_range(static_cast<uint64_t>(std::find(order.begin(), order.end(), 2) - order.begin()), 1, 6);
-  // And of one user's connections none is left behind for the others.
+  // One user's connections take turns, too: none of them is left behind for the others.
   std::vector<size_t> early(kConnections + 3);
   for (size_t i = 1; i <= 5 * kConnections; ++i) ++early.at(order.at(i));
   for (size_t i = 3; i < early.size(); ++i) assert_in_range(early.at(i), 2, 16);

@@ -57,7 +57,7 @@ TEST(AReleasedNumberIsRefusedEverywhere) {
   SignatureParameters signature{};
   signature.algorithm = SignatureAlgorithm::kEcdsa;
   signature.digest = Digest::kSha256;
-  // Also numbers that were never given.
+  // Released numbers, and numbers that were never assigned to a key.
   for (const KeyRef key : {aes, pair, KeyRef{0}, KeyRef{1} << 40, ~KeyRef{0}}) {
     Refused(DescribeKey(key), Code::kBadKey);
     Refused(ExportPublicKey(key), Code::kBadKey);

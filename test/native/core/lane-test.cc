@@ -283,7 +283,7 @@ TEST(AMessageOfManyFramesIsServedInSharesAsFramesFromASocketAre) {
   const std::string answer = other.Receive(12 + other.LengthOfNext());
   const int served = std::stoi(answer.substr(13)) - before;
   if (served > kFlood / 2) fail_msg("the other caller was served after %d frames of the flood", served);
-  // And the flood is served to its end, in order.
+  // The flood continues and is served to its end.
   Peer::Await("the flood has ended", [&] { return server.handler.frames == before + kFlood + 1; });
 }
 
@@ -417,7 +417,7 @@ TEST(ForAPeerThatSleepsTheLoopDoesNotSpin) {
     peer.Send(Peer::Frame(7, "x"));
     const std::string header = peer.Receive(12);
     peer.Receive(static_cast<uint8_t>(header[11]));
-    // It may read the lane while it is awake, but not for the second that it would spin.
+    // The loop may read the lane while it is awake, but not for the second that it would spin.
     Peer::Await("the loop sleeps", [&] { return peer.Watching() == 0; });
   }
   assert_int_equal(server.loop->statistics().lane_messages, 0);

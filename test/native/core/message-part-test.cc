@@ -300,7 +300,7 @@ TEST(ATokenKeySealsNoState) {
     Refused(ServiceKey::Of(Secret(kind, value), Label::kMessagePart, kOwner.data(), kOwner.size()), Code::kKeyType);
   }
   const CipherParameters gcm = Parameters(CipherMode::kGcm, Sequence(9, 12), {}, 16, 0);
-  // As the states were sealed before: under HKDF of the key.
+  // An older version sealed states in this way: under HKDF of the key.
   ByteVector binding = {1, 1, static_cast<uint8_t>(CipherMode::kGcm), 16, 0, 0, 0, 0, 0, 0, 0, 0};
   AppendField(binding, gcm.iv, 12);
   AppendField(binding, kOwner.data(), kOwner.size());

@@ -102,7 +102,7 @@ TEST(AnswersAnOperationOfOnePart) {
   replays.Learn(CbcInParts("p", 1, key));
   for (const uint8_t iv : {0, 1}) {
     assert_true(Ask(replays, Init("p", iv)) == BytesOf("yes"));
-    // It is not carried out in one piece, so far.
+    // Only the calls in parts were learned so far: the operation is not carried out in one piece.
     assert_true(Ask(replays, Part("p", 32, 32)).size() == 4 + 5 + 32);
     assert_true(Ask(replays, Last("p", 0)) == BytesOf("ended") + ByteVector{1} + Number(0));
     assert_false(replays.unseen());

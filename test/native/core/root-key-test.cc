@@ -82,7 +82,7 @@ TEST(TheDocumentsSlotIsReadInEitherPlace) {
     assert_int_equal(slots.size(), 1);
     assert_int_equal(slots[0].epoch, vector.Number("epoch"));
     AssertBytes(ValueOf(slots[0].key), vector.Bytes("key"));
-    // It opens data that were sealed under it.
+    // The opened key opens a record that was sealed under it.
     const Vector record("record generic");
     RecordContext context{};
     memcpy(context.tenant, record.Bytes("tenant").data(), 16);
@@ -199,7 +199,7 @@ TEST(ASlotThatACrashToreIsAFreeOne) {
     AssertBytes(ValueOf(slots.back().key), old_key);
     for (const RootSlot& slot : slots) ReleaseKey(slot.key);
   }
-  // And it is then written again.
+  // AddRootEpoch writes a complete slot over the torn one.
   ByteVector file = EmptyFile();
   PutSlot(file, 0, SlotOf(7, old_key));
   std::copy(fresh.begin(), fresh.begin() + 50, file.begin() + 8192);

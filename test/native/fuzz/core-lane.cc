@@ -53,7 +53,8 @@ struct Input {
     static constexpr uint32_t kNumbers[] = {0, 1, 2, 11, 12, 13, 4095, 4096, 4097, 8192, 0x7fffffff, 0x80000000, 0xffffffff};
     return kNumbers[Take() % (sizeof kNumbers / sizeof *kNumbers)];
   }
-  // As many bytes as the next two say, and as there are; the rest are zero.
+  // Takes a length of at most `most` from the next two bytes, then so many bytes; what the input
+  // does not have is zero.
   std::string Bytes(size_t most) {
     const size_t wanted = (Take() | static_cast<size_t>(Take()) << 8) % (most + 1);
     std::string bytes(wanted, 0);

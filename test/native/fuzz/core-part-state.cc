@@ -48,7 +48,7 @@ void RunMac(Fixture& fixture, const dke::MacRow& row, const uint8_t* data, size_
     state.value().Save(row, saved);
     return;
   }
-  // As long as the MAC: what is written behind it is found.
+  // The buffer is exactly as long as the MAC, so that the sanitizer finds a write behind it.
   std::vector<uint8_t> mac(row.bytes);
   Must(parts.value()->End(mac.data()).ok());
 }

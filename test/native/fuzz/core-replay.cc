@@ -55,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     message.insert(message.end(), data + 2, data + 2 + length);
     data += 2 + length;
     size -= 2 + length;
-    // As long as they are said to be: what is read or written behind them is found.
+    // Each buffer is exactly as long as it is said to be, so that the sanitizer finds what is read
+    // or written behind it.
     const std::vector<uint8_t> exact(message);
     std::vector<uint8_t> reply(capacity);
     if (replays.Answer(exact.data(), exact.size(), reply.data(), capacity) > capacity) abort();

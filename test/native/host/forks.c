@@ -167,7 +167,7 @@ static void parent_dies(void) {
   host_await_connections(0);
 }
 
-/** And one that uses the library outlives it. */
+/** A child that uses the library continues after the end of its parent. */
 static void parent_dies_child_goes_on(void) {
   int ends[2];
   char byte = 1;

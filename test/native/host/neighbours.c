@@ -18,7 +18,7 @@ struct interface {
   CK_FLAGS flags;
 };
 
-/** Of one library: its handle, its file and its list. */
+/** A loaded library: its handle, the real path of its file, and its list of functions. */
 struct loaded {
   void *library;
   char file[PATH_MAX];
@@ -50,7 +50,10 @@ static void check_function(const struct loaded *loaded, const void *function) {
   }
 }
 
-/** Of a list: the version, then functions. */
+/**
+ * Checks that each function of a list is in the library's own file; the list begins with its
+ * version.
+ */
 static void check_list(const struct loaded *loaded, const void *list, size_t functions) {
   for (size_t i = 0; i < functions; i++) {
     const void *function;

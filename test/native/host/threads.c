@@ -93,7 +93,7 @@ static bool note(struct worker *worker, enum place place, int64_t begun, CK_RV r
     const int64_t begun = now();         \
     note(worker, place, begun, call);    \
   })
-/** The same for a call whose right answer is another than CKR_OK. */
+/** CALL for a call whose right answer is `expected` and not CKR_OK. */
 #define CALL_EXPECTING(place, call, expected) CALL(place, expect(call, expected))
 static CK_RV expect(CK_RV rv, CK_RV expected) { return rv == expected ? CKR_OK : rv == CKR_OK ? CKR_GENERAL_ERROR : rv; }
 
@@ -212,7 +212,8 @@ static void find(struct worker *worker) {
   whole = CALL(FIND, p11->C_FindObjects(worker->session, found, COUNT(found), &count));
   if (!CALL(FIND, p11->C_FindObjectsFinal(worker->session)) || !whole) return;
   /*
-   * None: an agent that was restarted in between has lost the key, which the next Init will notice.
+   * Zero objects are right, too: an agent that was restarted in between has lost the key, which the
+   * next Init will notice.
    */
   if (count > 1 || (count == 1 && found[0] != own)) wrong("C_FindObjects");
 }

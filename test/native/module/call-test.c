@@ -641,7 +641,9 @@ UNANSWERED(a_thread_that_is_cancelled_inside_a_call_leaves_the_library_usable) {
   alarm(0);
 }
 
-/** Of memory that does not exist. */
+/**
+ * A query of the length passes no buffer: there is no memory that the agent's bytes could go to.
+ */
 WITH(bytes_that_come_in_place_of_a_length_are_refused) {
   static CK_BYTE data[LARGE_DATA + 1];
   CK_ULONG length = sizeof data;

@@ -81,7 +81,7 @@ bool refuse_call(const char *call, CK_RV rv) {
   return false;
 }
 
-/** Of a row of a table: a line of its own, before the answer. */
+/** Prints a row of a table as a line of its own, before the answer of the step. */
 static void say_row(const char *value, size_t length) {
   printf("{\"row\":");
   say_text(stdout, value, length);

@@ -82,8 +82,8 @@ describe('dke_core.node', () => {
 });
 
 test('a Node addon that loads beside Node’s own libcrypto keeps its own', () => {
-  // Both compute, in one process, after each other: had one replaced the other's symbols, the
-  // allocator would abort.
+  // Node and the addon compute in turns in one process: if one had replaced the other's symbols,
+  // the allocator would abort.
   const script = `
     const { createHash, generateKeyPairSync } = require('node:crypto');
     const m = { exports: {} };
@@ -105,7 +105,7 @@ test('is steered by no configuration of OpenSSL of the host or the environment',
   const folder = mkdtempSync(join(tmpdir(), 'dke-openssl-'));
   try {
     const file = join(folder, 'openssl.cnf');
-    // Of the providers only one that can do nothing. Node reads another section of the file.
+    // The file activates only the null provider, which can do nothing. Node reads another section.
     writeFileSync(file, 'openssl_conf = a\n[a]\nproviders = b\n[b]\nnull = c\n[c]\nactivate = 1\n');
     const program = `const out = Buffer.alloc(32); require(${JSON.stringify(binary)}).digest('sha256', Buffer.alloc(0), out);
       process.stdout.write(out.toString('hex'))`;

@@ -15,7 +15,7 @@ const snapshot = join(folder, 'canary.heapsnapshot');
 const seed = randomBytes(32);
 const secretOf = (number: number): Buffer => Buffer.from(seed.map((byte) => byte ^ (0xa0 + number)));
 
-/** By name: the secrets that must not be found, in every way they could be written. */
+/** Names of the secrets, of which no spelling may be found. */
 const names = ['AES key', 'generic secret', 'KEK', 'Ed25519 seed', 'XKS plaintext'];
 const spellings = (secret: Buffer): Buffer[] => {
   const texts = [secret.toString('hex'), secret.toString('base64').slice(0, 40)];

@@ -178,7 +178,7 @@ describe('root key file, format 1', () => {
     slot.copy(file, 8192);
     const root = opened(file);
     expect(root.epoch).toBe(vector.number('epoch'));
-    // The same key as the vectors' KEK: it opens their records.
+    // The root key equals the vectors' KEK: it opens their records.
     const record = vectorOf('record kek');
     expect(record.bytes('kek')).toEqual(vector.bytes('key'));
     core.release(core.openRecord(root.key, contextOf(record), record.bytes('record')));
@@ -289,7 +289,8 @@ describe('root key file, format 2', () => {
       const opened = withKey(core.importSecret('kek', keyOf(provider)), (key) => unlockWrapped(core, read, entry, key));
       expect(opened.roots.map(({ epoch }) => epoch)).toEqual([5, 4]);
       const root = wrappedRoot(core, opened);
-      // The same keys: the second implementation opens data that are sealed under them.
+      // The root keys are those of the document: the second implementation opens data that are
+      // sealed under them.
       const context = contextOf(vectorOf('record aes'));
       for (const { epoch, key } of opened.roots) {
         const sealed = withKey(genericKey(Buffer.from('canary')), (canary) => core.sealRecord(key, context, canary));

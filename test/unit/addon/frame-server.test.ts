@@ -28,7 +28,7 @@ describe('the frame server', () => {
     expect(await client.greet(7)).toBe(1);
     const { peer, version } = await server.event('connect');
     expect(version).toBe(7);
-    // As the kernel has them: Node adds the group of the process.
+    // The groups are read from the kernel: Node's list also has the group of the process.
     const [, list = ''] = /^Groups:(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
     const groups = list.trim().split(/\s+/).filter(Boolean).map(Number);
     expect(peer).toEqual({

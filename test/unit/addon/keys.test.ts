@@ -333,7 +333,7 @@ describe('HKDF', () => {
       const gone = genericKey(bytes(32));
       core.release(gone);
       expect(derive(gone)).toBe('bad-key');
-      // Both at once are one key.
+      // One key may be the secret and the salt of the same derivation.
       core.release(core.hkdf(key, 'sha256', key, bytes(1), 'generic', 32));
     });
   });

@@ -41,7 +41,7 @@ describe.runIf(folder !== null)('Wycheproof, secret keys', () => {
     readonly tag: string;
   }
 
-  /** Both directions; an invalid case is one that must not decrypt. */
+  /** Encrypts valid cases and decrypts every case; an invalid case is one that must not decrypt. */
   const cipherCase = (
     given: Cipher,
     parameters: CipherParameters,

@@ -72,7 +72,10 @@ class Caller {
   readonly #secrets: Buffer[] = [];
   /** Values of keys that have wrapped a sensitive key. */
   readonly #wrappers = new Set<string>();
-  /** Of the keys that decrypt, or did. */
+  /**
+   * Key values (hexadecimal) of the last C_DecryptInit and, below, the last C_MessageDecryptInit;
+   * empty: the value is unknown.
+   */
   #decrypting = '';
   #opening = '';
   #pair: { readonly privateKey: number; readonly point: Uint8Array } | null = null;
@@ -290,7 +293,7 @@ class Caller {
     return derive(mech(CKM.ECDH1_DERIVE, parameter), privateKey);
   }
 
-  /** It agrees with itself: no other party has the derived key. */
+  /** The caller's own pair, which agrees with itself: no other party has the derived key. */
   #ownPair() {
     if (this.#pair !== null) return this.#pair;
     const made = this.#try('C_GenerateKeyPair', {

@@ -144,7 +144,7 @@ describe.each(places)('keys of the %s', (_where, token) => {
     const wrapped = await wrap(keyWrap, wrapping, await generate(extractable));
     await refused(unwrap(keyWrap, wrapping, wrapped, ...clear));
     await refused(unwrap(keyWrap, wrapping, wrapped, [CKA.SENSITIVE, false]));
-    // As a key of another type it would be read by its use.
+    // Unwrapped as a key of another type, the value could be read by using that key.
     const generic: readonly Row[] = [[CKA.KEY_TYPE, CKK.GENERIC_SECRET], ...clear];
     await refused(unwrap(keyWrap, wrapping, wrapped, ...generic));
   });

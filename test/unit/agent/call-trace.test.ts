@@ -67,6 +67,6 @@ test('a line is bounded, and so are the lines of a second', async () => {
   Object.defineProperty(traced, 'account', { value: connection.account });
   const began = performance.now();
   for (let at = 0; at < 40_000; at++) callWitness.before(traced, call, { slot: 1 });
-  // So many in each second that has begun.
+  // Each second that has begun allows 10,000 calls, and one line that counts the omitted ones.
   expect(lines).toBeLessThanOrEqual(10_001 * (Math.ceil((performance.now() - began) / 1000) + 1));
 });

@@ -260,7 +260,7 @@ describe.each(places)('with a %s key', (_where, token) => {
     expect(await rvOf(inParts(agent, other, 'encrypt', plain, 16))).toBe('CKR_MECHANISM_PARAM_INVALID');
     expect(await agent.rv('C_EncryptInit', { session, mechanism: gcm, key })).toBe('CKR_MECHANISM_PARAM_INVALID');
     expect(await agent.rv('C_EncryptInit', { session, mechanism: gcmWith(Buffer.alloc(12, 1)), key })).toBe('CKR_OK');
-    // It decrypts as often as one likes.
+    // Decryption may use an IV any number of times.
     for (let i = 0; i < 2; i++) {
       await agent.call('C_DecryptInit', { session, mechanism: gcm, key });
       expect(await decrypt(agent, session, sealed, 64)).toEqual(plain);

@@ -119,7 +119,8 @@ describe('the file', () => {
     expect(await problemOf(() => read(path, stranger))).toMatch(
       /owned by uid 12346, but the process runs as uid 12345/,
     );
-    // Of a folder that only its owner may enter, no one else learns anything.
+    // For files in a folder that only its owner may enter, a stranger learns nothing: whether a
+    // file exists does not change the error.
     const closed = mkdtempSync(join(folder, 'closed-'));
     const [there, missing] = [join(closed, 'there.toml'), join(closed, 'missing.toml')];
     writeFileSync(there, good, { mode: 0o600 });
@@ -210,7 +211,7 @@ describe('the files of users', () => {
     expect(await files.read(of(2), '/there', { most: 1, follow: false })).toBe(found);
     expect(asked.filter((path) => path.startsWith('/hung'))).toHaveLength(4);
   });
-  // They are taken apart on the thread that serves every user: 20 ms for the longest.
+  // Configuration files are parsed on the thread that serves every user: the longest takes 20 ms.
   test('a user whose pkcs11.toml changes before each use waits, and others continue', async () => {
     let now = 0;
     let state = 0;
@@ -235,7 +236,7 @@ describe('the files of users', () => {
       while (outcomes.length < n) outcomes.push(await outcome(uid));
       return outcomes;
     };
-    // Also what is not valid costs the one who wrote it.
+    // An invalid file counts against its user as well.
     for (const [uid, first] of [
       [1, /no error/],
       [3, /not valid TOML/],
@@ -343,7 +344,7 @@ describe('the files of TLS', () => {
     expect(before.equals(readFileSync(other.key))).toBe(false);
   });
 
-  // Of such keys OpenSSL computes the public half, on the thread that serves every user: half a
+  // OpenSSL computes the public half of such a key on the thread that serves every user: half a
   // minute for this one.
   test('a client key that takes long to read is refused before it is read, wherever it is in the file', async () => {
     const made = makeClient();
@@ -389,7 +390,7 @@ describe('the files of TLS', () => {
       ['ed448', {}],
     ] as const) {
       const { privateKey } = generateKeyPairSync(type as 'rsa', options as { modulusLength: number });
-      // Of another certificate, which only OpenSSL finds out.
+      // The key does not fit the certificate, which only OpenSSL detects.
       expect(await refusal(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())).not.toMatch(found);
     }
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -405,7 +406,7 @@ describe('the files of TLS', () => {
     ) as [TlsFiles, TlsFiles];
     const first = await one.current();
     expect(await one.current()).toBe(first);
-    // The same content is the same trust.
+    // Files with the same content share one context.
     expect(await other.current()).toBe(first);
     const changing = file('');
     const files = new TlsFiles({ ...none, caFile: changing }, undefined, contexts);

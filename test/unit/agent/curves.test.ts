@@ -31,7 +31,7 @@ interface Case {
   readonly name: string;
   readonly keyType: number;
   readonly generate: number;
-  /** Of the object identifier, in DER. */
+  /** The object identifier of the curve in DER, hexadecimal. */
   readonly oid: string;
   /** The other name that CKA_EC_PARAMS may give the curve. */
   readonly text?: string;

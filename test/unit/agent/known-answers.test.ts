@@ -38,7 +38,7 @@ const answered = new Set<number>();
 
 // --- digests and MACs ----------------------------------------------------------------------------
 
-/** Of "abc". */
+/** Digests of the text "abc", hexadecimal. */
 const digests: Readonly<Record<DigestName, string>> = {
   sha1: 'a9993e364706816aba3e25717850c26c9cd0d89d',
   sha224: '23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7',

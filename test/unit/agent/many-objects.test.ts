@@ -56,7 +56,7 @@ test.each(['C_CloseSession', 'C_CloseAllSessions', 'C_Logout', 'C_Finalize'] as 
       C_Logout: () => agent.call('C_Logout', { session }),
       C_Finalize: () => agent.call('C_Finalize', {}),
     };
-    // None of them is found from the first moment on, although most are still to be removed.
+    // From the first moment of the end, none of the objects is found, although most still exist.
     const seen: string[] = [];
     const look = async (): Promise<void> => {
       if (name === 'C_CloseSession')

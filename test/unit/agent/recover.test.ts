@@ -43,7 +43,7 @@ describe.each(places)('with a pair of the %s', (_where, token) => {
     expect(publicDecrypt({ key, padding: constants.RSA_PKCS1_PADDING }, signature)).toEqual(data);
     await agent.call('C_VerifyRecoverInit', { session, mechanism, key: publicKey });
     expect(await recover(agent, session, signature)).toEqual(data);
-    // It is the same signature as that of C_Sign.
+    // C_SignRecover makes the same signature as C_Sign, so C_Verify accepts it.
     await agent.call('C_VerifyInit', { session, mechanism, key: publicKey });
     expect(await agent.rv('C_Verify', { session, data, signature })).toBe('CKR_OK');
   });

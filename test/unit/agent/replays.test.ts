@@ -157,8 +157,8 @@ const localSteps = (key: fc.Arbitrary<number>): fc.Arbitrary<Steps> => {
     .tuple(usual, fc.constantFrom(...sessions), fc.integer({ min: 2, max: 5 }))
     .map(([what, of, times]) => repeat(what, of, times));
   /**
-   * The same in parts, as Java does it: mostly one part; sometimes an incomplete block, or a buffer
-   * that is too small.
+   * An operation in parts, as Java calls it: mostly one part; sometimes an incomplete block, or a
+   * buffer that is too small.
    */
   const inParts = (
     name: 'Encrypt' | 'Decrypt',
@@ -305,7 +305,7 @@ describe('an agent with replays and one without', () => {
   afterAll(async () => {
     const [without, with_] = await Promise.all([plain.stop(), replay.stop()]);
     rmSync(folder, { recursive: true });
-    // Else nothing was compared.
+    // Without replayed frames, the comparison of the two agents would prove nothing.
     expect(without.replayedFrames).toBe(0);
     expect(with_.replayedFrames).toBeGreaterThan(sent / 10);
     expect(with_.frames).toBe(without.frames);

@@ -34,7 +34,7 @@ const number = (value: number, bits: number, littleEndian: boolean): Buffer => {
   const out = Buffer.from(value.toString(16).padStart(bits / 4, '0'), 'hex');
   return littleEndian ? out.reverse() : out;
 };
-/** The same by Node's HMAC, part by part. */
+/** The reference: derives the key part by part with Node's HMAC. */
 const reference = ({ parameter }: Mechanism, feedback: boolean, size: number): Buffer => {
   const { data, iv } = parameter as Parameter;
   const blocks: Buffer[] = [];

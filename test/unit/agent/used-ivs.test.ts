@@ -12,7 +12,7 @@ const counter = (value: number, length = 12): Buffer => {
   iv.writeUIntBE(value, length - 6, 6);
   return iv;
 };
-/** So many are remembered at least, of the only application that there is. */
+/** How many IVs are remembered at least when there is only one application. */
 const maxEntries = 2 ** 20;
 const a = [Buffer.from('a')] as const;
 const b = [Buffer.from('b')] as const;

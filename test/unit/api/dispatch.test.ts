@@ -103,7 +103,7 @@ test('of a long answer, the service keeps no more than a few pieces for a peer t
   const parts: Buffer[] = [];
   parts.push(((await once(socket, 'data')) as [Buffer])[0]);
   socket.pause();
-  // As long as the system takes bytes for the peer, more of them are written.
+  // The service writes more pieces as long as the system takes bytes for the peer.
   for (let written = -1; written !== ours.bytesWritten && written < long.length; ) {
     written = ours.bytesWritten;
     expect(await ask('/page')).toBe('200 page of /page');

@@ -77,7 +77,7 @@ test('a full disk is noticed before a secret is asked for, and leaves what was t
 
 test('a disk that fills up afterwards takes the secret all the same, and one that is not written leaves no trace', () => {
   const fresh = join(folder, 'secret');
-  // Of the reserved space there is as much as the content needs.
+  // The file reserves more than 60,000 bytes: a secret fits even when the disk is full afterwards.
   const file = reserveSecretFile(fresh, false);
   expect(statSync(fresh).size).toBeGreaterThan(60_000);
   file.write('the secret');

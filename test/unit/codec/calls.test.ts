@@ -245,7 +245,7 @@ describe('an Init that waits', () => {
       C_CloseSession: step('close'),
     } as Handlers<Who>);
     const frame = (who: Who, request: Buffer) => {
-      // As in the agent: each frame comes in the same memory, which is wiped after the call.
+      // The memory of a frame is wiped after the call, as in the agent, where all frames share it.
       const memory = Buffer.concat([request]);
       const reply = Buffer.alloc(4096);
       const result = dispatch(who, 'own', memory, memory.length, reply);
@@ -270,7 +270,7 @@ describe('an Init that waits', () => {
     const [, signed] = await Promise.all(answers);
     expect(steps).toEqual(['init 1', 'ready 1', 'sign 1', 'info 1']);
     expect(signed).toEqual(answer('C_Sign', present([0xa5, 0xa5, 0xa5, 0xa5])));
-    // And nothing waits after it.
+    // Later calls of the session do not wait.
     expect(frame(me, sign(1))).toEqual(signed);
   });
 

@@ -12,7 +12,7 @@ import {
 } from '../../../server/fronts/contract/tde.ts';
 import type { NewTokenObject, TokenObjectChange, VisibleObject } from '../../../server/operations/index.ts';
 
-/** Of two types with the same members, true. */
+/** `true` if two types have the same members and A can be assigned to B; otherwise `never`. */
 type SameMembers<A, B> = [keyof A, keyof B] extends [keyof B, keyof A] ? (A extends B ? true : never) : never;
 const isSame: readonly [
   SameMembers<Heads['createObject'], NewTokenObject>,

@@ -124,7 +124,7 @@ describe('a trusted file', () => {
         chmodSync(secret, mode);
         expect((await check(secret, 10_001)).complaints).toContain('it must have mode 600 or 400 (640 or 440');
       }
-      // Of the user's own, and of a third user.
+      // Mode 640 is for files of root only: files of the user or of a third user are refused.
       for (const owner of [10_001, 10_002]) {
         chownSync(secret, owner, 10_001);
         chmodSync(secret, 0o640);

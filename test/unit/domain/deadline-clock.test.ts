@@ -7,7 +7,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const begin = 1_767_225_600_000;
 
-/** So many minutes with a clock that is `ahead` of true time. */
+/** Ticks once a minute for `minutes`; `clockAt` is the clock after each minute, in milliseconds. */
 const run = (from: DeadlineClock, minutes: number, clockAt: (passed: number) => number): DeadlineClock => {
   let at = from;
   for (let passed = 1; passed <= minutes; passed += 1)

@@ -101,7 +101,7 @@ describe('places of connections', () => {
     known.own?.prove('one', null);
     const strangers: Socket[] = [];
     for (let at = 2; at < 12; at++) strangers.push(...(await many(8, () => open(`127.0.0.${at}`))));
-    // Of these 80, 48 have a place.
+    // Three quarters of the 64 places are for strangers: 48 of these 80 connections have one.
     expect(refused).toHaveLength(32);
     await until(() => strangers.filter(({ closed }) => !closed).length === 48);
     // A new caller gets in, and so does the next: only strangers give way.
@@ -204,7 +204,7 @@ describe('places of connections', () => {
     const open = [];
     for (let at = 0; at < 15; at++) {
       const each = await openTls(`127.0.0.${at + 1}`);
-      // It does not end.
+      // The callback does not end the connection.
       each.own?.endWith(() => told.push(at));
       open.push(each);
     }

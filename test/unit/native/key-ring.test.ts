@@ -126,7 +126,8 @@ describe('that is not stored', () => {
         const next = fresh.makeAuditKey();
         await next.store(tx, { origin: 'log', size: 1 }, 1);
         next.release();
-        // As another unit of work of the same transaction does, which sees them.
+        // Follows the new keys, as another unit of work of the same transaction does, which sees
+        // them.
         await fresh.followHashKey(tx, 'session-hash');
         await fresh.followHashKey(tx, 'api-token-hash');
         await fresh.followAuditKey(tx);

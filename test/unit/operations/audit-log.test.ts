@@ -404,7 +404,8 @@ describe("one tenant's part of the log", () => {
       ...{ records: 0, hidden: records, part: null },
       findings: [expect.stringMatching(`^${records} of the records are hidden, and the file does not say`)],
     });
-    // Of two tenants, or without the record of the export: not one tenant's part either.
+    // With records of two tenants, or without the record of the export, the lines are not a part
+    // for one tenant either.
     const undeclared = expect.stringMatching(/hidden, and the file does not say/);
     expect((await check(whole.with(3, hide(whole[3] ?? '')))).findings).toContainEqual(undeclared);
     const shown = lines.flatMap((line, at) => (isRecord(line) && !isHidden(line) ? [at] : []));

@@ -15,7 +15,7 @@ beforeEach(async () => {
   store = await storeOfTest(clock);
 });
 
-/** As earlier versions left a deleted user. */
+/** A deleted user as earlier versions stored it: name, display name and address are still there. */
 const deletedBefore = (name: string): StoredUser =>
   storedUser({ id: newId(7), name, displayName: `${name} ${name}`, email: `${name}@db.example`, state: 'deleted' });
 const add = (user: StoredUser): Promise<unknown> => store.write((tx) => tx.users.insert(user));

@@ -81,7 +81,7 @@ test('an old row that is put back is found within a minute, and the row is named
     .toMatchObject([
       {
         ...{ state: 'rows-changed', size: 1, older: [`tenants ${tenant.id}`] },
-        // Both codes, and where each is from.
+        // The finding has the code found and the code expected, and where each is from.
         differences: [
           {
             ...{
@@ -132,7 +132,7 @@ describe('a decision that was removed', () => {
 
   test('is taken from the setting of a version that had no rows for decisions', async () => {
     await sealers.store.close();
-    // As that version left it: its head is over the rows that it has.
+    // A database of a version without decision rows: its head covers only the rows that it has.
     ask(
       'delete from decisions',
       'delete from row_set',

@@ -99,6 +99,6 @@ test('a node that could not continue after a confirmation stays in quarantine, a
   expect(await gate.operations.get(serviceActor('r'))).toMatchObject({ quarantined: true, finding: 'lost-changes' });
   await expect(gate.store.write(async () => undefined)).rejects.toThrow('the service is in quarantine');
   expect(await confirm()).toMatchObject({ quarantined: false });
-  // It was accepted once.
+  // The acceptance is recorded once, although the first attempt failed.
   expect(await sealers.store.read.audit.size()).toBe(size + 1);
 });

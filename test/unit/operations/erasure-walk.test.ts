@@ -38,7 +38,7 @@ const storeOf = (
           const key = rows.find(({ id }) => id === objectId);
           return { tenantId: key?.tenantId ?? 'none', objectId, key };
         }),
-      // By the columns, as a database finds them.
+      // Finds copies by the columns `id` and `copyOf` alone, as a database does.
       otherCopies: async ({ id, copyOf }: Key) =>
         rows.filter((row) => row.id !== id && (row.id === (copyOf ?? id) || row.copyOf === (copyOf ?? id))),
     },

@@ -21,7 +21,7 @@ const plain = Buffer.alloc(32, 7);
 const audit = async (kind: Parameters<typeof opened.operations.audit.list>[1]['kind'], actorId?: string) =>
   (await opened.operations.audit.list(administrator, { kind, actorId, order: 'oldest', limit: 1000 })).items;
 
-/** The same application, as its next request finds it. */
+/** Authenticates the application again, as its next request does. */
 const again = (accessGuid: string, requestId = 'next'): Promise<TdeCaller> =>
   opened.operations.tde.authenticate({ accessGuid, appId: 'db', instance, requestId, peer: null });
 
@@ -336,8 +336,8 @@ describe('a rotation history of 500 master keys', () => {
       expect(answer.move.keys).toBe(150 * (moves.length + 1));
       moves.push({ all: statements.length, writes: statements.filter(isWrite).length });
     }
-    // Of 150, 300 and 450 keys. The writer is held for a few statements of each 200, whatever one
-    // costs.
+    // The moves are of 150, 300 and 450 keys. Each 200 keys hold the writer for only a few
+    // statements, however many a single key costs.
     const [one, , three] = moves;
     if (one === undefined || three === undefined) throw new Error('three moves were counted');
     expect(one.writes).toBeGreaterThan(0);
@@ -386,7 +386,7 @@ describe('a rotation history of 500 master keys', () => {
     expect(later.firstUsedAt).toBe(used.firstUsedAt);
     expect(later.lastUsedAt).toBeGreaterThan(used.firstUsedAt ?? 0);
     expect(later.newest).toBe(false);
-    // The same for a query of its users, and before its removal.
+    // A query of the key's users, and the impact before its removal, have the same times of use.
     const { name, groupId } = caller.application;
     const times = { firstUsedAt: later.firstUsedAt, lastUsedAt: later.lastUsedAt };
     const group = (await opened.operations.tdeGroups.get(administrator, groupId)).name;

@@ -35,7 +35,7 @@ test('has the keys of all tenants for a platform role, and of one tenant for its
   expect((await exported(other)).map(({ id }) => id)).toEqual([foreign.id]);
   expect((await exported(administrator, { state: 'soft-deleted' })).map(({ id }) => id)).toEqual([made[0]]);
   expect(await exported(administrator, { tag: 'env=prod' })).toEqual([]);
-  // By their use, in the same order: none of these was used.
+  // A filter by use keeps the order: none of these keys was used.
   expect(await exported(administrator, { usedAfter: 0 })).toEqual([]);
   expect((await exported(administrator, { neverUsed: true })).map(({ id }) => id)).toEqual([
     foreign.id,

@@ -13,7 +13,7 @@ import { folderOfTest } from '../../support/folders.ts';
 import { quietLog } from '../../support/quiet-log.ts';
 import { askUnlocked } from '../../support/test-store.ts';
 
-/** Of this test's clock, and how long the watch's own timer waits between two runs. */
+/** Milliseconds between two runs of the watch's own timer; the clock is this test's. */
 const every = 5;
 const begun = 1_700_000_000_000;
 let now = begun;

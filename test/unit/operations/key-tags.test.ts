@@ -116,7 +116,7 @@ describe('the list of keys', () => {
     const made = [];
     for (const name of ['a', 'b', 'c', 'd', 'e']) made.push(await make(name, name === 'd' ? ['set'] : ['set', 'most']));
     const [a, b, c, d, e] = made.map(({ id }) => id);
-    // As if each had been used at its own time, one never.
+    // Sets when each key was used last; key b was never used.
     for (const [id, at] of [
       [c, 1000],
       [a, 2000],

@@ -44,7 +44,7 @@ const use = (at: number): void => {
 };
 const pending = (all: boolean): readonly number[] => directory.keyUses(all).map(({ at }) => at);
 const nothing = (): Promise<void> => Promise.resolve();
-/** As when the service stops. */
+/** Writes all pending uses, as a stop of the service does. */
 const writeAll = (to: Store): Promise<void> =>
   createHousekeeping(
     {

@@ -92,7 +92,7 @@ test('a state is for the application and the key of its message, not for others 
     [own, beside].map(async (at) => (await ask('encrypt', cipher, { handle: at, raw: data })).raw),
   );
   const [of, another] = sealed as [Buffer, Buffer];
-  // Both may use both keys.
+  // Each of the two applications may use each of the two keys.
   for (const by of [ask, other])
     for (const [handle, raw] of [
       [own, of],
@@ -144,7 +144,8 @@ test('a restart after an erasure run ends a message: it then begins again', asyn
     const refused = await part(ask, handle, before.answer.state, data.subarray(20_000), true);
     expect([refused.code, refused.answer.reason]).toEqual(['conflict', 'message-ended']);
 
-    // The same message under the same IV, from its beginning: it is the same in every part.
+    // The message begins again under its IV: this is allowed while every part equals the earlier
+    // one.
     const begun = await part(ask, handle, '', data.subarray(0, 20_000));
     expect(Buffer.compare(begun.raw, before.raw)).toBe(0);
     expect(begun.answer.state).not.toBe(before.answer.state);

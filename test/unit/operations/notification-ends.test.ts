@@ -598,7 +598,7 @@ test.each(notificationKindNames)('%s', async (kind) => {
     const all = await store.read.notifications.listOpen(everyTenant, { kind }, { limit: 1000 });
     return new Set(all.map(({ subject }) => subject.id));
   };
-  // Of other tests.
+  // A checkpoint covers the audit records of other tests, which would otherwise notify.
   await write(async (tx) => {
     const size = await tx.audit.size();
     if (size > ((await tx.audit.latestCheckpoint())?.size ?? 0))

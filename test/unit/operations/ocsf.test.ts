@@ -186,7 +186,7 @@ test('a sign-in that was refused is an authentication that failed, of the user w
     status_id: 1,
     user: { uid: 'actor', name: 'ada' },
   });
-  // Also where an administrator ends it.
+  // The end of a session names its user, even when an administrator ended it.
   expect(eventOf('session.ended', { details: { name: 'eve' } })).toMatchObject({
     ...{ class_uid: 3002, activity_id: 2, status_id: 1 },
     user: { uid: 'subject', name: 'eve' },

@@ -261,7 +261,7 @@ test('a new or changed vault releases the opened keys of its own objects, and of
     return used?.value;
   };
   const opened = await use();
-  // Of another tenant, and one without keys.
+  // Renewals of another vault, and of an application without keys, release nothing.
   await directory.renew({ vaults: [newId(300)], applications: [newId(301)] });
   expect([await use(), released]).toEqual([opened, []]);
   await directory.renew({ vaults: [objects[0]?.own.id ?? ''] });

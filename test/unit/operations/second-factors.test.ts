@@ -172,7 +172,7 @@ describe("a token of one's own", () => {
     expect(grants).toHaveLength(1);
     const more = { ...input, grants: [{ role: 'administrator', scope: null }] as const };
     expect(await errorOf(opened.operations.profile.createToken(session, more))).toBe('validation');
-    // It lasts a year at most.
+    // A user's own token is valid for a year at most.
     const until = (days: number) => ({ ...input, name: `${days} days`, expiresAt: Date.now() + days * 86_400_000 });
     expect(await errorOf(opened.operations.profile.createToken(session, until(367)))).toBe('validation');
     expect((await opened.operations.profile.createToken(session, until(365))).record.ownerId).toBe(user.id);

@@ -253,7 +253,7 @@ describe.runIf(onDisk)('of a service that is stopped', () => {
     expect(await verifyBackup(config, forged, openingOf(undefined))).toMatchObject({ authentic: false });
     expect(await restoreTo(machine, forged, undefined, false)).toMatchObject({ authentic: false });
     expect(doubts).toEqual(Array(2).fill(expect.stringContaining('no verifier key was given')));
-    // Of its configuration nothing is applied, and a terminal obeys none of it.
+    // Nothing of the forged configuration is applied, and its control characters are shown escaped.
     expect(readFileSync(join(machine, 'dke.toml'), 'utf8')).toBe(toml);
     expect(differences).toEqual([['+ [snapshots]', '+ restore_second_person = false', '+ # \\u{1b}[2J']]);
   });

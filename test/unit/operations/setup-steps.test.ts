@@ -50,8 +50,8 @@ test('it is finished when a snapshot was opened with the recovery key, and not b
   );
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });
   expect(await states()).toMatchObject({ snapshot: 'done' });
-  // It was opened once: a later verification without the key, or its deletion, does not reopen the
-  // setup.
+  // The snapshot was opened once: a later verification without the key, or its deletion, does not
+  // reopen the setup.
   await operations.snapshots.verify(administrator, snapshot.id, null);
   await operations.snapshots.delete(administrator, snapshot.id);
   expect(await operations.setup.get()).toMatchObject({ finishedAt: verification?.at });

@@ -91,7 +91,7 @@ describe('what a key was is known from the moment that it is stored', () => {
       const into = onToken({ algorithm: 'generic', sensitive: wanted[0], extractable: wanted[1] });
       const key = made(await tde().derive(caller, base.handle, hkdf, into));
       expect(past(key).ever).toEqual([sensitive && wanted[0], !extractable && !wanted[1]]);
-      // And a key that is derived from that one depends on both.
+      // A key that is derived from the derived key depends on both.
       const next = made(await tde().derive(caller, key.handle, hkdf, onToken()));
       expect(past(next).ever).toEqual(past(key).ever);
     }

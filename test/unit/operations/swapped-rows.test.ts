@@ -41,7 +41,7 @@ let changes: readonly (readonly [string, () => Promise<unknown>])[] = [];
 
 /** A tenant of its own with everything in it; what its programs and people do with it. */
 beforeAll(async () => {
-  // Also of a service that was started again.
+  // Operations of the service that runs at the time of the call: a test may have started it again.
   const operations = new Proxy({} as OpenedService['operations'], {
     get: (_, name) => opened.operations[name as keyof OpenedService['operations']],
   });
@@ -158,7 +158,7 @@ const isRefused = (outcome: unknown): boolean => {
 };
 
 const withRows = <T>(work: Parameters<typeof withStored<T>>[1]): Promise<T> => withStored(opened.folder, work);
-/** Of the target: rows that name it, or that one of its rows owns. */
+/** The predicate for rows of the target tenant: rows that name it, or that one of its rows owns. */
 const target = async (): Promise<(table: string, row: Readonly<Record<string, unknown>>) => boolean> => {
   const owned = await rowsOfTenant(opened, administrator.tenantId);
   return (table, row) =>

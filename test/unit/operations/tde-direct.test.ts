@@ -178,7 +178,7 @@ describe('a key leaves', () => {
       'forbidden',
     );
     expect(await codeOf(wrapFor(accessGuid, leaves.handle))).toBe('done');
-    // Both refusals are recorded; the one of later is there, so that of before would be.
+    // Refusals are recorded in order: once the later one is there, the earlier one must be as well.
     expect((await untilAudited(opened, 'key.denied', leaves.id)).details).toMatchObject({
       reason: 'owned by another application',
     });
@@ -213,7 +213,7 @@ describe('what the maker of a key has laid down', () => {
     expect(await wrap(false)).toBe('done');
     const denied = await untilAudited(opened, 'key.denied', id);
     expect(denied.details).toMatchObject({ reason: 'mechanism not allowed' });
-    // None of the names that the service has: then none at all.
+    // An empty list of mechanisms allows none at all.
     const none = await ruled({ mechanisms: [] });
     expect(await codeOf(call('encrypt', none.handle, cbc, message))).toBe('key-usage');
   });

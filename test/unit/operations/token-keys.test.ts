@@ -558,7 +558,8 @@ describe('limits', () => {
     const good = generateKeyPairSync('x25519').publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
     expect(await to(good)).toBe('none');
     await untilAudited(opened, 'key.sent', base.id);
-    // Of small order: the agreed secret would be predictable (RFC 7748, section 6.1).
+    // Points of small order are refused: the agreed secret would be predictable (RFC 7748, section
+    // 6.1).
     const small = [Buffer.alloc(32), Buffer.alloc(32).fill(1, 0, 1)];
     for (const recipient of [...small, good.subarray(1), Buffer.alloc(33, 9), bytes])
       expect(await to(recipient)).toBe('validation');

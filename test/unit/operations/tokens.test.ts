@@ -78,7 +78,7 @@ test('of live tokens of one tenant and owner, one has a name: records tell them 
   const { record } = await create();
   expect(await errorOf(create())).toBe('conflict');
   expect(await errorOf(tokens.create(administrator, 'the service', { name: 'ci', kind: 'metrics' }))).toBe('conflict');
-  // Of a tenant, and of a person, it is another one.
+  // A name may be used again for a token of a tenant, and for one of a person.
   await tokens.create({ ...administrator, reach: tenantId }, everything, { name: 'ci', grants: auditor(tenantId) });
   const { user } = await makeUser(opened.operations, 'Ada');
   const ada = { ...administrator, kind: 'user', id: user.id, name: user.name } as const;

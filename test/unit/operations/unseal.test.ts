@@ -38,7 +38,7 @@ test('a wrong passphrase makes its own address wait, and no other one', async ()
   const codes: ServiceErrorCode[] = [];
   for (let attempt = 0; attempt < 3; attempt += 1) codes.push(await errorOf(unseal(wrong(), '192.0.2.1')));
   expect(codes).toEqual(['forbidden', 'rate-limited', 'rate-limited']);
-  // The same /64 is the same address.
+  // Addresses of one IPv6 /64 count as one address.
   expect(await errorOf(unseal(wrong(), '2001:db8:1:2::3'))).toBe('forbidden');
   expect(await errorOf(unseal(right(), '2001:db8:1:2::4'))).toBe('rate-limited');
   passes(1_000);

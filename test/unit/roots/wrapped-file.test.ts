@@ -36,7 +36,7 @@ const openBy = ({ name, key }: NewWay): OpenWrapped => {
   if (entry === undefined) throw new Error(`${name} is not in the file`);
   return unlockWrapped(core, file, entry, key);
 };
-/** Both seal and open the same: what one sealed the other opens. */
+/** Whether two keys are the same: what one sealed, the other opens. */
 const same = (a: KekRef, b: KekRef): boolean => {
   const context = {
     tenant: Buffer.alloc(16),
@@ -91,7 +91,7 @@ test('an epoch whose write was reported as failed is used, not written a second 
   createWrapped(core, path, [a]);
   const one = wrappedRoot(core, openBy(a));
   const another = wrappedRoot(core, openBy(a));
-  // As if this one had failed behind its write.
+  // This write stands for one that reached the file but was reported as failed.
   another.addEpoch();
   one.addEpoch();
   expect(one.current.epoch).toBe(2);

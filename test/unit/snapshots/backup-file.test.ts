@@ -142,7 +142,7 @@ test('what another service writes to the same name stays, and so does its backup
   for (const path of theirs.slice(1)) writeFileSync(path, 'of another');
   const signing = write('shared', random(100), {
     sign: (what) => {
-      // It is done first.
+      // The other service finishes first.
       writeFileSync(theirs[0] ?? '', 'of another');
       return service.sign(what);
     },
@@ -251,7 +251,8 @@ test('the given verifier key must have signed it: every other file is not authen
   await write('forged', random(10), attacker);
   await write('signed', random(10));
   const [forged, signed] = await Promise.all([readBackupHead(at('forged')), readBackupHead(at('signed'))]);
-  // It opens, because the recovery key is public, and its signature is that of its signer.
+  // The forged file opens, because the recovery key is public, and its signature is that of its
+  // signer.
   expect((await read(at('forged'))).get('node')?.toString()).toBe('a node');
   const mine = mineOf();
   requireSigner('it', signed, mine);

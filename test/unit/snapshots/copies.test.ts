@@ -61,7 +61,7 @@ test('a destroyed key is not unrecoverable while a copy of it is usable, and the
   expect(radius.copies.items.map(({ tenantName }) => tenantName).toSorted()).toEqual(['beside', 'copy of the copy']);
   expect(await operations.snapshots.ofKey(administrator, keyId)).toEqual(radius.copies);
   expect((await operations.keys.use(administrator, keyId)).copies).toEqual(radius.copies);
-  // Of a copy, the original is one.
+  // The list of a copy contains the original.
   expect(
     (await operations.keys.use({ ...administrator, tenantId: copy.tenantId }, copy.id)).copies.items,
   ).toContainEqual(expect.objectContaining({ id: keyId, tenantId: administrator.tenantId }));

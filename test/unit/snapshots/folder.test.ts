@@ -118,7 +118,7 @@ test.skipIf(skips)(
     }
     expect(await snapshotNow()).toMatchObject({ state: 'missing' });
     folder.mount();
-    // It is checked each minute, and soon after a start.
+    // Missing snapshots are checked each minute, and soon after a start.
     await restart('missing_snapshots = "name"\n');
     await poll(async () => (await snapshotNow()).state).toBe('available');
     expect(await snapshotNow()).toMatchObject({ counts: { erased: 1 } });

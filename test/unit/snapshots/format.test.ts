@@ -138,7 +138,7 @@ const hmac = (key: Buffer, data: Buffer): Buffer => {
   return sha256(Buffer.concat([block.map((byte) => byte ^ 0x5c), inner]));
 };
 const hkdfExtract = (salt: Buffer, ikm: Buffer): Buffer => hmac(salt.length === 0 ? Buffer.alloc(32) : salt, ikm);
-// It requests one block at most.
+// One block of HMAC output is enough: no caller requests more than 32 bytes.
 const hkdfExpand = (prk: Buffer, info: Buffer, length: number): Buffer =>
   hmac(prk, Buffer.concat([info, Buffer.from([1])])).subarray(0, length);
 

@@ -186,7 +186,7 @@ describe('the file of another service, in which a key was erased that is not kno
   async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {
     yield file;
   }
-  /** Both states of the file: with the key, and without it, as it is imported. */
+  /** Makes the file in two states: with the key (`older`), and without it, as it is imported. */
   const begin = async (): Promise<{ readonly older: Buffer; readonly verifier: string }> => {
     const toml = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
     other = await openTestService({ toml });

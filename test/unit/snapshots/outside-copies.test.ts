@@ -61,7 +61,7 @@ describe.runIf(onSqlite('a backup of its database file'))('with a backup of the 
     // Everywhere the same.
     expect((await opened.operations.keys.use(administrator, keyId)).copies).toEqual(known);
     expect((await opened.operations.masterKeys.blastRadius(administrator, applicationId, keyId)).copies).toEqual(known);
-    // Of the whole service: people of one tenant hear that there is one.
+    // The backup is of the whole service: people of one tenant learn only that it exists.
     expect(await copies(actorIn(administrator.tenantId))).toEqual({ count: 1, items: [] });
 
     const [backup] = (await left()).filter(({ kind }) => kind === 'service-backup');
@@ -70,7 +70,7 @@ describe.runIf(onSqlite('a backup of its database file'))('with a backup of the 
     ).rejects.toMatchObject({ code: 'not-found' });
     await confirm(backup?.id ?? '');
     const { details } = await untilAudited(opened, 'key.unrecoverable', keyId);
-    // It may open copies of the database that the service does not know.
+    // The backup of the root key may open copies of the database that the service does not know.
     expect(details).toMatchObject({ rootBackups: 1 });
     expect(await unrecoverableAt()).not.toBeNull();
     expect(await runsFinished()).toBe(1);
@@ -133,7 +133,7 @@ describe.runIf(onSqlite('a backup of its database file'))('with a backup of the 
   });
 
   test('a backup that was cut off counts, and one that failed does not', async () => {
-    // As a power failure leaves it.
+    // A power failure leaves a backup that was begun, and an incomplete line.
     const begun = { id: 'cut-off', state: 'begun', at: Date.now() };
     appendFileSync(join(opened.config.dataDirectory, 'backup-receipt'), `\n${JSON.stringify(begun)}\n{"id": "ha`);
     await backUpRoot('root.backup');
@@ -224,7 +224,8 @@ test('recovery keys are registered up to a number for which a backup and a snaps
 
 const erasure = async () => (await opened.operations.status(administrator)).erasure;
 
-// As long as it takes: nothing of it is there when the rows are compared next.
+// An attacker may change the row only for the length of a run: the next comparison of the rows then
+// finds nothing.
 test('a file whose row is changed in the database while the service runs counts as one that has every key', async () => {
   await take(await hand.make(administrator.tenantId));
   await queryStored(opened.folder, 'update outside_copies set destroyed_at = 1');

@@ -53,7 +53,7 @@ test('a version of a key that has another value here is a conflict that changes 
     await snapshots.import(administrator, pieces(file), undefined);
     const again = { make: hand.make, ...(await restorer(machine, hand.recovery)) };
     expect((await again.restore(id, true)).counts.key_versions).toMatchObject({ created: 2 });
-    // Of one of them, the two versions differ in nothing but the value.
+    // The two second versions of the key twin differ in nothing but the value.
     await rotateAt(machine, twin.id, at);
     await expect(again.restore(id, true)).rejects.toMatchObject({
       ...{ code: 'conflict', message: expect.stringContaining('version 2 of the key twin') },

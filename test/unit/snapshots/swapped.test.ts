@@ -36,7 +36,9 @@ const fill = async (actor: typeof administrator, name: string): Promise<void> =>
   await operations.endpoints.addCredential(actor, endpoint.id);
 };
 
-/** As in a snapshot of a tenant that has an access_guid of an earlier version. */
+/**
+ * The key of token hashes, as in a snapshot of a tenant with an access_guid of an earlier version.
+ */
 const keyOfHashes = (): ForgedItem => {
   const key = core.generateGeneric(32);
   const attributes = '{"algorithm":"generic","bits":256}';
@@ -181,7 +183,7 @@ test('the same content under other ids is restored', async () => {
   expect(await tryOne(withFreshIds(genuine))).toBe('restored');
 });
 
-/** The same content, with another value in a column of the first row of a table. */
+/** The genuine items, with another value in a column of the first row of a table. */
 const withValue = (table: string, column: string, value: SnapshotRow[string]): readonly ForgedItem[] => {
   const items = withFreshIds(genuine);
   const at = items.findIndex((item) => item.kind === 'row' && item.table === table);

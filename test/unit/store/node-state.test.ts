@@ -70,7 +70,7 @@ test('a disk that refuses the position: nothing is confirmed, no change is made,
   mkdirSync(path);
   state.note(positionOf(1));
   await expect(state.kept()).rejects.toMatchObject({ code: 'unavailable', reason: 'unconfirmed' });
-  // Also for who asks later, and for a later position.
+  // Later callers, and later positions, are refused as well.
   await expect(state.kept()).rejects.toMatchObject({ reason: 'unconfirmed' });
   state.note(positionOf(2));
   await expect(state.kept()).rejects.toMatchObject({ reason: 'unconfirmed' });

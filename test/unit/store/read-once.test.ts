@@ -63,7 +63,7 @@ test('a read that is not asked again has the answer that the database would give
         else if (kind === 'delete') write(`with gone as (delete from "${table}" returning 1) select * from gone`, at);
         else if (kind === 'other') reads.saw('savepoint unit', [], { rows: [] } as never);
         else {
-          // Of the units of a commit, one is undone: what they have written is as it was before
+          // One unit of the commit is undone: the rows that it has written are as they were before
           // some point.
           for (let each = 0; each < state.length; each += 1) state[each] = (state[each] ?? 0) + 100;
           reads.saw('rollback to savepoint unit', [], { rows: [] } as never);

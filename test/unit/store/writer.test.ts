@@ -190,7 +190,7 @@ const stallable = () => {
 
 /** Submits units that share a commit. */
 const inOneBatch = <T>(writer: Writer, units: readonly (() => Promise<T>)[]): readonly Promise<T>[] => {
-  // They wait behind the pause, which lets all of them queue.
+  // The units wait behind the pause, so that all of them are queued.
   void writer.pause(nothing);
   return units.map((unit) => writer.submit(unit));
 };

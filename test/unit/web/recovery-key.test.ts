@@ -133,7 +133,7 @@ describe('the file of a recovery key', () => {
     const changed = file.slice();
     changed[file.length - 1] = (changed[file.length - 1] ?? 0) ^ 1;
     await expect(answerOpening(changed, passphrase(), opening)).rejects.toThrow('cannot be opened');
-    // It requires a thousand times the memory.
+    // This file requires scrypt with N = 2^40, at least 128 TiB of memory.
     const greedy = file.slice();
     greedy[12] = 40;
     await expect(answerOpening(greedy, passphrase(), opening)).rejects.toThrow('cannot be opened');

@@ -53,7 +53,7 @@ test.each(operations.map((operation) => [operation.operationId, operation] as co
     });
     const text = await answer.text();
     expect(ofForm, text).not.toContain(answer.status);
-    // Of the wrong path, and of a wrong member or parameter.
+    // The request must not be refused for a wrong path, or for a wrong member or parameter.
     expect(text).not.toMatch(/path not found|"errors"/);
   },
 );

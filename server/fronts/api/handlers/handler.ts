@@ -58,7 +58,7 @@ export type ApiCall<R extends RouteRow> = RouteInput<R> & {
   readonly search: string;
   readonly binding: string | undefined;
   /**
-   * Those of the row's `secrets` that are there. The operation that takes one wipes it; the front
+   * The row's `secrets` that the request has. The operation that takes one wipes it; the front
    * wipes the rest.
    */
   readonly secrets: Readonly<Record<string, Buffer>>;

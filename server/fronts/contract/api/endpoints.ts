@@ -103,7 +103,10 @@ const origin = (most: number, description: string) =>
     .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
     .openapi({ description });
 
-/** As the cloud key service says it in `requestMetadata`; names are those of its proxy protocol. */
+/**
+ * The origin of a simulated request, as the cloud key service says it in `requestMetadata`; names
+ * are those of its proxy protocol.
+ */
 const simulatedRequestSchema = z
   .strictObject({
     kmsOperation: origin(128, 'The operation that the caller requested from the cloud key service.').openapi({

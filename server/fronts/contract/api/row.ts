@@ -71,7 +71,7 @@ export interface RouteRow {
    * its `Location`.
    */
   readonly mayWait?: true;
-  /** Also in a tenant that is deleted, where nothing else is changed. */
+  /** The row works also in a tenant that is deleted, where nothing else is changed. */
   readonly whenDeleted?: true;
   /**
    * Its answer names copies of a key in other tenants, to those who have the permission for the
@@ -111,7 +111,7 @@ export interface RouteInput<R extends RouteRow> {
   readonly path: PathParameters<R['path']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
-  /** Of a row that takes a file. */
+  /** The body of a row that takes a file; undefined for other rows. */
   readonly file: R['takes'] extends string ? AsyncIterable<Uint8Array> : undefined;
 }
 

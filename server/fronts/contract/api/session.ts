@@ -10,8 +10,8 @@ import { grantSchema } from './tokens.ts';
 export const passwordText = z.string().max(4096).openapi({ format: 'password' });
 
 /**
- * As browsers make and take them: PublicKeyCredential.toJSON, parseRequestOptionsFromJSON,
- * parseCreationOptionsFromJSON.
+ * Passkeys in JSON, as browsers make and take them: PublicKeyCredential.toJSON,
+ * parseRequestOptionsFromJSON, parseCreationOptionsFromJSON.
  */
 export const passkeyAnswer = z
   .record(z.string(), z.json())

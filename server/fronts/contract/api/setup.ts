@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import { confirmableSteps, type SetupStep, setupSteps } from '../../../domain/setup.ts';
 import { moment, type RouteGroup } from './row.ts';
 
-/** Those of which a person may accept the risk. */
+/** Steps of which a person may accept the risk. */
 export const confirmedStepSchema = z.enum(confirmableSteps);
 
 export const setupSchema = z

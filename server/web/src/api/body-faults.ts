@@ -19,7 +19,7 @@ export const rowOf = ({ method, path }: Pick<ApiCall, 'method' | 'path'>): Route
   return found.find((row) => row.path === path) ?? found[0];
 };
 
-/** Of what the form has; secrets are the service's to judge. */
+/** Faults in what the form has. Secrets are not checked here: the service judges them. */
 export const bodyFaults = (call: ApiCall): readonly FieldFault[] => {
   const row = rowOf(call);
   if (row?.body === undefined) return [];

@@ -6,7 +6,7 @@ import type { ApiCall } from './client.ts';
 import { compatibilityNames } from './compatibility.ts';
 
 type Body = Readonly<Record<string, unknown>>;
-/** It stands for a value that is not filled in yet. A value that looks like one is a value. */
+/** Stands for a value that is not filled in yet. A value that looks like one is a value. */
 class Place {
   readonly text: string;
   constructor(name: string) {

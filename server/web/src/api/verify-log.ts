@@ -38,7 +38,7 @@ export interface Checkpoint {
   readonly root: Bytes;
 }
 
-/** Of `NAME+ID+KEY`. */
+/** Reads a verifier key, `NAME+ID+KEY`; throws when it is not valid. */
 const readVerifier = async (text: string): Promise<Verifier> => {
   const [, name = '', keyId = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
   const bytes = fromBase64(encoded);

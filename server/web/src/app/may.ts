@@ -7,7 +7,10 @@ import { sessionQuery } from './session.ts';
 
 /** Where a permission is asked for. */
 interface Where {
-  /** Also when it is for single resources only; false for what concerns no resource that exists. */
+  /**
+   * Whether a permission for single resources is enough, which is the default; false for what
+   * concerns no resource that exists.
+   */
   readonly scoped?: boolean;
   /** Only for the whole platform: what concerns the service, and no tenant. */
   readonly platform?: boolean;

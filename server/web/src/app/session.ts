@@ -40,7 +40,7 @@ export const sessionQuery = queryOptions({
     }
   },
   staleTime: 60_000,
-  // Also while the other queries wait for a session.
+  // The session is asked for even while the other queries wait for it.
   networkMode: 'always',
 });
 

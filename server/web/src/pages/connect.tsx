@@ -45,7 +45,7 @@ const Chain = <Result,>({
   onDone,
   children,
 }: {
-  /** Those that are known before the first is made. */
+  /** Calls to show: those that are known before the first one is made. */
   calls: readonly ApiCall[];
   run: (create: Create) => Promise<Result>;
   submitLabel: string;

@@ -258,7 +258,7 @@ const RecordedRequests = ({ id, rules }: { id: string; rules: readonly Authoriza
 
 interface Draft {
   readonly text: string;
-  /** Or the fault in the text. */
+  /** The rules in the text, or the fault in it. */
   readonly rules: readonly AuthorizationRule[] | string;
   /** The endpoint when the draft began. */
   readonly base: Tagged<Endpoint>;

@@ -12,7 +12,7 @@ export const lonely = (values: readonly (number | null)[]): number[] => {
   return values.flatMap((_, at) => (isThere(at) && !isThere(at - 1) && !isThere(at + 1) ? [at] : []));
 };
 
-/** Of fewer moments than this, bars are drawn. */
+/** With fewer moments than this, bars are drawn instead of lines. */
 const leastForLines = 30;
 export const isSparse = (lines: readonly { readonly values: readonly (number | null)[] }[]): boolean =>
   lines.every(({ values }) => values.filter((value) => value !== null && value !== 0).length < leastForLines);

@@ -18,7 +18,7 @@ export const EndpointStepsPage = ({
   children,
 }: {
   id: string;
-  /** Of the endpoint's name; undefined while it is being read. */
+  /** Title for the endpoint's name; the name is undefined while the endpoint is being read. */
   title: (name: string | undefined) => string;
   description: string;
   /** The steps; its credentials stand below them. */

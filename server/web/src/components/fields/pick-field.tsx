@@ -44,11 +44,11 @@ export interface PickFieldProps extends FieldFrame {
   readonly onValue: (value: string) => void;
   /** All, or with `kind` the first ones. */
   readonly choices: readonly Choice[];
-  /** Also what the service finds of this kind; `any`: of every kind. */
+  /** Adds what the service finds of this kind to the choices; `any`: of every kind. */
   readonly kind?: SearchKind | 'any';
   /** Any id may be entered, also one that is not found: of what was deleted. */
   readonly anyId?: boolean;
-  /** As a filter above a list. */
+  /** Compact form, for a filter above a list. */
   readonly compact?: boolean;
   readonly placeholder?: string;
   readonly disabled?: boolean;

@@ -30,7 +30,7 @@ export const TagsField = ({
 }: {
   value: string;
   onValue: (value: string) => void;
-  /** Of the field, by its path in the body. */
+  /** The fault in a field, by the field's path in the body; undefined: there is none. */
   fault: (path: string) => string | undefined;
 }) => {
   const wrong = readTags(value).flatMap((tag, at) => {

@@ -7,7 +7,7 @@ import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, 
 interface Unsaved {
   /** Something was typed. */
   note(): void;
-  /** It was sent, or is given up. */
+  /** The text was sent, or is given up. */
   forget(): void;
   /** Leaves at once, or after the question. */
   leave(go: () => void): void;

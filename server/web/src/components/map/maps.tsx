@@ -52,7 +52,9 @@ const MapPanel = ({ label, graph, whole }: { label: string; graph: Graph | undef
   </Panel>
 );
 
-/** Of the part of the tenant that the person may see; undefined while it is read. */
+/**
+ * First page of a list, with what the person may see; its data are undefined until they are read.
+ */
 const useFirst = <Row,>(path: string, query: Record<string, string | number>, enabled: boolean) =>
   useQuery({
     queryKey: [path, 'map', query],

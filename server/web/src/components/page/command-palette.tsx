@@ -77,7 +77,7 @@ const useFound = (text: string, pages: readonly Found[]): Search => {
   const words = text.trim().toLowerCase().split(/\s+/);
   const fits = (candidate: string): boolean => words.every((word) => candidate.toLowerCase().includes(word));
   const named = pages.filter(({ name }) => fits(name));
-  // Those of a section come last: its name is a word in other names, too.
+  // Pages found by their section come last: its name is a word in other names, too.
   const beside = pages.filter(({ kind, name }) => !fits(name) && fits(`${kind} ${name}`));
   const things = (isAsked ? (data?.items ?? []) : []).map((item): Found => {
     const [kind, , icon] = kinds[item.kind];

@@ -27,7 +27,9 @@ export const SessionList = ({
   listPath: '/api/sessions' | '/api/profile/sessions';
   filters?: { readonly userId?: string };
   title?: string;
-  /** They are the caller's: no permission is needed, and the others can be ended together. */
+  /**
+   * The sessions are the caller's: no permission is needed, and the others can be ended together.
+   */
   own?: boolean;
 }) => {
   const list = useList<OpenSession>(listPath, filters);

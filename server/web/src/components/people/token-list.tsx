@@ -32,7 +32,7 @@ export const TokenList = ({
   listPath: '/api/tokens' | '/api/profile/tokens';
   filters?: { readonly userId?: string };
   title: string;
-  /** They are the caller's: no permission is needed. */
+  /** The tokens are the caller's: no permission is needed. */
   own?: boolean;
 }) => {
   const list = useList<Token>(listPath, filters);

@@ -50,7 +50,7 @@ export interface Operation extends Described {
 }
 
 const json = 'application/json';
-/** It stands for the id of a resource in the example of a call. */
+/** Stands for the id of a resource in the example of a call. */
 const anyId = '01981d2c-7c1f-7b35-9a04-52a1be40c0de';
 
 export const operationsOf = ({ paths }: ApiDocument): readonly Operation[] =>

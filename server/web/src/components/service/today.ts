@@ -13,7 +13,7 @@ const soonMs = 14 * 86_400_000;
 export const needsToday = ({ severity, harmAt }: Pick<Notification, 'severity' | 'harmAt'>, now: number): boolean =>
   (severity !== 'info' && severity !== 'low') || Date.parse(harmAt) - now < soonMs;
 
-/** Those that are not acknowledged, most urgent first. */
+/** Notifications that are not acknowledged, most urgent first. */
 export const waitingQuery = queryOptions({
   queryKey: [notificationsPath, 'waiting'],
   queryFn: ({ signal }) =>

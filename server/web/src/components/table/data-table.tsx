@@ -287,7 +287,7 @@ const PlainRow = <Row,>({
     </tbody>
   );
 };
-// Of a generic component, `memo` keeps no type parameter.
+// `memo` does not keep the type parameter of a generic component.
 const TableRow = memo(PlainRow) as typeof PlainRow;
 
 const wideHeight = (lines: number, compact: boolean): number => lines * lineHeight + (compact ? 13 : 21);

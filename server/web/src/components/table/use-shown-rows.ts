@@ -68,7 +68,7 @@ export const useShownRows = (
   };
 };
 
-/** The same object while it says the same. */
+/** The former object while the range is equal: what compares objects then finds no change. */
 const useStable = (range: Range): Range => {
   const last = useRef(range);
   if (last.current.first !== range.first || last.current.end !== range.end) last.current = range;
