@@ -2,11 +2,10 @@
 // host that labels its key `$(touch x)` would otherwise have a command of its own in the
 // administrator's shell.
 //
-// 1. Who can choose a value: anyone who can name something. 2. What proves it: nothing, so each
-//    value is
-// one word of the shell, whatever it is. 3. It belongs to the resource that it names. 4. Its length
-// is that of a name. 5. Nothing is kept. 6. The reader sees each character: what shows nothing, or
-// turns the direction of a text, is written as an escape that the shell reads.
+// Who can choose a value: anyone who can name something. What proves it: nothing, so each value is
+// one word of the shell, whatever it is. Whose it is: the resource's that it names. How long: as a
+// name. What is kept: nothing. What the reader sees: each character; what shows nothing, or turns
+// the direction of a text, is written as an escape that the shell reads.
 
 /** A first `=` is a program's path for zsh. */
 const plain = /^(?!=)[A-Za-z0-9_@%+=:,./-]+$/;

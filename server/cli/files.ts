@@ -110,8 +110,8 @@ export interface ReservedFile {
 }
 
 /**
- * Opens a file with mode 600 before the service is asked for what is to are in it: a secret is
- * shown once, and a file that cannot be written must not cost it.
+ * Opens a file with mode 600 before the service is asked for what will be in it: a secret is shown
+ * once, and a file that cannot be written must not cost it.
  */
 export const reserveSecretFile = (path: string, force: boolean): ReservedFile => {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;

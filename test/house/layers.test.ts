@@ -44,7 +44,6 @@ const layers: readonly Layer[] = [
   { name: 'packaging', path: /^provider\/packaging\//, may: ['install'], packages: /^node:/ },
   // Runs once on a database host to install the agent and its library.
   { name: 'install', path: /^provider\/install\//, may: ['base', 'client'], types: ['contract'], packages: /^node:/ },
-  // Files that survive a power failure: for every adapter and process that keeps some.
   // A rule of commands and pages alike.
   { name: 'passphrase', path: /^server\/base\/passphrase\.ts$/, may: [], packages: nothing },
   // The console offers commands and says what brings a key back, too.

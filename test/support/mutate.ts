@@ -170,7 +170,7 @@ const chosen = allMutants
   // The sorts are stable, so mutants of one test stay together. Mutants whose tests start programs
   // are last, after them those of native code.
   .sort((a, b) => Number(/^(scenario|conformance)/.test(a.test)) - Number(/^(scenario|conformance)/.test(b.test)))
-  .sort((a, b) => Number(isNative(a)) - Number(isNative(b)) || 0);
+  .sort((a, b) => Number(isNative(a)) - Number(isNative(b)));
 const counts: Record<Verdict, number> = { failed: 0, passed: 0, 'too slow': 0, 'does not load': 0 };
 const said: Record<Verdict, string> = {
   ...{ failed: 'died', passed: 'SURVIVED', 'too slow': 'TOO SLOW', 'does not load': 'NOT LOADED' },
