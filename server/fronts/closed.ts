@@ -61,8 +61,7 @@ export const addClosedHealth = (app: Hono, { state }: ClosedFrontOptions): void 
   app.get('/health/live', (c) => c.json({ status: 'live' }, 200, { 'cache-control': 'no-store' }));
 };
 
-/** Everything that a sealed service answers. */
-/** `attempts`: counts each before its body is read. */
+/** Everything that a sealed service answers. `attempts` counts each before its body is read. */
 export const createSealedApp = (options: ClosedFrontOptions, attempts: OriginRates): Hono => {
   const { requestId, unseal, metrics, watch, refused } = options;
   const { detail, hint } = words.sealed;
