@@ -7,9 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from 'commander';
 import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
-import type { Operation } from '../client/operation.ts';
+import type { AnswerOf, Operation } from '../client/operation.ts';
 import { type Address, callOnce } from './client.ts';
 import { CommandError } from './exit-codes.ts';
+import { type Kept, parseKept } from './session-file.ts';
 
 const routes = operations.deviceSignIn;
 
@@ -34,37 +35,76 @@ const ask = async <E extends Operation>(address: Address, operation: E, body: ob
 /** A code is valid for so long; a service that stays away is not waited for beyond. */
 const codeMs = 10 * 60_000;
 const startAgain = { hint: 'run dke login again' };
+const notOurs = (hint = 'check --server (or DKE_SERVER)'): CommandError =>
+  new CommandError('unreachable', "the answer is not from this service's API", { hint });
+
+const isInterval = (seconds: unknown): seconds is number =>
+  typeof seconds === 'number' && seconds >= 0 && seconds <= codeMs / 1000;
+
+type Started = Pick<
+  AnswerOf<typeof routes.start>,
+  'deviceCode' | 'userCode' | 'url' | 'completeUrl' | 'intervalSeconds'
+>;
+/** What a sign-in begins with; of an answer that may be any. Throws `CommandError`. */
+const parseStarted = (answer: unknown): Started => {
+  const { deviceCode, userCode, url, completeUrl, intervalSeconds } = (answer ?? {}) as {
+    readonly [member in keyof Started]?: unknown;
+  };
+  const texts = [deviceCode, userCode, url, completeUrl];
+  if (!texts.every((text) => typeof text === 'string' && text !== '') || !isInterval(intervalSeconds)) throw notOurs();
+  const [code = '', entered = '', page = '', complete = ''] = texts as readonly string[];
+  return { deviceCode: code, userCode: entered, url: page, completeUrl: complete, intervalSeconds };
+};
+
+interface Approved {
+  readonly kept: Kept;
+  readonly expiresAt: string | null;
+}
+type Decision = 'refused' | 'expired' | Approved | { readonly intervalSeconds: number };
+/** What the person has decided; of an answer that may be any. Throws `CommandError`. */
+const parseDecision = (answer: unknown): Decision => {
+  const { state, intervalSeconds, user, issued } = (answer ?? {}) as { readonly [member: string]: unknown };
+  if (state === 'refused' || state === 'expired') return state;
+  if ((state === 'pending' || state === 'slow-down') && isInterval(intervalSeconds)) return { intervalSeconds };
+  if (state !== 'issued') throw notOurs();
+  const { token, record } = (issued ?? {}) as { readonly token?: unknown; readonly record?: unknown };
+  const kept = parseKept({ user, token });
+  if (kept === undefined)
+    throw notOurs('a token may have been created: revoke it in the console, check --server (or DKE_SERVER), then run dke login again');
+  const { expiresAt } = (record ?? {}) as { readonly expiresAt?: unknown };
+  return { kept, expiresAt: typeof expiresAt === 'string' ? expiresAt : null };
+};
 
 /** Waits until the person has decided, or the code has expired. */
 export const signInByBrowser = async (
   address: Address,
   { role, hours }: { readonly role?: readonly string[]; readonly hours?: number },
-): Promise<{ readonly user: string; readonly token: string; readonly expiresAt: string | null }> => {
+): Promise<Approved> => {
   const asked = { host: hostName(), ...(role && { roles: role }), ...(hours && { hours }) };
-  const { deviceCode, userCode, url, completeUrl, intervalSeconds } = await ask(address, routes.start, asked);
+  const { deviceCode, userCode, url, completeUrl, intervalSeconds } = parseStarted(
+    await ask(address, routes.start, asked),
+  );
   process.stderr.write(
     `Open ${printable(url)} in a browser, sign in, and enter the code ${printable(userCode)}\n` +
       `  or open ${printable(completeUrl)}\n` +
       'Compare the code there. It is valid for ten minutes. Do not give it to another person.\n',
   );
   const until = performance.now() + codeMs;
+  let isTold = false;
   for (let seconds = intervalSeconds; ; ) {
     await sleep(seconds * 1000);
-    const answer = await ask(address, routes.poll, { deviceCode }).catch((error: unknown) => {
+    const decision = await ask(address, routes.poll, { deviceCode }).then(parseDecision, (error: unknown) => {
       // Too many commands of this address ask, or the service or the way to it is away: the person
       // may decide in the meantime.
-      const passes = error instanceof CommandError && error.exitClass === 'unreachable';
-      if (passes && performance.now() < until) return null;
-      throw error;
+      if (!(error instanceof CommandError) || !error.passes || performance.now() > until) throw error;
+      if (!isTold) process.stderr.write(`Waiting: ${printable(error.message)}. Still asking until the code expires.\n`);
+      isTold = true;
+      return { intervalSeconds: seconds + intervalSeconds };
     });
-    seconds = answer?.intervalSeconds ?? seconds + intervalSeconds;
-    if (answer?.state === 'refused') throw new CommandError('denied', 'the sign-in was refused', startAgain);
-    if (answer?.state === 'expired') throw new CommandError('denied', 'the code has expired', startAgain);
-    if (answer?.issued != null)
-      return {
-        user: answer.user ?? '',
-        token: answer.issued.token,
-        expiresAt: answer.issued.record.expiresAt,
-      };
+    if (decision === 'refused') throw new CommandError('denied', 'the sign-in was refused', startAgain);
+    if (decision === 'expired' || performance.now() > until + codeMs)
+      throw new CommandError('denied', 'the code has expired', startAgain);
+    if ('kept' in decision) return decision;
+    seconds = decision.intervalSeconds;
   }
 };

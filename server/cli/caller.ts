@@ -2,6 +2,8 @@
 // identifiers. Where the service is and which token is used comes from options or the environment,
 // never from a command line's secrets.
 
+import { fstatSync, statSync } from 'node:fs';
+import { devNull } from 'node:os';
 import type { Command } from 'commander';
 import { command } from '../base/command-line.ts';
 import { operations } from '../client/gen/operations.ts';
@@ -11,6 +13,7 @@ import { type Address, type ApiClient, openClient } from './client.ts';
 import { CommandError } from './exit-codes.ts';
 import { readFile, readSecretFile, reserveSecretFile } from './files.ts';
 import { type Output, type OutputFormat, secretExists, showingSecret, standardOutput } from './output.ts';
+import { asMayExist, parseSecretAnswer } from './secret-answer.ts';
 import { sessionHeaders } from './session-file.ts';
 
 export interface GlobalOptions {
@@ -170,28 +173,52 @@ export interface SecretAnswer {
   readonly file: string | Uint8Array;
 }
 
+export interface SecretSource<A> {
+  /** Shows the secret once; absent: it is made on this host. */
+  readonly operation?: Operation;
+  /** What is asked for has no secret. */
+  readonly none?: boolean;
+  readonly ask: () => Promise<A>;
+  readonly read: (answer: A) => SecretAnswer | Promise<SecretAnswer>;
+}
+
+/** A shell's `>&-` too: Node opens /dev/null where a descriptor is closed. */
+const takesNothing = (): boolean => fstatSync(1).rdev === statSync(devNull).rdev;
+
+/** Calls, and parses the answer. What fails once something may have been created says so. */
+const askForSecret = async <A>({ operation, none, ask, read }: SecretSource<A>): Promise<SecretAnswer> => {
+  if (operation === undefined) return read(await ask());
+  const answer = await ask().catch((error: unknown) => {
+    throw error instanceof CommandError && !error.mayBeDone ? error : asMayExist(error);
+  });
+  try {
+    return await read(parseSecretAnswer(operation, answer, none));
+  } catch (error) {
+    if (answer instanceof Uint8Array) answer.fill(0);
+    throw asMayExist(error);
+  }
+};
+
 /** Asks for something that is shown once, and shows it or writes it into the named file. */
-export const showSecret = async (
+export const showSecret = async <A>(
   output: Output,
   { out, force = false }: SecretTarget,
-  ask: () => Promise<SecretAnswer>,
+  source: SecretSource<A>,
 ): Promise<void> => {
+  if (out === undefined && source.none !== true && takesNothing())
+    throw new CommandError('permission', 'standard output is closed or /dev/null, and the secret would be lost', {
+      hint: 'nothing was created: write the secret into a file with --out FILE',
+    });
   const file = out === undefined ? undefined : reserveSecretFile(out, force);
   let answer: SecretAnswer;
   try {
-    answer = await ask();
+    answer = await askForSecret(source);
   } catch (error) {
     file?.discard();
     throw error;
   }
   const { shown, secret, file: content } = answer;
   try {
-    if (secret !== undefined && Object.values(secret).includes(undefined)) {
-      file?.discard();
-      throw new CommandError('unreachable', 'the answer has no secret', {
-        hint: 'what was to be created may exist: list it, then revoke or remove it, and check what answers at --server',
-      });
-    }
     try {
       file?.write(content);
     } catch (error) {

@@ -9,8 +9,8 @@ import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { openCalls } from '../client/client.ts';
 import { ApprovalRequired, ConnectionError, ProblemError, UnexpectedAnswer } from '../client/errors.ts';
 import type { AnswerOf, BodyOf, InputOf, Operation } from '../client/operation.ts';
-import type { Answer, PendingNodes, Settings } from '../client/send.ts';
-import { rememberAsked } from './asked.ts';
+import { type Answer, type PendingNodes, passing, type Settings } from '../client/send.ts';
+import { rememberAnswer, rememberAsked } from './asked.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
 /** Values of a query come from options, as text. */
@@ -77,7 +77,7 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-const connectionError = ({ url, code }: ConnectionError): CommandError => {
+const connectionError = ({ url, code, sent: mayBeDone }: ConnectionError): CommandError => {
   if (untrusted.has(code))
     return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
       hint: 'pass --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
@@ -90,14 +90,17 @@ const connectionError = ({ url, code }: ConnectionError): CommandError => {
   if (code === dnsTimeout)
     return new CommandError('unreachable', `DNS does not answer for the name in ${url}`, {
       hint: 'check the DNS servers of this host (/etc/resolv.conf)',
+      passes: true,
     });
   return new CommandError('unreachable', `${url} does not answer (${code})`, {
     hint: 'check --server (or DKE_SERVER), and that the service runs',
+    mayBeDone,
+    passes: passing.has(code),
   });
 };
 
 const problemError = (
-  { code, detail, fields, hint, requestId }: ProblemError,
+  { code, detail, fields, hint, requestId, status, reason }: ProblemError,
   otherwise: ExitHint = {},
 ): CommandError => {
   const exitClass = classOfProblem[code as ServiceErrorCode] ?? otherwise.exitClass ?? 'internal';
@@ -111,6 +114,8 @@ const problemError = (
         (exitClass === 'denied' ? 'check the token in --token-file (or DKE_TOKEN_FILE)' : undefined),
       requestId,
       code: code as ServiceErrorCode,
+      mayBeDone: reason === 'unconfirmed' || (status >= 500 && status !== 503),
+      passes: passingStatus.has(status),
     },
   );
 };
@@ -119,6 +124,9 @@ interface ExitHint {
   readonly hint?: string;
 }
 
+/** Answers of a service that starts, is busy or is away, and of a proxy before it. */
+const passingStatus: ReadonlySet<number> = new Set([429, 502, 503]);
+
 /** What a failed call ends the command with. */
 const commandError = (error: unknown): unknown => {
   if (error instanceof ConnectionError) return connectionError(error);
@@ -126,6 +134,8 @@ const commandError = (error: unknown): unknown => {
   if (error instanceof UnexpectedAnswer)
     return new CommandError('unreachable', `the answer (status ${error.status}) is not from this service's API`, {
       hint: 'check --server (or DKE_SERVER)',
+      mayBeDone: error.status < 300 || error.status >= 500,
+      passes: passingStatus.has(error.status),
     });
   if (!(error instanceof ApprovalRequired)) return error;
   const { id, missing, expiresAt, state } = error.approval;
@@ -151,6 +161,7 @@ const settingsOf = ({ url, ca, timeoutMs }: Address): Settings => ({
   timeoutMs,
   agent: false,
   retries: 2,
+  onAnswer: rememberAnswer,
   lookup: lookupWithin(Math.min(timeoutMs ?? longestConnectMs, longestConnectMs) * 0.8),
 });
 

@@ -36,7 +36,12 @@ const areContexts = (value: unknown): value is Contexts => {
 
 /** Throws `CommandError`, which names the file, when it is not what we wrote. */
 export const readContexts = (): Contexts =>
-  readOwnFile(contextFile(), areContexts, 'a file of contexts', 'remove it, and add the contexts again') ?? {
+  readOwnFile(
+    contextFile(),
+    (value) => (areContexts(value) ? value : undefined),
+    'a file of contexts',
+    'remove it, and add the contexts again',
+  ) ?? {
     current: null,
     contexts: {},
   };

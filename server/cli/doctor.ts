@@ -132,6 +132,16 @@ const showEvent = (event: DiagnosisEvent): void => {
   process.stderr.write(`${marks[state].padEnd(8)}${layer.padEnd(11)}${title}: ${evidence}\n`);
 };
 
+/** Undefined: what is there is no event of a run. */
+const eventOf = (line: string): DiagnosisEvent | undefined => {
+  try {
+    const event = JSON.parse(line) as DiagnosisEvent | null;
+    return event === null || typeof event !== 'object' ? undefined : event;
+  } catch {
+    return undefined;
+  }
+};
+
 /** Takes the lines of a run as they come; `kept` tells what the run found. */
 const readLines = (tell: (event: DiagnosisEvent) => void): Writable & { kept(): readonly CheckResult[] } => {
   let rest = '';
@@ -143,12 +153,18 @@ const readLines = (tell: (event: DiagnosisEvent) => void): Writable & { kept(): 
       const [last = '', ...complete] = (rest + decoder.write(chunk)).split('\n').reverse();
       rest = last;
       for (const line of complete.reverse()) {
-        const event = JSON.parse(line) as DiagnosisEvent;
+        const event = eventOf(line);
+        if (event === undefined)
+          return done(
+            new CommandError('unreachable', "the answer is not from this service's API", {
+              hint: 'check --server (or DKE_SERVER)',
+            }),
+          );
         if (event.kind === 'kept') kept = event.diagnosis.results;
         if (event.kind === 'stopped') stopped = event.detail;
         tell(event);
       }
-      done();
+      return done();
     },
   });
   return Object.assign(lines, {

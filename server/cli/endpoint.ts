@@ -34,13 +34,22 @@ const addCredential = (endpoint: Noun): void => {
     'Adds a credential, shown only once, as a proxy configuration file for AWS KMS.',
     secretFlags,
     ({ bytes, output }, options, id = '') =>
-      showSecret(output, options, async () => {
-        const answer = await bytes(routes.addCredential, { path: { id } });
-        const file = Buffer.concat([answer, Buffer.from('\n')]);
-        takeMember(answer, 'RawSecretAccessKey', 2)?.fill(0);
-        const rest = JSON.parse(answer.toString('utf8')) as ProxyConfiguration;
-        const { XksProxyUriPath, XksProxyAuthenticationCredential: credential } = rest;
-        return { shown: { XksProxyUriPath, AccessKeyId: credential.AccessKeyId }, file };
+      showSecret(output, options, {
+        operation: routes.addCredential,
+        ask: () => bytes(routes.addCredential, { path: { id } }),
+        read: (answer) => {
+          const file = Buffer.concat([answer, Buffer.from('\n')]);
+          takeMember(answer, 'RawSecretAccessKey', 2)?.fill(0);
+          try {
+            const { XksProxyUriPath, XksProxyAuthenticationCredential: credential } = JSON.parse(
+              answer.toString('utf8'),
+            ) as ProxyConfiguration;
+            return { shown: { XksProxyUriPath, AccessKeyId: credential.AccessKeyId }, file };
+          } catch (error) {
+            file.fill(0);
+            throw error;
+          }
+        },
       }),
   );
   noun.row(routes.get, 'list <endpoint>', 'Lists credentials; never their secrets.', {

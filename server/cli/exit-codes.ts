@@ -13,6 +13,7 @@ export const exitCodes = {
   refused: 11, // the state does not allow it
   'checks-failed': 12, // `dke doctor` or `dke provider check` found something
   waiting: 13, // nothing was changed yet: others must approve it (dual control)
+  'may-exist': 14, // a secret may have been created that was not shown: a repeat creates a second
 } as const;
 
 export type ExitClass = keyof typeof exitCodes;
@@ -52,6 +53,10 @@ export class CommandError extends Error {
   readonly requestId: string | undefined;
   /** The service's own, when it has answered. */
   readonly code: ServiceErrorCode | undefined;
+  /** The request reached the service, or may have: what it asks for may be done. */
+  readonly mayBeDone: boolean;
+  /** May be over soon: the service or the way to it is away, or it is asked too often. */
+  readonly passes: boolean;
 
   constructor(
     exitClass: ExitClass,
@@ -60,6 +65,8 @@ export class CommandError extends Error {
       readonly hint?: string | undefined;
       readonly requestId?: string | undefined;
       readonly code?: ServiceErrorCode;
+      readonly mayBeDone?: boolean;
+      readonly passes?: boolean;
     } = {},
   ) {
     super(message);
@@ -67,5 +74,7 @@ export class CommandError extends Error {
     this.hint = more.hint;
     this.requestId = more.requestId;
     this.code = more.code;
+    this.mayBeDone = more.mayBeDone ?? false;
+    this.passes = more.passes ?? false;
   }
 }

@@ -12,7 +12,16 @@ import { addressOf, outputOf } from './caller.ts';
 import { type Address, callOnce } from './client.ts';
 import { globalsOf } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
-import { cookieName, type Kept, readKept, readyToKeep, sessionFile, writeKept } from './session-file.ts';
+import {
+  cookieName,
+  type Kept,
+  keptAt,
+  parseKept,
+  readKept,
+  readyToKeep,
+  sessionFile,
+  writeKept,
+} from './session-file.ts';
 import { askHidden } from './terminal.ts';
 
 /** A JSON text of bytes that are UTF-8 already. The caller wipes it. */
@@ -42,6 +51,18 @@ interface Answer<T> {
 }
 
 const passkeyHint = 'passkeys and the OpenID provider need a browser: run dke login without a name';
+
+type SignInStep = NonNullable<AnswerOf<typeof operations.session.start>['missing']>;
+
+const notOurs = (): CommandError =>
+  new CommandError('unreachable', "the answer is not from this service's API", {
+    hint: 'check --server (or DKE_SERVER)',
+  });
+const undone: Readonly<Record<SignInStep, string>> = {
+  'second-factor': 'enter your second factor',
+  'new-password': 'choose a new password',
+  enrolment: 'set up a second factor',
+};
 
 /** `body` is wiped when it has left. */
 const send = async <E extends Operation>(
@@ -116,9 +137,57 @@ const endKept = async (place: Address, kept: Kept): Promise<void> => {
  */
 const keep = async (place: Address, kept: Kept): Promise<Kept | undefined> => {
   try {
-    const { [place.url]: before, ...others } = readKept();
-    writeKept({ ...others, [place.url]: kept });
+    const before = keptAt(readKept(), place.url);
+    writeKept(place.url, kept);
     return before;
+  } catch (error) {
+    await endKept(place, kept).catch(() => undefined);
+    throw error;
+  }
+};
+
+/** What a sign-in still needs; of an answer that may be any. Throws `CommandError`. */
+const progressOf = (body: unknown): { readonly missing: SignInStep | null; readonly expiresAt: string | null } => {
+  const { missing, expiresAt } = (body ?? {}) as { readonly missing?: unknown; readonly expiresAt?: unknown };
+  if (missing !== null && (typeof missing !== 'string' || !Object.hasOwn(undone, missing))) throw notOurs();
+  return { missing: missing as SignInStep | null, expiresAt: typeof expiresAt === 'string' ? expiresAt : null };
+};
+
+/** The session that an answer has set, if it can be kept. Throws `CommandError`. */
+const keptOf = (user: string, session: string | undefined): Kept => {
+  const kept = parseKept({ user, session: session ?? null });
+  if (kept === undefined) throw notOurs();
+  return kept;
+};
+
+/**
+ * Signs in with a password, and with a code where one is needed. A session that cannot be kept
+ * ends, whatever the reason is.
+ */
+const signIn = async (
+  place: Address,
+  user: string,
+  password: Buffer,
+  askCode: () => Promise<Buffer>,
+): Promise<{ readonly kept: Kept; readonly expiresAt: string | null }> => {
+  const credentials = objectOf({ user: Buffer.from(user), password });
+  const begun = await send(place, operations.session.start, undefined, credentials);
+  let kept = keptOf(user, begun.session);
+  try {
+    let progress = progressOf(begun.body);
+    if (progress.missing === 'second-factor') {
+      const code = await askCode();
+      const name = /^[0-9]{6}$/.test(code.toString('latin1')) ? 'code' : 'recoveryCode';
+      const answer = await send(place, operations.session.secondFactor, begun.session, objectOf({ [name]: code }));
+      if (answer.session !== undefined) kept = keptOf(user, answer.session);
+      progress = progressOf(answer.body);
+    }
+    const { missing, expiresAt } = progress;
+    if (missing !== null)
+      throw new CommandError('denied', `you must ${undone[missing]} first`, {
+        hint: `do this in the console, ${place.url}, then sign in here`,
+      });
+    return { kept, expiresAt };
   } catch (error) {
     await endKept(place, kept).catch(() => undefined);
     throw error;
@@ -134,10 +203,10 @@ interface LoginOptions {
 /** The token that a browser approves is kept in the place of what was there, which ends. */
 const loginByBrowser = async (place: Address, options: LoginOptions, command: Command): Promise<void> => {
   readyToKeep();
-  const { user, token, expiresAt } = await signInByBrowser(place, options);
-  const before = await keep(place, { user, token });
+  const { kept, expiresAt } = await signInByBrowser(place, options);
+  const before = await keep(place, kept);
   if (before !== undefined) await endKept(place, before).catch(() => undefined);
-  outputOf(command).record({ user, server: place.url, expiresAt, file: sessionFile() });
+  outputOf(command).record({ user: kept.user, server: place.url, expiresAt, file: sessionFile() });
 };
 
 export const addLogin = (program: Command): void => {
@@ -174,44 +243,13 @@ export const addLogin = (program: Command): void => {
         });
       };
       const password = await ask(0, 'Password: ');
-      const credentials = objectOf({ user: Buffer.from(user), password });
-      let answer = await send(place, operations.session.start, undefined, credentials);
-      if (answer.session === undefined)
-        throw new CommandError('unreachable', "the answer is not from this service's API", {
-          hint: 'check --server (or DKE_SERVER)',
-        });
-      let { session } = answer;
-      const giveUp = async (): Promise<void> =>
-        void (await send(place, operations.session.end, session).catch(() => undefined));
-      if (answer.body.missing === 'second-factor') {
-        try {
-          const code = await ask(1, 'One-time code, or a recovery code: ');
-          const name = /^[0-9]{6}$/.test(code.toString('latin1')) ? 'code' : 'recoveryCode';
-          answer = await send(place, operations.session.secondFactor, session, objectOf({ [name]: code }));
-        } catch (error) {
-          await giveUp();
-          throw error;
-        }
-        session = answer.session ?? session;
-      }
-      const { missing, expiresAt } = answer.body;
-      if (missing !== null) {
-        await giveUp();
-        throw new CommandError(
-          'denied',
-          missing === 'new-password' ? 'you must choose a new password first' : 'you must set up a second factor first',
-          { hint: `do this in the console, ${place.url}, then sign in here` },
-        );
-      }
+      const { kept, expiresAt } = await signIn(place, user, password, () =>
+        ask(1, 'One-time code, or a recovery code: '),
+      );
       // One session of a person at a service: the one before ends.
-      const before = await keep(place, { user, session });
+      const before = await keep(place, kept);
       if (before !== undefined) await endKept(place, before).catch(() => undefined);
-      outputOf(command).record({
-        user,
-        server: place.url,
-        expiresAt,
-        file: sessionFile(),
-      });
+      outputOf(command).record({ user, server: place.url, expiresAt, file: sessionFile() });
     });
 };
 
@@ -221,12 +259,17 @@ export const addLogout = (program: Command): void => {
     .description('Ends the sign-in of dke login in the service, and removes it here.')
     .action(async (_: object, command: Command) => {
       const place = addressOf(globalsOf(command));
-      const { [place.url]: kept, ...others } = readKept();
-      if (kept === undefined)
+      const sessions = readKept();
+      if (!sessions.has(place.url))
         throw new CommandError('not-found', `not signed in at ${place.url}`, {
           hint: 'run dke login to sign in; --server selects another service',
         });
-      await endKept(place, kept);
-      writeKept(others);
+      const kept = keptAt(sessions, place.url);
+      if (kept !== undefined) await endKept(place, kept);
+      writeKept(place.url, undefined);
+      if (kept === undefined)
+        throw new CommandError('config', `the sign-in at ${place.url} was not usable, and is removed only here`, {
+          hint: `end it in the console, ${place.url}, or wait until it expires`,
+        });
     });
 };

@@ -7,7 +7,7 @@ import { type Command, CommanderError } from 'commander';
 import { ignoreForeignSignals } from '../base/foreign-signals.ts';
 import { redact } from '../base/redaction.ts';
 import { toldError } from '../base/start-error.ts';
-import { askedService, rememberAsked } from './asked.ts';
+import { askedService, readAnswers, rememberAsked } from './asked.ts';
 import { CommandError, type ExitClass, exitCodes } from './exit-codes.ts';
 import { isShowingSecret, type OutputFormat, printError, secretExists, showingSecret } from './output.ts';
 import { makeProgramFor } from './program.ts';
@@ -29,15 +29,21 @@ const readVersion = (): string => {
 const asCommandError = (error: unknown, place?: string): CommandError => {
   if (error instanceof CommandError) return error;
   const told = toldError(error, place);
-  const url = askedService();
-  const isOurs = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
-  if (told.class === 'internal' && isOurs && url !== undefined) {
-    const why = redact(process.env.DKE_DEBUG === '1' ? told.message : (error.message.split('\n')[0] ?? ''));
-    return new CommandError('unreachable', `the answer of ${url} is not the one that this version expects`, {
-      hint: `check that nothing in between changes answers, and compare the versions (dke --version, dke status) (${why}; DKE_DEBUG=1 shows where)`,
-    });
-  }
   return new CommandError(told.class, redact(told.message));
+};
+
+/** A fault of the program is one of an answer that it has read only where that answer is not one. */
+const asAnswerFault = async (error: unknown): Promise<unknown> => {
+  const [url, answers] = [askedService(), readAnswers()];
+  const mayBe = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;
+  if (!mayBe || url === undefined || answers.length === 0) return error;
+  const { answerFault } = await import('./answer-fault.ts');
+  const fault = answerFault(answers);
+  if (fault === undefined) return error;
+  const why = process.env.DKE_DEBUG === '1' ? `${fault}; ${toldError(error).message}` : fault;
+  return new CommandError('unreachable', `the answer of ${url} is not the one that this version expects`, {
+    hint: `check that nothing in between changes answers, and compare the versions (dke --version, dke status) (${redact(why)}; DKE_DEBUG=1 shows where)`,
+  });
 };
 
 /** An older Node has no node:sqlite, among others, and would fail with a stack trace. */
@@ -102,7 +108,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) exitWith(error.exitCode === 0 ? 'ok' : 'config');
-  else sayWhy(error);
+  else sayWhy(await asAnswerFault(error));
 } finally {
   stopProgress();
 }

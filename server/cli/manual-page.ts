@@ -19,6 +19,7 @@ const meanings: Readonly<Record<ExitClass, string>> = {
   refused: 'the state does not allow it',
   'checks-failed': 'a check found something',
   waiting: 'nothing was changed yet: others must approve it',
+  'may-exist': 'a secret that was not shown may have been created: list it, and revoke or remove it before a repeat',
 };
 
 const special: Readonly<Record<string, string>> = { '\\': '\\(rs', '-': '\\-', '’': '\\(cq', '…': '...' };

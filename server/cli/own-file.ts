@@ -1,6 +1,7 @@
 // Files that the command keeps for one person: JSON in the person's configuration folder, which no
 // other user can read.
 
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -19,7 +20,7 @@ export const ownFile = (name: string): string => {
  */
 export const readOwnFile = <T>(
   path: string,
-  is: (value: unknown) => value is T,
+  parse: (value: unknown) => T | undefined,
   what: string,
   hint: string,
 ): T | undefined => {
@@ -33,26 +34,35 @@ export const readOwnFile = <T>(
   } finally {
     bytes.fill(0);
   }
-  if (is(value)) return value;
+  const parsed = parse(value);
+  if (parsed !== undefined) return parsed;
   throw new CommandError('config', `${path} is not ${what}`, { hint });
 };
 
 /**
- * Writes a draft beside the file, for `use`, and leaves none. Throws `CommandError`: why it cannot
- * be.
+ * Writes a draft beside the file, for `use`, and leaves none. Its name is random: processes of two
+ * containers with one home have the same numbers. Throws `CommandError`: why it cannot be.
  */
 const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
-  const draft = `${path}.${process.pid}`;
+  const draft = `${path}.${randomUUID()}`;
+  let isOurs = false;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeDurably(draft, text, { flag: 'wx' });
+    try {
+      writeDurably(draft, text, { flag: 'wx' });
+      isOurs = true;
+    } catch (error) {
+      // A full disk leaves a part of it.
+      isOurs = (error as NodeJS.ErrnoException).code !== 'EEXIST';
+      throw error;
+    }
     use(draft);
   } catch (error) {
     throw new CommandError('config', `${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
       hint: 'make its folder yours, with room on the disk, or set XDG_CONFIG_HOME to such a folder',
     });
   } finally {
-    if (existsSync(draft)) rmSync(draft, { force: true });
+    if (isOurs && existsSync(draft)) rmSync(draft, { force: true });
   }
 };
 

@@ -70,6 +70,8 @@ interface RowMore<R extends Operation, F extends Flags, C extends Operation, T> 
   };
   /** The answer has what is shown only once: it can go into a file. */
   readonly secret?: (answer: AnswerOf<R>, options: Given<F>, caller: Caller) => SecretAnswer | Promise<SecretAnswer>;
+  /** What these options ask for has no secret. */
+  readonly noSecret?: (options: Given<F>) => boolean;
   /** What the answer says is wrong. It is shown before the command ends with this. */
   readonly fault?: (answer: AnswerOf<R>) => CommandError | undefined;
   /** What is shown of the answer; all of it when absent. */
@@ -238,8 +240,15 @@ const carryOut = async <R extends Operation, F extends Flags, C extends Operatio
   const { secret, fault } = more;
   if (route.streams !== undefined) return exportTo(options.out, (into) => stream(route, input, into));
   if (secret !== undefined)
-    return showSecret(output, { ...options, out: options.bundle ?? options.out }, async () =>
-      secret(await call(route, input), options, caller),
+    return showSecret(
+      output,
+      { ...options, out: options.bundle ?? options.out },
+      {
+        operation: route,
+        none: more.noSecret?.(options) ?? false,
+        ask: () => call(route, input),
+        read: (answer) => secret(answer, options, caller),
+      },
     );
   const answer = await call(route, input);
   if (options.dryRun === true && more.confirm !== undefined)
@@ -278,6 +287,8 @@ export const nounOf = (parent: Command): Noun => {
   };
 
   const row: Noun['row'] = (route, usage, description, more = {}) => {
+    if ((route.showsOnce !== undefined) !== (more.secret !== undefined))
+      throw new TypeError(`${usage}: only an operation that shows a secret has one, and its command says which`);
     const asks = more.confirm !== undefined || more.plan !== undefined;
     const own: Flags = {
       ...(more.secret === undefined ? {} : secretFlags),

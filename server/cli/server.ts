@@ -99,10 +99,17 @@ export const addServer = (program: Command): void => {
     { ...secretFlags, ...passphraseFlag },
     async (output, { passphraseFile, ...target }) => {
       const { recoverAdministrator } = await import('../app/offline.ts');
-      await showSecret(output, target, async () => {
-        const loaded = loadHostConfig(server.opts<ServerOptions>().config, process.cwd());
-        const { token, expiresAt } = await recoverAdministrator(loaded, askFor(passphraseFile, undefined));
-        return { shown: { expiresAt: toRfc3339(expiresAt) }, secret: { token }, file: `${token}\n` };
+      await showSecret(output, target, {
+        ask: () =>
+          recoverAdministrator(
+            loadHostConfig(server.opts<ServerOptions>().config, process.cwd()),
+            askFor(passphraseFile, undefined),
+          ),
+        read: ({ token, expiresAt }) => ({
+          shown: { expiresAt: toRfc3339(expiresAt) },
+          secret: { token },
+          file: `${token}\n`,
+        }),
       });
     },
   );

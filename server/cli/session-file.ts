@@ -3,49 +3,79 @@
 // how one begins and ends: login.ts.
 
 import { rmSync } from 'node:fs';
+import { CommandError } from './exit-codes.ts';
 import { ownFile, readOwnFile, requireWritable, writeOwnFile } from './own-file.ts';
 
 export const cookieName = '__Host-dke-session';
 
-export type Kept = { readonly user: string } & ({ readonly session: string } | { readonly token: string });
+declare const isParsed: unique symbol;
+type Value = string & { readonly [isParsed]: true };
+/** A sign-in that can be used, and that is read again once it is written: `parseKept` builds it. */
+export type Kept = { readonly user: string } & ({ readonly session: Value } | { readonly token: Value });
+/** An entry of the file that is no sign-in. It stays there as it is, and spoils no other one. */
+interface Unreadable {
+  readonly unreadable: unknown;
+}
 /** Stored sign-ins, by the address of the service. */
-type KeptSessions = { readonly [server: string]: Kept };
+export type KeptSessions = ReadonlyMap<string, Kept | Unreadable>;
 
 export const sessionFile = (): string => ownFile('session.json');
 
 /** What a header can have, and what we write. */
-const isValue = (value: unknown): boolean => typeof value === 'string' && /^[\x21-\x3a\x3c-\x7e]+$/.test(value);
-const isKept = (value: unknown): value is Kept => {
-  if (value === null || typeof value !== 'object') return false;
+const isValue = (value: unknown): value is Value =>
+  typeof value === 'string' && /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]{1,4096}$/.test(value);
+
+/** Undefined: it could not be used. */
+export const parseKept = (value: unknown): Kept | undefined => {
+  if (value === null || typeof value !== 'object') return undefined;
   const { user, session, token } = value as { readonly [member: string]: unknown };
-  return typeof user === 'string' && (session === undefined ? isValue(token) : isValue(session));
+  if (typeof user !== 'string') return undefined;
+  if (session !== undefined) return isValue(session) ? { user, session } : undefined;
+  return isValue(token) ? { user, token } : undefined;
 };
-const areKept = (value: unknown): value is KeptSessions =>
-  value !== null && typeof value === 'object' && !Array.isArray(value) && Object.values(value).every(isKept);
+
+const parseFile = (value: unknown): KeptSessions | undefined =>
+  value === null || typeof value !== 'object' || Array.isArray(value)
+    ? undefined
+    : new Map(Object.entries(value).map(([url, entry]) => [url, parseKept(entry) ?? { unreadable: entry }]));
 
 /** Throws `CommandError`, which names the file, when it is not what we wrote. */
 export const readKept = (): KeptSessions =>
-  readOwnFile(sessionFile(), areKept, 'a file of sessions', 'remove it, and sign in again') ?? {};
+  readOwnFile(sessionFile(), parseFile, 'a file of sessions', 'remove it, and sign in again') ?? new Map();
 
-export const writeKept = (sessions: KeptSessions): void => {
-  if (Object.keys(sessions).length === 0) rmSync(sessionFile(), { force: true });
-  else writeOwnFile(sessionFile(), sessions);
+/** The sign-in at a service, where it can be used. */
+export const keptAt = (sessions: KeptSessions, url: string): Kept | undefined => {
+  const entry = sessions.get(url);
+  return entry === undefined || 'unreadable' in entry ? undefined : entry;
+};
+
+/** Writes the sign-in at a service, or removes it; every other one stays as it is. */
+export const writeKept = (url: string, kept: Kept | undefined): void => {
+  const sessions = new Map(readKept());
+  sessions.delete(url);
+  if (kept !== undefined) sessions.set(url, kept);
+  const entries = [...sessions].map(([at, entry]) => [at, 'unreadable' in entry ? entry.unreadable : entry]);
+  if (entries.length === 0) rmSync(sessionFile(), { force: true });
+  else writeOwnFile(sessionFile(), Object.fromEntries(entries));
 };
 
 /**
- * What is kept, once it is certain that more can be: a sign-in that could not be kept would stay
- * valid in the service, and nothing here could use or end it. Before a sign-in begins. Throws
- * `CommandError`.
+ * Makes certain that a sign-in can be kept: one that could not be kept would stay valid in the
+ * service, and nothing here could use or end it. Before a sign-in begins. Throws `CommandError`.
  */
-export const readyToKeep = (): KeptSessions => {
-  const kept = readKept();
+export const readyToKeep = (): void => {
+  readKept();
   requireWritable(sessionFile());
-  return kept;
 };
 
 /** The headers of the user who is signed in at this service; undefined without a session. */
 export const sessionHeaders = (url: string): Readonly<Record<string, string>> | undefined => {
-  const kept = readKept()[url];
+  const sessions = readKept();
+  const kept = keptAt(sessions, url);
+  if (kept === undefined && sessions.has(url))
+    throw new CommandError('config', `${sessionFile()} has no usable sign-in for ${url}`, {
+      hint: 'run dke login to replace it; other services are not affected',
+    });
   if (kept === undefined) return undefined;
   // A change with a session says where it comes from, as a browser does.
   return 'session' in kept

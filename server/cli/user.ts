@@ -45,6 +45,8 @@ const shownUser = ({ grants, factors, ...user }: User) => ({
 });
 const show = { text: (output: Output, user: User) => output.record(shownUser(user)) };
 
+const isMailed = (deliver: string | undefined): boolean => deliver === 'mail';
+
 const invitation = (
   { user, invitation, mailed }: InvitedUser,
   _: object,
@@ -77,6 +79,7 @@ export const addUser = (program: Command): void => {
       },
       also: (_, options) => ({ body: { grants: grantsOf(options) } }),
       secret: invitation,
+      noSecret: ({ deliver, subject }) => isMailed(deliver) || subject !== undefined,
     },
   );
   noun.row(routes.list, 'list', 'Lists users.', {
@@ -125,7 +128,11 @@ export const addUser = (program: Command): void => {
     routes.resetPassword,
     'reset-password <user>',
     'Removes the password, ends their sessions, and shows an invitation to choose a new one.',
-    { options: { '--revoke-tokens': 'also revoke the API tokens of the user', ...delivery }, secret: invitation },
+    {
+      options: { '--revoke-tokens': 'also revoke the API tokens of the user', ...delivery },
+      secret: invitation,
+      noSecret: ({ deliver }) => isMailed(deliver),
+    },
   );
   noun.row(
     routes.removeFactors,

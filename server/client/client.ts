@@ -75,9 +75,11 @@ export const openCalls = (settings: Settings): Calls => {
   const bytes = (operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<Answer<Buffer>> =>
     send(settings, operation, input, options, async (answer) => answerWith(answer, await readAll(answer.body)));
   const call = <E extends Operation>(operation: E, input?: InputOf<E>, options: CallOptions = {}) =>
-    send(settings, operation, input ?? {}, options, async (answer) =>
-      answerWith(answer, parse<AnswerOf<E>>(answer.status, await readAll(answer.body))),
-    );
+    send(settings, operation, input ?? {}, options, async (answer) => {
+      const body = parse<AnswerOf<E>>(answer.status, await readAll(answer.body));
+      settings.onAnswer?.(operation, body);
+      return answerWith(answer, body);
+    });
   async function* pages<E extends Operation>(operation: E, input?: InputOf<E>, options?: CallOptions) {
     for (let after: unknown; after !== null; ) {
       const query = { ...input?.query, ...(after === undefined ? {} : { after: after as string }) };

@@ -33,6 +33,7 @@ interface Described {
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
   readonly 'x-long'?: true;
+  readonly 'x-shows-once'?: readonly string[];
 }
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
@@ -163,6 +164,8 @@ const entryOf = (
   const answered = content[json]?.schema;
   const streams = answered === undefined ? Object.keys(content) : [];
 
+  const showsOnce = operation['x-shows-once'] ?? [];
+
   const indent = '    ';
   const grouped = (all: typeof parameters): Schema => ({
     type: 'object',
@@ -213,6 +216,7 @@ const entryOf = (
     ...(hasHeader('Idempotency-Key') ? ['creates: true'] : []),
     ...(hasHeader('If-Match') ? ['changes: true'] : []),
     ...(operation['x-long'] === true ? ['long: true'] : []),
+    ...(showsOnce.length === 0 ? [] : [`showsOnce: [${showsOnce.map(quote).join(', ')}]`]),
     ...(isFile ? [`takes: ${quote(takes)}`] : []),
     ...(streams.length === 0 ? [] : [`streams: [${streams.map(quote).join(', ')}]`]),
   ];

@@ -50,6 +50,11 @@ export interface Operation<I extends Input = Input, O = unknown> {
   readonly paged?: true;
   /** Answers when everything is checked or written, which may take long. */
   readonly long?: true;
+  /**
+   * Members of the answer (`config.pkcs11_toml`) that are secret and shown this once: texts, or
+   * lists of texts, never empty.
+   */
+  readonly showsOnce?: readonly string[];
   /** The body is a file of this media type. */
   readonly takes?: string;
   /** The answer is a file of one of these media types. */

@@ -28,6 +28,8 @@ export interface Settings extends Connection {
   readonly retries?: number | undefined;
   /** Told of the nodes that have not confirmed a change yet. */
   readonly onPending?: ((pending: PendingNodes) => void) | undefined;
+  /** Told of each answer that is JSON, before anything of it is read. */
+  readonly onAnswer?: ((operation: Operation, body: unknown) => void) | undefined;
 }
 
 export interface CallOptions {
@@ -134,15 +136,18 @@ export const parse = <T>(status: number, bytes: Buffer): T => {
 
 const refusalOf = async ({ status, headers, body }: WireAnswer): Promise<Error> => {
   const bytes = await readAll(body);
-  if (status === 202) return new ApprovalRequired(parse<Approval>(status, bytes));
+  if (status === 202) {
+    const approval = parse<Approval | null | undefined>(status, bytes);
+    return typeof approval?.id === 'string' ? new ApprovalRequired(approval) : new UnexpectedAnswer(status);
+  }
   const problem = parse<Problem | undefined>(status, bytes);
   return typeof problem?.code === 'string' && problem.code.length > 0
     ? new ProblemError(status, problem, headers)
     : new UnexpectedAnswer(status);
 };
 
-/** Failures that may be over soon. */
-const passing = new Set([
+/** Failures of a connection that may be over soon. */
+export const passing: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'ECONNABORTED',
   'ECONNREFUSED',

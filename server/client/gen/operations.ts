@@ -212,7 +212,7 @@ export const operations = {
   applications: {
     /** Register a TDE application */
     register: operation<{ query?: InTenant; body: t.NewTdeApplication }, t.RegisteredApplication>({
-      method: 'post', path: '/api/tde/applications', body: { name: null, groupId: null, appId: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/tde/applications', body: { name: null, groupId: null, appId: null }, inTenant: true, creates: true, showsOnce: ['accessGuid', 'config.pkcs11_toml'],
     }),
     /** List TDE applications */
     list: pagedOperation<{ query?: { readonly groupId?: string | undefined } & Paging & InTenant }, {
@@ -256,7 +256,7 @@ export const operations = {
     }),
     /** Issue a second access_guid */
     rotateAccessGuid: operation<{ path: { id: string }; query?: InTenant }, t.IssuedAccessGuid>({
-      method: 'post', path: '/api/tde/applications/{id}/access-guids', inTenant: true, creates: true,
+      method: 'post', path: '/api/tde/applications/{id}/access-guids', inTenant: true, creates: true, showsOnce: ['accessGuid', 'config.pkcs11_toml'],
     }),
     /** List an application's access_guids */
     accessGuids: operation<{ path: { id: string }; query?: InTenant }, { readonly items: readonly t.AccessGuid[] }>({
@@ -350,7 +350,7 @@ export const operations = {
     }),
     /** Add a SigV4 credential */
     addCredential: operation<{ path: { id: string }; query?: InTenant }, t.XksProxyConfiguration>({
-      method: 'post', path: '/api/endpoints/{id}/credentials', inTenant: true, creates: true,
+      method: 'post', path: '/api/endpoints/{id}/credentials', inTenant: true, creates: true, showsOnce: ['XksProxyAuthenticationCredential.RawSecretAccessKey'],
     }),
     /** Remove a SigV4 credential */
     removeCredential: operation<{ path: { id: string; credentialId: string }; query?: InTenant }, t.EndpointAfterChange>({
@@ -767,7 +767,7 @@ export const operations = {
   tokens: {
     /** Create a token */
     create: operation<{ query?: InTenant; body: t.NewToken }, t.IssuedToken>({
-      method: 'post', path: '/api/tokens', body: { name: null, expiresAt: null, kind: ['api', 'metrics'], grants: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/tokens', body: { name: null, expiresAt: null, kind: ['api', 'metrics'], grants: null }, inTenant: true, creates: true, showsOnce: ['token'],
     }),
     /** List tokens */
     list: pagedOperation<{ query?: {
@@ -796,7 +796,7 @@ export const operations = {
   users: {
     /** Create a user */
     create: operation<{ query?: InTenant; body: t.NewUser }, t.InvitedUser>({
-      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users', body: { name: null, displayName: null, email: null, grants: null, subject: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true, showsOnce: ['invitation.token', 'invitation.url'],
     }),
     /** List users */
     list: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.User[]; readonly next: string | null }>({
@@ -828,7 +828,7 @@ export const operations = {
     }),
     /** Reset a password */
     resetPassword: operation<{ path: { id: string }; query?: InTenant; body?: t.PasswordReset }, t.InvitedUser>({
-      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true,
+      method: 'post', path: '/api/users/{id}/invitation', body: { revokeTokens: null, deliver: ['show', 'mail', 'mail-and-show'] }, inTenant: true, creates: true, showsOnce: ['invitation.token', 'invitation.url'],
     }),
     /** Remove a user's second factors */
     removeFactors: operation<{ path: { id: string }; query?: InTenant }, t.UserAfterChange>({
@@ -864,7 +864,7 @@ export const operations = {
     }),
     /** Start setting up a one-time password */
     beginTotp: operation<{ query?: InTenant; body: t.NewTotp }, t.PendingTotp>({
-      method: 'post', path: '/api/profile/totp', body: { name: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/profile/totp', body: { name: null }, inTenant: true, creates: true, showsOnce: ['secret', 'uri'],
     }),
     /** Confirm a one-time password with its first code */
     confirmTotp: operation<{ path: { id: string }; query?: InTenant; body: t.TotpConfirmation }, t.SessionAfterChange>({
@@ -880,7 +880,7 @@ export const operations = {
     }),
     /** Create recovery codes */
     makeRecoveryCodes: operation<{ query?: InTenant }, t.RecoveryCodes>({
-      method: 'post', path: '/api/profile/recovery-codes', inTenant: true, creates: true,
+      method: 'post', path: '/api/profile/recovery-codes', inTenant: true, creates: true, showsOnce: ['codes'],
     }),
     /** Remove one of my second factors */
     removeFactor: operation<{ path: { id: string }; query?: InTenant }, t.UserAfterChange>({
@@ -888,7 +888,7 @@ export const operations = {
     }),
     /** Create a token for myself */
     createToken: operation<{ query?: InTenant; body: t.NewOwnToken }, t.IssuedToken>({
-      method: 'post', path: '/api/profile/tokens', body: { name: null, expiresAt: null, grants: null }, inTenant: true, creates: true,
+      method: 'post', path: '/api/profile/tokens', body: { name: null, expiresAt: null, grants: null }, inTenant: true, creates: true, showsOnce: ['token'],
     }),
     /** List my tokens */
     tokens: pagedOperation<{ query?: Paging & InTenant }, { readonly items: readonly t.Token[]; readonly next: string | null }>({

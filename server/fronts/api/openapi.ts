@@ -302,6 +302,7 @@ export const describeApi = (version: string): object => {
         ...describeRow(row),
         ...permissionOf(row),
         ...(row.long !== undefined ? { 'x-long': true } : {}),
+        ...(row.showsSecret !== undefined ? { 'x-shows-once': row.showsSecret } : {}),
         security: row.needs === 'sign-in' ? [] : [{ token: [] }, { session: [] }],
         request: {
           params: pathParameters(row.path),

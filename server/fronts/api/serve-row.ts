@@ -203,7 +203,7 @@ const create = async (served: Served, context: ApiContext, call: Call, body: Buf
   const collection = context.req.path.replace(/\/$/, '');
   const work = async (): Promise<Made> => {
     const created = (await handler(call)) as Created<unknown>;
-    const kept = row.showsSecret ? null : JSON.stringify(created.answer);
+    const kept = row.showsSecret !== undefined ? null : JSON.stringify(created.answer);
     return { created, kept: { location: `${collection}/${encodeURIComponent(created.id)}`, body: kept } };
   };
   const key = context.req.header(idempotencyHeader);

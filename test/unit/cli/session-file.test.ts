@@ -1,18 +1,33 @@
 // The file of dke login with one byte changed: it is refused by its name, or read as a session that
 // the service refuses.
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandError } from '../../../server/cli/exit-codes.ts';
-import { readKept, sessionFile, sessionHeaders, writeKept } from '../../../server/cli/session-file.ts';
+import {
+  type Kept,
+  keptAt,
+  parseKept,
+  readKept,
+  readyToKeep,
+  sessionFile,
+  sessionHeaders,
+  writeKept,
+} from '../../../server/cli/session-file.ts';
 import { folderOfTest } from '../../support/folders.ts';
 
 let folder: string;
 const before = process.env.XDG_CONFIG_HOME;
 const url = 'https://keys.example';
+const other = 'https://other.example';
+const parsed = (value: object): Kept => {
+  const kept = parseKept(value);
+  if (kept === undefined) throw new Error(`no sign-in: ${JSON.stringify(value)}`);
+  return kept;
+};
 beforeEach(() => {
   folder = folderOfTest();
   process.env.XDG_CONFIG_HOME = folder;
-  writeKept({ [url]: { user: 'anna', session: 'dke_session_0123456789abcdef' } });
+  writeKept(url, parsed({ user: 'anna', session: 'dke_session_0123456789abcdef' }));
 });
 afterEach(() => {
   if (before === undefined) delete process.env.XDG_CONFIG_HOME;
@@ -47,14 +62,55 @@ test('every bit of it turned around: refused by the name of the file, or headers
 });
 
 test('a token of a browser is sent as one, without the origin of a page', () => {
-  writeKept({ [url]: { user: 'anna', token: 'dket_0123456789abcdef' } });
+  writeKept(url, parsed({ user: 'anna', token: 'dket_0123456789abcdef' }));
   expect(sessionHeaders(url)).toEqual({ authorization: 'Bearer dket_0123456789abcdef' });
 });
 
-test.each(['', 'null', '[]', '0', '{"https://keys.example":null}', '{"https://keys.example":{"session":5}}', '{'])(
-  'what is not a file of sessions is refused by its name: %s',
-  (content) => {
-    put(content);
-    expect(() => readKept()).toThrow(`${sessionFile()} is not a file of sessions`);
+test.each(['', 'null', '[]', '0', '{'])('what is not a file of sessions is refused by its name: %s', (content) => {
+  put(content);
+  expect(() => readKept()).toThrow(`${sessionFile()} is not a file of sessions`);
+});
+
+test.each([
+  null,
+  7,
+  {},
+  { session: 5 },
+  { user: 'ina' },
+  { user: 'ina', token: null },
+  { user: 'ina', token: '' },
+  { user: 'ina', session: 'a"b c' },
+  { user: 'ina', session: 'a;b' },
+  { user: 'ina', session: '', token: 'dket_x' },
+  { user: 7, token: 'dket_x' },
+])(
+  'an entry that is no sign-in is refused at its own service only, and another one does not change it: %j',
+  (entry) => {
+    expect(parseKept(entry)).toBeUndefined();
+    const good = { user: 'anna', token: 'dket_0123456789abcdef' };
+    put(JSON.stringify({ [url]: entry, [other]: good }));
+    expect(sessionHeaders(other)).toEqual({ authorization: 'Bearer dket_0123456789abcdef' });
+    expect(() => sessionHeaders(url)).toThrow(`${sessionFile()} has no usable sign-in for ${url}`);
+    expect(keptAt(readKept(), url)).toBeUndefined();
+    writeKept(other, parsed({ ...good, token: 'dket_next' }));
+    expect(JSON.parse(readFileSync(sessionFile(), 'utf8'))).toEqual({
+      [url]: entry,
+      [other]: { ...good, token: 'dket_next' },
+    });
+    writeKept(url, parsed(good));
+    expect(sessionHeaders(url)).toEqual(sessionHeaders(other) && { authorization: `Bearer ${good.token}` });
+    writeKept(url, undefined);
+    writeKept(other, undefined);
+    expect(existsSync(sessionFile())).toBe(false);
   },
 );
+
+test('the draft of another process with this number, in another container with the same home, stays', () => {
+  const drafts = [`${sessionFile()}.${process.pid}`, `${sessionFile()}.1`];
+  for (const draft of drafts) writeFileSync(draft, 'of another');
+  const before = readdirSync(folder, { recursive: true }).toSorted();
+  readyToKeep();
+  writeKept(other, parsed({ user: 'anna', token: 'dket_0123456789abcdef' }));
+  expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(before);
+  expect(drafts.map((draft) => readFileSync(draft, 'utf8'))).toEqual(['of another', 'of another']);
+});

@@ -308,7 +308,7 @@ export const endpointRoutes = {
       'names the credential. Two can be valid at a time; a third is refused (conflict).',
     answer: proxyConfigurationSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['XksProxyAuthenticationCredential.RawSecretAccessKey'],
   },
   removeCredential: {
     method: 'delete',

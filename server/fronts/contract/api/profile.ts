@@ -44,7 +44,7 @@ export const profileRoutes = {
       })
       .openapi('PendingTotp'),
     creates: true,
-    showsSecret: true,
+    showsSecret: ['secret', 'uri'],
   },
   confirmTotp: {
     method: 'post',
@@ -83,7 +83,7 @@ export const profileRoutes = {
     description: 'Each code is valid once, in place of a second factor. Earlier codes stop working.',
     answer: z.strictObject({ codes: z.array(z.string()).readonly() }).openapi('RecoveryCodes'),
     creates: true,
-    showsSecret: true,
+    showsSecret: ['codes'],
   },
   removeFactor: {
     method: 'delete',
@@ -108,7 +108,7 @@ export const profileRoutes = {
       .openapi('NewOwnToken'),
     answer: issuedTokenSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['token'],
   },
   tokens: {
     method: 'get',

@@ -62,10 +62,11 @@ export interface RouteRow {
   /** Makes something: answers 201 and takes `Idempotency-Key`. */
   readonly creates?: true;
   /**
-   * The answer holds a secret that is shown this once: a repeat under the same `Idempotency-Key`
-   * does not show it again.
+   * Members of the answer (`config.pkcs11_toml`) that are secret and shown this once: a repeat
+   * under the same `Idempotency-Key` does not show them again. Each is a text, or a list of texts,
+   * and never empty; clients take no other answer for one.
    */
-  readonly showsSecret?: true;
+  readonly showsSecret?: readonly string[];
   /**
    * Under dual control it is not done but waits: the answer is 202, with the approval request and
    * its `Location`.

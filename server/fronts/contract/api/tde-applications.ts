@@ -196,7 +196,7 @@ export const applicationRoutes = {
     body: newApplication,
     answer: registeredApplicationSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['accessGuid', 'config.pkcs11_toml'],
   },
   list: {
     method: 'get',
@@ -302,7 +302,7 @@ export const applicationRoutes = {
     description: 'Both are valid until you remove the old one. With two valid ones, a third is refused (conflict).',
     answer: issuedAccessGuidSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['accessGuid', 'config.pkcs11_toml'],
   },
   accessGuids: {
     method: 'get',

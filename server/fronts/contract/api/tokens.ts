@@ -100,7 +100,7 @@ export const tokenRoutes = {
     body: newToken,
     answer: issuedTokenSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['token'],
   },
   list: {
     method: 'get',

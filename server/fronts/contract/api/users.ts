@@ -110,7 +110,7 @@ export const userRoutes = {
       .openapi('NewUser'),
     answer: invitedSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['invitation.token', 'invitation.url'],
   },
   list: {
     method: 'get',
@@ -187,7 +187,7 @@ export const userRoutes = {
     body: z.strictObject({ revokeTokens: z.boolean().optional(), deliver }).openapi('PasswordReset'),
     answer: invitedSchema,
     creates: true,
-    showsSecret: true,
+    showsSecret: ['invitation.token', 'invitation.url'],
   },
   removeFactors: {
     method: 'delete',
