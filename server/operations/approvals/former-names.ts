@@ -26,7 +26,8 @@ const mostRecords = 100;
 const mostPages = 10;
 /** Names of one thing. */
 const mostOfOne = 20;
-/** Names of one request. */
+/** Things of one request, and names of all of them. */
+const mostThings = 200;
 const mostInAll = 200;
 
 const namesOf = async (
@@ -55,14 +56,15 @@ const namesOf = async (
   return [...names.values()].slice(-mostOfOne);
 };
 
-/** Each thing once, in this order. */
+/** Each thing once, in this order; what is beyond the limits is left out. */
 export const formerNamesOf = async (
   from: Pick<Repositories, 'audit'>,
   things: readonly Named[],
   now: number,
 ): Promise<readonly FormerName[]> => {
   const found: FormerName[] = [];
-  for (const thing of new Map(things.map((each) => [each.id, each])).values()) {
+  const once = new Map(things.map((each) => [each.id, each]));
+  for (const thing of [...once.values()].slice(0, mostThings)) {
     if (found.length >= mostInAll) break;
     found.push(...(await namesOf(from, thing, now - formerNamesMs)));
   }
