@@ -46,6 +46,7 @@ beforeAll(async () => {
   await enrol('security', 'tenant-administrator');
   await enrol('destroyer', 'key-destroyer');
   await enrol('manager', 'key-manager');
+  await enrol('connector', 'connection-manager');
   await enrol('anna', 'key-approver');
   await enrol('bert', 'key-approver', 'key-destroyer');
   await enrol('carla', 'key-approver');
@@ -372,7 +373,7 @@ describe('ways around', () => {
     expect((await tdeGroups.planRename(person('manager'), db.groupId, wanted)).rules).toMatchObject([
       { vaultId: db.vaultId, required: 2 },
     ]);
-    const approval = await waits(tdeGroups.rename(person('manager'), db.groupId, wanted));
+    const approval = await waits(tdeGroups.rename(person('connector'), db.groupId, wanted));
     expect(approval).toMatchObject({ kind: 'group.rename', subject: { kind: 'group', id: db.groupId, name } });
     await approve('anna', approval);
     expect((await tdeGroups.get(administrator, db.groupId)).name).toBe(name);
@@ -491,18 +492,18 @@ describe('an approval covers what was shown', () => {
     });
     const target = await operations.tdeGroups.create(administrator, { name: `target of ${db.groupId}` });
     const requests = {
-      key: await waits(operations.keys.softDelete(person('security'), key.id)),
+      key: await waits(operations.keys.softDelete(person('manager'), key.id)),
       master: await waits(db.destroy('destroyer')),
-      move: await waits(operations.applications.move(administrator, db.applicationId, target.id)),
+      move: await waits(operations.applications.move(person('connector'), db.applicationId, target.id)),
     };
     expect(requests.master.impact).toMatchObject({ groupApplications: [other.name] });
     expect(requests.move.impact).toMatchObject({ to: target.name, leaves: [other.name] });
     // By those who may neither decide the requests nor withdraw them.
-    const by = person('manager');
+    const by = person('connector');
     await operations.endpoints.rename(by, endpoint.id, { name: 'till 2' });
     await operations.applications.rename(by, other.id, { name: `${other.name} 2` });
     await operations.tdeGroups.rename(by, target.id, { name: `${target.name} 2` });
-    const renaming = await waits(operations.vaults.rename(by, vault.id, { name: 'held 2' }));
+    const renaming = await waits(operations.vaults.rename(person('manager'), vault.id, { name: 'held 2' }));
     await approve('anna', renaming);
     await approve('bert', renaming);
 
