@@ -498,7 +498,7 @@ describe('an approval covers what was shown', () => {
     };
     expect(requests.master.impact).toMatchObject({ groupApplications: [other.name] });
     expect(requests.move.impact).toMatchObject({ to: target.name, leaves: [other.name] });
-    // By those who may neither decide the requests nor withdraw them.
+    // These people may neither decide the requests nor withdraw them.
     const by = person('connector');
     await operations.endpoints.rename(by, endpoint.id, { name: 'till 2' });
     await operations.applications.rename(by, other.id, { name: `${other.name} 2` });
