@@ -70,7 +70,9 @@ const parseDecision = (answer: unknown): Decision => {
   const { token, record } = (issued ?? {}) as { readonly token?: unknown; readonly record?: unknown };
   const kept = parseKept({ user, token });
   if (kept === undefined)
-    throw notOurs('a token may have been created: revoke it in the console, check --server (or DKE_SERVER), then run dke login again');
+    throw notOurs(
+      'a token may have been created: revoke it in the console, check --server (or DKE_SERVER), then run dke login again',
+    );
   const { expiresAt } = (record ?? {}) as { readonly expiresAt?: unknown };
   return { kept, expiresAt: typeof expiresAt === 'string' ? expiresAt : null };
 };

@@ -32,7 +32,7 @@ const asCommandError = (error: unknown, place?: string): CommandError => {
   return new CommandError(told.class, redact(told.message));
 };
 
-/** A fault of the program is one of an answer that it has read only where that answer is not one. */
+/** A fault of the program is blamed on an answer only where that answer does not fit. */
 const asAnswerFault = async (error: unknown): Promise<unknown> => {
   const [url, answers] = [askedService(), readAnswers()];
   const mayBe = error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError;

@@ -1,6 +1,6 @@
 // The answer of an operation that shows a secret once, parsed: it has every member that the
-// contract names (`showsOnce`), or the secret is lost although what it opens may exist. Asking again
-// would create a second one, so every failure behind such a call says that.
+// contract names (`showsOnce`), or the secret is lost although what it opens may exist. Another
+// call would create a second one, so every failure behind such a call says that.
 
 import { takeMember } from '../base/secret-member.ts';
 import type { Operation } from '../client/operation.ts';

@@ -12,7 +12,7 @@ declare const isParsed: unique symbol;
 type Value = string & { readonly [isParsed]: true };
 /** A sign-in that can be used, and that is read again once it is written: `parseKept` builds it. */
 export type Kept = { readonly user: string } & ({ readonly session: Value } | { readonly token: Value });
-/** An entry of the file that is no sign-in. It stays there as it is, and spoils no other one. */
+/** An entry of the file that cannot be used. It stays as it is, and the others are usable. */
 interface Unreadable {
   readonly unreadable: unknown;
 }

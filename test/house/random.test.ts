@@ -18,6 +18,7 @@ const declared: Readonly<Record<string, string>> = {
   'provider/install/guids.ts': 'a key of this run, which goes with it',
   'server/app/instance-lock.ts':
     'what two copies of a data directory have in common, and a question that is asked once',
+  'server/cli/own-file.ts': 'names of temporary files',
   'server/base/ids.ts': 'identifiers of rows, which the store refuses when they are there',
   'server/diagnostics/endpoint/checks/round-trip.ts': 'data of a check',
   'server/diagnostics/endpoint/probe.ts': 'the identifier of a request of a check',

@@ -33,7 +33,11 @@ const dke = async (...words: readonly string[]): Promise<readonly string[]> => {
 const user = { id: 'u', name: 'ada', grants: [{ role: 'auditor', scope: null }], factors: [], state: 'enabled' };
 
 test('a secret is written only to its file, and the options of the file are not part of the request', async () => {
-  const invitation = { token: 'once', url: 'https://dke.example/invitation#once', expiresAt: '2026-03-01T09:30:00.000Z' };
+  const invitation = {
+    token: 'once',
+    url: 'https://dke.example/invitation#once',
+    expiresAt: '2026-03-01T09:30:00.000Z',
+  };
   service.script({ status: 201, body: { user, invitation, mailed: null } });
   const out = join(folder, 'invitation');
   const sent = await dke('user', 'create', 'ada', '--role', 'auditor', '--email', 'ada@dke.example', '--out', out);

@@ -1,4 +1,4 @@
-// Every operation of the contract that shows a secret once: an answer without it is told as one
+// Every operation of the contract that shows a secret once: an answer without it is reported as one
 // whose creation may have happened, and never as a failure after which a repeat is safe.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ describe.each(rows)('$name', ({ row, operation, answer }) => {
     expect(parseSecretAnswer(operation, answer)).toBe(answer);
     for (const path of row.showsSecret ?? []) {
       const whole = Buffer.from(JSON.stringify(answer));
-      // Of the answers that stay bytes, each secret is a text.
+      // The one answer that stays bytes has no list of secrets.
       if (!path.endsWith('codes')) expect(parseSecretAnswer(operation, whole)).toBe(whole);
       expect(whole.toString()).toBe(JSON.stringify(answer));
     }
@@ -187,7 +187,7 @@ describe.each(offered)('the command of $name', ({ row, answer, words }) => {
   });
 });
 
-test('an invitation that is sent by mail is no secret that is missing, whatever takes the output', async () => {
+test('an invitation that is sent by mail does not count as a missing secret, whatever takes the output', async () => {
   const { answer } = offered.find(({ name }) => name === 'users.create') ?? {};
   const body = { ...answer, invitation: null, mailed: { to: 'ada@dke.example', failure: null } };
   service.script({ status: 201, body });
