@@ -23,6 +23,7 @@ export const renameVaultIn = async (
   name: string,
 ): Promise<Vault> => {
   if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+  if (before.name === name) return before;
   await requireFreeVaultName(tx, before.tenantId, name);
   const after: Vault = { ...before, name };
   await tx.vaults.update(after);
