@@ -1,7 +1,7 @@
-// Names that no two rows of a tenant share, in a restore. The rule holds for what is there after it:
-// names can go round among the rows of the snapshot, in whatever order these come. A row whose name
-// another one gets has a private name until its own comes; one whose own does not come is not in
-// the snapshot, and has the name since: the file does not take it away again.
+// Names that no two rows of a tenant share, in a restore. The rule is checked on what is there
+// after it: rows of the snapshot can have exchanged their names since, and come in any order. A row
+// whose name another one gets has a private name until its own comes. A row whose own does not come
+// is not in the snapshot and got the name since: the file does not take the name away again.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';

@@ -246,7 +246,7 @@ describe.each([
     expect((await operations().get(administrator, other.id)).name).toBe(`${name}, new`);
   });
 
-  test('is given back where the names went round among those of the snapshot', async () => {
+  test('comes back where rows of the snapshot have exchanged their names since', async () => {
     const names = ['x', 'y', 'z'].map((each) => `${kind} ${each}`);
     const made: Awaited<ReturnType<typeof make>>[] = [];
     for (const name of names) made.push(await make(name));
@@ -290,7 +290,7 @@ test('a group whose vault a restore gave the wanted name back gets that name, to
   expect((await vaults.get(administrator, group.vaultId)).name).toBe('TDE group wages');
 });
 
-test('names that went round are given back, also where the rows are far from each other in the file', async () => {
+test('exchanged names come back, also where the rows are far from each other in the file', async () => {
   const { tdeGroups } = opened.operations;
   const made = [];
   for (let at = 0; at < 210; at += 1) made.push(await tdeGroups.create(administrator, { name: `far ${at}` }));
