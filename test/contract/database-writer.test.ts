@@ -151,7 +151,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       groupId: idOf('tde_groups'),
       name: 'application',
       appId: 'app',
-      tokenLabel: 'token',
+      tokenLabel: 'application',
       state: 'enabled',
       compatibility: [],
       callers: { networks: [], certificates: [] },
