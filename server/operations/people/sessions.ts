@@ -4,6 +4,7 @@
 // changes (end-sessions.ts).
 
 import type { Actor } from '../../domain/actor.ts';
+import { callerBelievedMs } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -17,8 +18,6 @@ import type { SessionOperations, SignInOrigin, StartedSession } from './interfac
 import { createStartSession } from './start-session.ts';
 import { viewSession } from './views.ts';
 
-/** How long a look-up is believed. */
-const believedMs = 1_000;
 const mostBelieved = 10_000;
 const valuePattern = /^[A-Za-z0-9_-]{43}$/;
 
@@ -65,12 +64,12 @@ export const createSessions = (
   };
 
   const operations: SessionOperations = {
-    authenticate: async (value, requestId, peer, isUse) => {
+    authenticate: async (value, requestId, peer, { isUse, isAnew = false } = {}) => {
       let hash = hashOf(value);
       if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
-      let entry = believed.get(hash);
-      if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
+      let entry = isAnew ? undefined : believed.get(hash);
+      if (entry === undefined || now - entry.at >= callerBelievedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
         hash = (await storedHashOf(value)) ?? hash;
         const { found, isOfToken } = await lookUp(hash, isUse);

@@ -9,6 +9,7 @@ import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
+import { createStillAllowed, type StillAllowed } from '../../../server/fronts/api/credential-end.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
 import { createMeter } from '../../../server/operations/data-path/meter.ts';
@@ -459,6 +460,35 @@ describe('a session', () => {
       ),
     ).toBe(false);
     await store.close();
+  });
+  test('that ended on another node counts for less than a second here, and in no unit of work', async () => {
+    let time = 1_000;
+    const clock = { now: () => time, monotonic: () => time };
+    const core = { random: (bytes: Buffer) => void bytes.fill(7), wipe: () => undefined };
+    const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 3_600_000, invitationMs: 1 };
+    const { store, ports, remove } = await openLockoutStore({ core, clock, people, log: { warn: () => undefined } });
+    const refuse = () => Promise.reject(new Error('no tokens'));
+    const { operations, insert } = createSessions(ports, refuse, createClaimedRoles(createAttempts(ports)));
+    const user = storedUser({ name: 'uma' });
+    const actor = { kind: 'user', id: user.id, name: user.name, requestId: 'r', peer: null } as const;
+    const { value } = await store.write(async (tx) => {
+      await tx.users.insert(user);
+      return insert(tx, { ...user, kind: 'user' }, { method: 'password', proved: 1 }, originOf(), actor);
+    });
+    const ask = (how?: 'anew') => operations.authenticate(value, 'r', null, { isUse: false, isAnew: how === 'anew' });
+    const { sessionId } = await ask();
+    // As another node ends it: nothing in this process is told.
+    await store.write((tx) => tx.sessions.remove(sessionId));
+    let underWay: StillAllowed = () => Promise.reject(new Error('no request was accepted'));
+    for (; time < 2_000; time += 1) {
+      if (!(await ask().then(Boolean, () => false))) break;
+      underWay = createStillAllowed(clock, async (how) => void (await ask(how)));
+      await underWay();
+    }
+    await expect(underWay('anew')).rejects.toMatchObject({ code: 'unauthenticated' });
+    time = 2_000;
+    await expect(underWay()).rejects.toMatchObject({ code: 'unauthenticated' });
+    await remove();
   });
 });
 
