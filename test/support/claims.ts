@@ -478,7 +478,7 @@ export const claims: Claims = {
       ),
       change(
         'server/fronts/api/serve-row.ts',
-        "await call.stillAllowed('anew');",
+        "await call.stillAllowed('fresh');",
         'await call.stillAllowed();',
         'unit/api/credential-end',
       ),
@@ -491,7 +491,7 @@ export const claims: Claims = {
       ),
       change(
         'server/operations/people/sessions.ts',
-        'isAnew ? undefined : believed.get(hash)',
+        'isFresh ? undefined : believed.get(hash)',
         'believed.get(hash)',
         'unit/operations/people',
       ),

@@ -68,7 +68,7 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
   const callerAgain: Shared['callerAgain'] = async (context, how) =>
     actIn(
       context,
-      await authenticator.authenticate(context, context.get('requestId'), { isUse: false, isAnew: how === 'anew' }),
+      await authenticator.authenticate(context, context.get('requestId'), { isUse: false, isFresh: how === 'fresh' }),
     );
   const shared: Shared = { operations, authenticator, clock, callerAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<

@@ -62,8 +62,8 @@ export const createAuthenticator = (
   peerOf: (context: Context) => string | null,
 ) => ({
   /**
-   * Throws 'unauthenticated' or 'forbidden'. A request that a page makes on its own is no use of
-   * its session.
+   * Throws 'unauthenticated' or 'forbidden'. A request that a page makes on its own does not make
+   * its session last longer.
    */
   async authenticate(
     context: Context,

@@ -8,10 +8,10 @@ import { callerBelievedMs } from '../../domain/sign-in.ts';
 import type { RouteRow } from '../contract/api/row.ts';
 
 /**
- * Throws what the caller would be refused with, were the request to come now. `anew`: decided by
+ * Throws what the caller would be refused with, were the request to come now. `fresh`: decided by
  * what the store has now; else a look of a moment ago is believed.
  */
-export type StillAllowed = (how?: 'anew') => Promise<void>;
+export type StillAllowed = (how?: 'fresh') => Promise<void>;
 
 /** Signing in has no credential yet. */
 export const always: StillAllowed = async () => undefined;

@@ -70,7 +70,7 @@ export interface Shared {
   readonly authenticator: ReturnType<typeof createAuthenticator>;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Who calls, read again while the request is under way: that extends no session. */
-  readonly callerAgain: (context: ApiContext, how: 'anew' | undefined) => Promise<TenantCaller>;
+  readonly callerAgain: (context: ApiContext, how: 'fresh' | undefined) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
   /** For exports and for what takes long. */
   readonly shares: Shares;
@@ -330,7 +330,7 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   // changed.
   let isMade = false;
   const check = async (): Promise<void> => {
-    await call.stillAllowed('anew');
+    await call.stillAllowed('fresh');
     if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);
     await checkTag();
     isMade = true;

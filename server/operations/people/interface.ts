@@ -122,7 +122,7 @@ export interface SessionLook {
   /** A person has asked, so that the session lasts longer; true when absent. */
   readonly isUse?: boolean;
   /** Decided by what the store has now: nothing that was read before is believed. */
-  readonly isAnew?: boolean;
+  readonly isFresh?: boolean;
 }
 
 export interface SessionOperations {

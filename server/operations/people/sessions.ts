@@ -64,11 +64,11 @@ export const createSessions = (
   };
 
   const operations: SessionOperations = {
-    authenticate: async (value, requestId, peer, { isUse, isAnew = false } = {}) => {
+    authenticate: async (value, requestId, peer, { isUse, isFresh = false } = {}) => {
       let hash = hashOf(value);
       if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
-      let entry = isAnew ? undefined : believed.get(hash);
+      let entry = isFresh ? undefined : believed.get(hash);
       if (entry === undefined || now - entry.at >= callerBelievedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
         hash = (await storedHashOf(value)) ?? hash;

@@ -249,7 +249,7 @@ test('a list is not shown by roles that ended while it was read', async () => {
   expect((await front.request('/api/search?q=abc', withToken())).status).toBe(403);
 });
 
-/** Routes of another method than GET that change nothing: no row says so, no unit of work is made. */
+/** These routes change nothing, though their method is not GET: they make no unit of work. */
 const readingPosts = [
   ['/api/requests/correlate', 'requests.correlate', { text: 'e' }],
   ['/api/endpoints/some-id/rules/simulate', 'endpoints.simulateRules', { requests: [{ kmsOperation: 'Decrypt' }] }],

@@ -464,30 +464,43 @@ describe('a session', () => {
   test('that ended on another node counts for less than a second here, and in no unit of work', async () => {
     let time = 1_000;
     const clock = { now: () => time, monotonic: () => time };
-    const core = { random: (bytes: Buffer) => void bytes.fill(7), wipe: () => undefined };
+    let drawn = 0;
+    const random = (bytes: Buffer): void => {
+      drawn += 1;
+      bytes.fill(drawn);
+    };
+    const core = { random, wipe: () => undefined };
     const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 3_600_000, invitationMs: 1 };
     const { store, ports, remove } = await openLockoutStore({ core, clock, people, log: { warn: () => undefined } });
     const refuse = () => Promise.reject(new Error('no tokens'));
     const { operations, insert } = createSessions(ports, refuse, createClaimedRoles(createAttempts(ports)));
     const user = storedUser({ name: 'uma' });
+    await store.write((tx) => tx.users.insert(user));
     const actor = { kind: 'user', id: user.id, name: user.name, requestId: 'r', peer: null } as const;
-    const { value } = await store.write(async (tx) => {
-      await tx.users.insert(user);
-      return insert(tx, { ...user, kind: 'user' }, { method: 'password', proved: 1 }, originOf(), actor);
-    });
-    const ask = (how?: 'anew') => operations.authenticate(value, 'r', null, { isUse: false, isAnew: how === 'anew' });
-    const { sessionId } = await ask();
-    // As another node ends it: nothing in this process is told.
-    await store.write((tx) => tx.sessions.remove(sessionId));
+    /** A session that this node knows and another node ends: `sessions` does not hear of it. */
+    const begin = async () => {
+      const method = { method: 'password', proved: 1 } as const;
+      const { value } = await store.write((tx) => insert(tx, { ...user, kind: 'user' }, method, originOf(), actor));
+      const ask = (how?: 'fresh') =>
+        operations.authenticate(value, 'r', null, { isUse: false, isFresh: how === 'fresh' });
+      const { sessionId } = await ask();
+      await store.write((tx) => tx.sessions.remove(sessionId));
+      return ask;
+    };
+    const ended = { code: 'unauthenticated' };
+    const inUnit = await begin();
+    await inUnit();
+    await expect(inUnit('fresh')).rejects.toMatchObject(ended);
+    const ask = await begin();
+    const until = time + 1_000;
     let underWay: StillAllowed = () => Promise.reject(new Error('no request was accepted'));
-    for (; time < 2_000; time += 1) {
+    for (; time < until; time += 1) {
       if (!(await ask().then(Boolean, () => false))) break;
       underWay = createStillAllowed(clock, async (how) => void (await ask(how)));
       await underWay();
     }
-    await expect(underWay('anew')).rejects.toMatchObject({ code: 'unauthenticated' });
-    time = 2_000;
-    await expect(underWay()).rejects.toMatchObject({ code: 'unauthenticated' });
+    time = until;
+    await expect(underWay()).rejects.toMatchObject(ended);
     await remove();
   });
 });

@@ -117,7 +117,7 @@ test.each([
   const ask = async () => {
     const { grants } = await (by === 'a token'
       ? authenticateAdmin(token, 'r', null)
-      : sessions.authenticate(session.value, 'r', null, { isUse: false, isAnew: true }));
+      : sessions.authenticate(session.value, 'r', null, { isUse: false, isFresh: true }));
     return { actor: administrator, grants };
   };
   const granted = await ask();
