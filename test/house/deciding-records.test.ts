@@ -10,6 +10,7 @@ const readers: Readonly<Record<string, string>> = {
   [deciding]: 'proves what it reads',
   'server/diagnostics/endpoint/run.ts': 'evidence of a diagnosis: removed credentials, by their names',
   'server/fronts/api/handlers/audit.ts': shows,
+  'server/operations/approvals/former-names.ts': 'shows former names; an approval is bound to ids and the present name',
   'server/operations/audit/audit-origin.ts': 'the age of the first key, which notifications show',
   'server/operations/audit/compare-written.ts': 'compares each record with the tree that this node knows',
   'server/operations/audit/export-audit.ts': shows,
