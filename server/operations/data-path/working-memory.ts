@@ -101,7 +101,7 @@ export const createRenewals = (
   let renewals: Promise<void> = Promise.resolve();
   /**
    * One after the other, so that what was read earlier never replaces what was read later. What
-   * clients were told in the meantime may be the state before: the number changes once more.
+   * clients were told in the meantime may be the state before: the number changes again.
    */
   const inTurn = (work: () => Promise<void>): Promise<void> => {
     const counted = (): Promise<void> =>
