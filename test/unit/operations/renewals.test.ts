@@ -32,7 +32,13 @@ const credential = {
 };
 const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId, name: 'erp', appId: 'erp', state: 'enabled' },
-  ...{ callers: { networks: [], certificates: [] }, compatibility: [], createdAt: 5, integrity: 'ok' },
+  ...{
+    tokenLabel: 'erp',
+    callers: { networks: [], certificates: [] },
+    compatibility: [],
+    createdAt: 5,
+    integrity: 'ok',
+  },
 };
 const recordOf = (version: number, owner = keyOwner(key), recordClass: RecordClass = 'vault-copy'): OwnedRecord => {
   const sealed = { version, class: recordClass, attributes: '{}', epoch: 1 } as const;
