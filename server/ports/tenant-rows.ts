@@ -109,7 +109,7 @@ export interface TenantRows {
   count(table: TenantTable, tenantId: string): Promise<number>;
   /**
    * Inserts rows of a tenant, or replaces what is policy, with fresh authentication codes; a
-   * tampered row gets no valid one.
+   * tampered row gets no valid one. Throws for a row of another tenant, or in the place of one.
    */
   put(tenantId: string, table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** Like `find`, without rows of other tenants. */

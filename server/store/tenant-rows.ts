@@ -137,6 +137,26 @@ const putRows = async (
   });
 };
 
+/**
+ * Throws for rows that are not the tenant's: other nodes read again only what is of the tenant that
+ * a change names. Asked before rows are put, of those in whose place they come, and afterwards.
+ */
+const requireOwned = async (
+  db: Kysely<Schema>,
+  tenantId: string,
+  table: TenantTable,
+  given: readonly TenantRow[],
+): Promise<void> => {
+  const [first] = of(table).identity;
+  const ids = [...new Set(given.map(({ row }) => row[first] ?? null))];
+  await inParts(ids, async (part) => {
+    const { rows } = await sql<{ readonly others: number | string | null }>`
+      select sum(case when ${ownedBy(table, tenantId)} then 0 else 1 end) as others from ${sql.table(table)}
+      where ${sql.ref(first)} in (${sql.join(part)})`.execute(db);
+    if (Number(rows[0]?.others ?? 0) > 0) throw new Error(`a row of ${table} is not of the tenant that it is put for`);
+  });
+};
+
 /** Rows that do not fit together. */
 const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'namesakes'> => ({
   strays: async (tenantId) =>
@@ -261,7 +281,11 @@ export const createTenantRows = (
         select count(*) as count from ${sql.table(table)} where ${ownedBy(table, tenantId)}`.execute(db);
       return Number(found[0]?.count ?? 0);
     },
-    put: (_tenantId, table, given) => putRows(db, policyRows, terms, tags, table, given),
+    put: async (tenantId, table, given) => {
+      await requireOwned(db, tenantId, table, given);
+      await putRows(db, policyRows, terms, tags, table, given);
+      await requireOwned(db, tenantId, table, given);
+    },
     place: async (places) => {
       const placeOf = new Map(places.map((each) => [each.id, each]));
       let isSound = true;
