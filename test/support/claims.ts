@@ -498,6 +498,39 @@ export const claims: Claims = {
         'unit/operations/second-factors',
       ),
     ],
+    'Lose a token, a session or a role': [
+      change(
+        'server/fronts/api/credential-end.ts',
+        "!isMade || method === 'get'",
+        "method === 'get'",
+        'unit/api/credential-end',
+      ),
+      change(
+        'server/fronts/api/serve-row.ts',
+        "await call.stillAllowed('fresh');",
+        'await call.stillAllowed();',
+        'unit/api/credential-end',
+      ),
+      change('server/fronts/api/serve-row.ts', '    await stillAllowed();', '', 'unit/api/credential-end'),
+      change(
+        'server/operations/access/access.ts',
+        ' && kept.length === before.grants.length',
+        '',
+        'unit/api/credential-end',
+      ),
+      change(
+        'server/operations/people/sessions.ts',
+        'isFresh ? undefined : believed.get(hash)',
+        'believed.get(hash)',
+        'unit/operations/people',
+      ),
+      change(
+        'server/domain/sign-in.ts',
+        'callerBelievedMs = 500',
+        'callerBelievedMs = 1_000',
+        'unit/operations/people',
+      ),
+    ],
     'Have a token of a user, or a session': [
       change(
         'server/operations/people/recent-sign-in.ts',

@@ -65,8 +65,11 @@ export const createApiFront = (options: ApiFrontOptions): Hono => {
     requireNoNul(named ?? '');
     return { ...caller, actor: operations.access.actIn(caller.actor, caller.grants, named) };
   };
-  const callerAgain = async (context: Context<ApiEnv>): Promise<TenantCaller> =>
-    actIn(context, await authenticator.authenticate(context, context.get('requestId'), false));
+  const callerAgain: Shared['callerAgain'] = async (context, how) =>
+    actIn(
+      context,
+      await authenticator.authenticate(context, context.get('requestId'), { isUse: false, isFresh: how === 'fresh' }),
+    );
   const shared: Shared = { operations, authenticator, clock, callerAgain, idempotency, shares, afterSent };
   const handlers = createHandlers(operations) as unknown as Readonly<
     Record<string, Readonly<Record<string, AnyHandler>>>

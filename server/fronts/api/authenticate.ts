@@ -8,7 +8,7 @@ import { ServiceError } from '../../base/errors.ts';
 import type { Grant } from '../../domain/access.ts';
 import type { Actor } from '../../domain/actor.ts';
 import type { Operations } from '../../operations/index.ts';
-import type { SessionCaller, SignInOrigin } from '../../operations/people/interface.ts';
+import type { SessionCaller, SessionLook, SignInOrigin } from '../../operations/people/interface.ts';
 
 /** A page asks on its own: nothing was pressed. It makes a session last no longer. */
 export const ownRequestHeader = 'x-dke-own-request';
@@ -62,13 +62,13 @@ export const createAuthenticator = (
   peerOf: (context: Context) => string | null,
 ) => ({
   /**
-   * Throws 'unauthenticated' or 'forbidden'. `isUse`: a person has asked, so that a session lasts
-   * longer.
+   * Throws 'unauthenticated' or 'forbidden'. A request that a page makes on its own does not make
+   * its session last longer.
    */
   async authenticate(
     context: Context,
     requestId: string,
-    isUse = context.req.header(ownRequestHeader) === undefined,
+    how: SessionLook = { isUse: context.req.header(ownRequestHeader) === undefined },
   ): Promise<Caller> {
     const authorization = context.req.header('authorization');
     if (authorization !== undefined) {
@@ -78,7 +78,7 @@ export const createAuthenticator = (
     }
     const value = getCookie(context, sessionCookie);
     if (value === undefined) throw missing();
-    const session = await operations.sessions.authenticate(value, requestId, peerOf(context), isUse);
+    const session = await operations.sessions.authenticate(value, requestId, peerOf(context), how);
     if (changes(context.req.method) && !isOwnSite(context)) {
       throw new ServiceError('forbidden', 'a change with a session cookie must have an Origin header', {
         hint: 'browsers send it automatically; in other clients, send Authorization: Bearer <API token>',

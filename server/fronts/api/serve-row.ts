@@ -69,8 +69,8 @@ export interface Shared {
   readonly operations: Operations;
   readonly authenticator: ReturnType<typeof createAuthenticator>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Who calls, read again while an answer is sent: that extends no session. */
-  readonly callerAgain: (context: ApiContext) => Promise<TenantCaller>;
+  /** Who calls, read again while the request is under way: that extends no session. */
+  readonly callerAgain: (context: ApiContext, how: 'fresh' | undefined) => Promise<TenantCaller>;
   readonly idempotency: Idempotency;
   /** For exports and for what takes long. */
   readonly shares: Shares;
@@ -268,11 +268,18 @@ const takeBody = async (
   return { bytes: await readBody(incoming, maxBody, admitted), file: undefined };
 };
 
-const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: Buffer): Promise<Response> => {
+/** `mayAnswer` throws where the answer is withheld. */
+const carryOut = async (
+  served: Served,
+  context: ApiContext,
+  call: Call,
+  bytes: Buffer,
+  mayAnswer: () => Promise<void>,
+): Promise<Response> => {
   const { authenticator, row, handler } = served;
   if (row.creates) {
     const made = await observe(served, context, () => create(served, context, call, bytes));
-    if (withholdsAnswer(row, call.query)) await call.stillAllowed();
+    await mayAnswer();
     return made;
   }
   const given = await observe(served, context, () => handler(call));
@@ -284,7 +291,7 @@ const carryOut = async (served: Served, context: ApiContext, call: Call, bytes: 
     served.afterSent(context, () => given.stop());
     return sendFile(given);
   }
-  if (withholdsAnswer(row, call.query)) await call.stillAllowed();
+  await mayAnswer();
   if (given instanceof BoundAnswer) authenticator.setBinding(context, given.binding);
   if (given instanceof SessionChange) {
     if (given.session !== null || given.location === null) authenticator.setSession(context, given.session);
@@ -318,14 +325,20 @@ const answer = async (served: Served, context: ApiContext, call: Call, bytes: Bu
   };
   // A dry run changes nothing, so nothing else would check.
   await checkTag();
-  // The check is repeated in the unit of work that makes the change: the tenant may have been
-  // deleted, or the resource changed, since the request came.
+  // The check is repeated in the unit of work that makes the change: since the request came, the
+  // caller may have lost what they were granted, the tenant may have been deleted, or the resource
+  // changed.
+  let isMade = false;
   const check = async (): Promise<void> => {
-    await call.stillAllowed();
+    await call.stillAllowed('fresh');
     if (isInTenant(row)) await operations.access.requireStillChangeable(call.actor);
     await checkTag();
+    isMade = true;
   };
-  return operations.preconditions.under(check, () => carryOut(served, context, call, bytes));
+  const mayAnswer = async (): Promise<void> => {
+    if (withholdsAnswer(row, call.query, isMade)) await call.stillAllowed();
+  };
+  return operations.preconditions.under(check, () => carryOut(served, context, call, bytes, mayAnswer));
 };
 
 /** A dry run replaces nothing. */
@@ -359,11 +372,14 @@ export const serveRow =
     requireTag(row, context, query);
     const stillAllowed = isOpen
       ? always
-      : createStillAllowed(clock, async () => {
-          const now = admit(served, context, await callerAgain(context), path);
-          operations.access.requireAsMuch(now, actor);
+      : createStillAllowed(clock, async (how) => {
+          const now = await callerAgain(context, how);
+          const again = { actor: admit(served, context, now, path), grants: now.grants };
+          operations.access.requireAsMuch(again, { actor, grants });
         });
     const { bytes, file } = await takeBody(served, context.env.incoming, admitted, stillAllowed);
+    // The body may have been long in coming.
+    await stillAllowed();
     const release = takePlace(served, actor);
     let secrets: Record<string, Buffer> = {};
     let isSending = false;

@@ -3,9 +3,17 @@
 
 import { command } from '../../base/command-line.ts';
 import { ServiceError } from '../../base/errors.ts';
-import { effectivePermissions, type Grant, isAllowed, roleNames, rolesWith, rowOf } from '../../domain/access.ts';
+import {
+  effectiveGrants,
+  effectivePermissions,
+  type Grant,
+  isAllowed,
+  roleNames,
+  rolesWith,
+  rowOf,
+} from '../../domain/access.ts';
 import { acrossTenants, inTenant } from '../../domain/actor.ts';
-import { everyTenant, type Tenant } from '../../domain/tenant.ts';
+import type { Tenant } from '../../domain/tenant.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { AccessOperations } from './interface.ts';
 
@@ -58,9 +66,10 @@ export const createAccess = ({
   reaching: (actor, grants, permission) =>
     isAllowed(grants, permission, null, null) ? acrossTenants(actor, actor.tenantId) : actor,
   requireAsMuch: (now, before) => {
-    if (now.tenantId === before.tenantId && (now.reach === everyTenant || now.reach === before.reach)) return;
-    throw new ServiceError('forbidden', 'what you may see changed while the file was sent', {
-      hint: 'repeat the request: the file then has what you may see now',
+    const kept = effectiveGrants(before.grants, now.grants);
+    if (now.actor.tenantId === before.actor.tenantId && kept.length === before.grants.length) return;
+    throw new ServiceError('forbidden', 'your roles changed during the request', {
+      hint: 'repeat the request: your current roles then decide',
     });
   },
   requireTenant: (grants, permission, tenantId) => {

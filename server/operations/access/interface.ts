@@ -5,6 +5,12 @@ import type { Actor, TenantActor } from '../../domain/actor.ts';
 import type { ApiToken, TokenKind } from '../../domain/api-token.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 
+/** A caller, and what they may do. */
+export interface Granted {
+  readonly actor: TenantActor;
+  readonly grants: readonly Grant[];
+}
+
 export interface AccessOperations {
   /**
    * 'forbidden', naming the permission and the roles that have it. `tenantId`: of the tenant that
@@ -18,10 +24,10 @@ export interface AccessOperations {
    */
   actIn(actor: Actor, grants: readonly Grant[], named: string | undefined): TenantActor;
   /**
-   * Throws 'forbidden' where someone sees less than what they saw before: a file that is being sent
-   * shows that.
+   * Throws 'forbidden' unless the caller acts in the same tenant as before and everything that they
+   * were granted then is still granted: what is under way may have been decided by any of it.
    */
-  requireAsMuch(now: TenantActor, before: TenantActor): void;
+  requireAsMuch(now: Granted, before: Granted): void;
   /**
    * The actor, seeing what every tenant and the platform has where they have this right for the
    * whole platform.

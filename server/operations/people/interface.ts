@@ -117,12 +117,20 @@ export interface SignInOrigin {
   readonly before: string | undefined;
 }
 
+/** How a session is looked up for a request. */
+export interface SessionLook {
+  /** A person has asked, so that the session lasts longer; true when absent. */
+  readonly isUse?: boolean;
+  /** Decided by what the store has now: nothing that was read before is believed. */
+  readonly isFresh?: boolean;
+}
+
 export interface SessionOperations {
   /**
    * 'unauthenticated' in one message for whatever is not valid. What was read is believed for a
-   * second.
+   * moment (`callerBelievedMs`).
    */
-  authenticate(value: string, requestId: string, peer: string | null, isUse?: boolean): Promise<SessionCaller>;
+  authenticate(value: string, requestId: string, peer: string | null, how?: SessionLook): Promise<SessionCaller>;
   /** Exchanges an API token for a session. */
   startByToken(token: string, from: SignInOrigin): Promise<StartedSession>;
   signOut(value: string, from: Pick<SignInOrigin, 'requestId' | 'peer'>): Promise<void>;

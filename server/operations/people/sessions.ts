@@ -4,6 +4,7 @@
 // changes (end-sessions.ts).
 
 import type { Actor } from '../../domain/actor.ts';
+import { callerBelievedMs } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';
@@ -17,8 +18,6 @@ import type { SessionOperations, SignInOrigin, StartedSession } from './interfac
 import { createStartSession } from './start-session.ts';
 import { viewSession } from './views.ts';
 
-/** How long a look-up is believed. */
-const believedMs = 1_000;
 const mostBelieved = 10_000;
 const valuePattern = /^[A-Za-z0-9_-]{43}$/;
 
@@ -38,8 +37,13 @@ export const createSessions = (
   const { store, ring, clock } = ports;
   const lookUp = createFindSession(ports, claimedRoles);
   const believed = new Map<string, { readonly found: Found; readonly at: number }>();
-  /** After a change of users: what was believed may be wrong now. */
-  const forget = (): void => believed.clear();
+  /** Changes with each `forget`: what was read before is not believed afterwards. */
+  let generation = 0;
+  /** After a change of users or sessions: what was believed may be wrong now. */
+  const forget = (): void => {
+    generation += 1;
+    believed.clear();
+  };
   const { list, end, recordEnd } = createSessionEnds(ports, forget);
   const hashOf = (value: string): string | undefined =>
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
@@ -65,18 +69,19 @@ export const createSessions = (
   };
 
   const operations: SessionOperations = {
-    authenticate: async (value, requestId, peer, isUse) => {
+    authenticate: async (value, requestId, peer, { isUse, isFresh = false } = {}) => {
       let hash = hashOf(value);
       if (hash === undefined) throw sessionEnded();
       const now = clock.monotonic();
-      let entry = believed.get(hash);
-      if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
+      let entry = isFresh ? undefined : believed.get(hash);
+      if (entry === undefined || now - entry.at >= callerBelievedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
+        const before = generation;
         hash = (await storedHashOf(value)) ?? hash;
         const { found, isOfToken } = await lookUp(hash, isUse);
         entry = { found, at: now };
         // A token that is revoked, anywhere, ends its sessions at once.
-        if (!isOfToken) believed.set(hash, entry);
+        if (!isOfToken && before === generation) believed.set(hash, entry);
         const [oldest] = believed.keys();
         if (believed.size > mostBelieved && oldest !== undefined) believed.delete(oldest);
       }
@@ -95,7 +100,6 @@ export const createSessions = (
     signOut: async (value, { requestId, peer }) => {
       const hash = await storedHashOf(value);
       if (hash === undefined) return;
-      believed.delete(hash);
       const found = await store.read.sessions.findByHash(hash);
       if (found === undefined) return;
       const { holder } = await viewSession(store.read, found);
@@ -112,6 +116,7 @@ export const createSessions = (
           'sign-out',
         );
       });
+      forget();
     },
 
     list: ({ reach }, { userId, ...query }) => list(reach, userId, query),
@@ -126,7 +131,7 @@ export const createSessions = (
         return count;
       });
       await ring.refreshHashKey(store, 'session-hash');
-      believed.clear();
+      forget();
       return { sessionsEnded: ended };
     },
   };

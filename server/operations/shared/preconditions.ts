@@ -1,6 +1,10 @@
-// A change on a condition (If-Match): the condition is checked in the unit of work that makes the
-// change, the first one of the request. Units of work run one at a time, over all nodes, so nothing
-// changes between the check and the change.
+// A change on a condition (If-Match, a caller who still may): the condition is checked in the unit
+// of work that makes the change, the first one of the request. Units of work run one at a time,
+// over all nodes, so nothing changes between the check and the change.
+//
+// Later units of a request are under no condition. They complete what the first one has begun: a
+// snapshot, an import, a clean-up after a failure would stay half made if they were refused. And
+// the first one may itself have ended what the condition asks for, as a sign-out does.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServiceError } from '../../base/errors.ts';

@@ -2,9 +2,10 @@
 // may take long, and every change and list, which may wait. A long route without a decision here
 // does not compile, and fails.
 import { describe, expect, test } from 'vitest';
+import { faultOfGrants, type Grant } from '../../../server/domain/access.ts';
 import { type ApiRoutes, apiRoutes } from '../../../server/fronts/contract/api/index.ts';
 import type { RouteGroup, RouteRow } from '../../../server/fronts/contract/api/row.ts';
-import { adminToken, type FrontUnderTest, openFront, post, withToken } from './operations.ts';
+import { adminToken, type FrontUnderTest, openFront, otherToken, post, tenants, withToken } from './operations.ts';
 
 /**
  * `file`: ends before its next piece. `upload`: the next piece of the body is not taken. `answer`:
@@ -147,6 +148,7 @@ describe.each(ways)('a %s that ends in the middle', (by) => {
           }
           throw new Error('the body ended');
         }
+        if (decision === 'change') await front.inUnit(() => undefined);
         endIt(front);
         return anything;
       },
@@ -184,5 +186,85 @@ describe.each(ways)('a %s that ends in the middle', (by) => {
 test('a change whose unit of work comes too late is refused; one that is made is answered', async () => {
   const front: FrontUnderTest = openFront({}, undefined, { beforeUnit: () => endIt(front) });
   expect((await front.request('/api/vaults', withToken(post({ name: 'late' })))).status).toBe(401);
-  expect(front.calls.get('vaults.create')).toBeUndefined();
+  expect((await front.request('/api/vaults/some-id', withToken({}, otherToken))).status).toBe(404);
+});
+
+/** A body whose second half comes when its caller is known and `middle` has happened. */
+const slowly = async (front: FrontUnderTest, body: object, middle: () => void): Promise<RequestInit> => {
+  const before = front.looks();
+  const text = Buffer.from(JSON.stringify(body));
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    yield text.subarray(0, 5);
+    while (front.looks() === before) await new Promise((resolve) => setImmediate(resolve));
+    middle();
+    yield text.subarray(5);
+  }
+  return credentialOf(front, 'session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: ReadableStream.from(pieces()) as unknown as NonNullable<RequestInit['body']>,
+    duplex: 'half',
+  } as RequestInit);
+};
+const otherTenant = tenants[1]?.id ?? '';
+const everywhere: Grant = { role: 'administrator', scope: null, tenantId: null };
+const within: Grant = { role: 'tenant-administrator', scope: null, tenantId: otherTenant };
+
+test('a change is decided by what its caller is granted in its unit of work, not when the request came', async () => {
+  const given: string[] = [];
+  const front: FrontUnderTest = openFront(
+    {
+      'tokens.create': async (_: unknown, own: readonly Grant[], { grants }: { readonly grants: readonly Grant[] }) =>
+        front.inUnit(() => {
+          if (faultOfGrants(grants, own) === undefined) given.push(...grants.map(({ role }) => role));
+          return anything;
+        }),
+    },
+    [everywhere, within],
+  );
+  const asked = { name: 'stays', grants: [everywhere] };
+  // No time passes: what was read a moment ago is not believed either.
+  const lost = await slowly(front, asked, () => front.regrant([within]));
+  const refused = await front.request(`/api/tokens?tenant=${otherTenant}`, lost);
+  expect([refused.status, await refused.json(), given]).toEqual([
+    403,
+    expect.objectContaining({ code: 'forbidden', detail: 'your roles changed during the request' }),
+    [],
+  ]);
+  // What was gained in the meantime refuses no one.
+  front.regrant([within]);
+  const gained = await slowly(front, { name: 'small', grants: [within] }, () => front.regrant([within, everywhere]));
+  await front.request(`/api/tokens?tenant=${otherTenant}`, gained);
+  expect(given).toEqual(['tenant-administrator']);
+});
+
+test('a list is not shown by roles that ended while it was read', async () => {
+  const front: FrontUnderTest = openFront({
+    'search.find': () => {
+      front.regrant([]);
+      front.advance(1_000);
+      return { items: [], more: false, searched: [] };
+    },
+  });
+  expect((await front.request('/api/search?q=abc', withToken())).status).toBe(403);
+});
+
+/** These routes change nothing, though their method is not GET: they make no unit of work. */
+const readingPosts = [
+  ['/api/requests/correlate', 'requests.correlate', { text: 'e' }],
+  ['/api/endpoints/some-id/rules/simulate', 'endpoints.simulateRules', { requests: [{ kmsOperation: 'Decrypt' }] }],
+  ['/api/device-sign-in/find', 'deviceSignIn.find', { userCode: 'WDJB-MJHT' }],
+] as const;
+test.each(readingPosts)('%s shows nothing after the end of its credential', async (path, operation, body) => {
+  const late: FrontUnderTest = openFront({ [operation]: () => anything });
+  const whileItComes = await slowly(late, body, () => endIt(late));
+  expect([(await late.request(path, whileItComes)).status, late.calls.get(operation)]).toEqual([401, undefined]);
+  const long: FrontUnderTest = openFront({
+    [operation]: () => {
+      endIt(long);
+      return anything;
+    },
+  });
+  const response = await long.request(path, await credentialOf(long, 'session', post(body)));
+  expect([response.status, long.calls.get(operation)]).toEqual([401, 1]);
 });

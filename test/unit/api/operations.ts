@@ -15,6 +15,7 @@ import { describeApi } from '../../../server/fronts/api/openapi.ts';
 import { createAccess } from '../../../server/operations/access/access.ts';
 import type { Operations } from '../../../server/operations/index.ts';
 import type { SessionOperations } from '../../../server/operations/people/interface.ts';
+import { createPreconditions } from '../../../server/operations/shared/preconditions.ts';
 import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { quietLog } from '../../support/quiet-log.ts';
@@ -48,6 +49,8 @@ export interface FrontUnderTest {
   readonly request: (path: string, init?: RequestInit) => Promise<Response>;
   /** Times each operation was called, by name. */
   readonly calls: ReadonlyMap<string, number>;
+  /** Times a caller was looked up. */
+  readonly looks: () => number;
   /** Limits that have refused. */
   readonly refusals: readonly string[];
   /** Milliseconds by which the clock is moved ahead. */
@@ -55,13 +58,19 @@ export interface FrontUnderTest {
   revoke(): void;
   /** Other roles of the same callers, from now on. */
   regrant(grants: readonly Grant[]): void;
+  /** A unit of work, as an operation makes one for its change. */
+  inUnit<T>(work: () => T): Promise<T>;
 }
 
 /**
  * Sessions without a store: what they promise on their own is tested in
  * test/unit/operations/people.test.ts.
  */
-const createSessionsOfTest = (grantsNow: () => readonly Grant[], isRevoked: () => boolean): SessionOperations => {
+const createSessionsOfTest = (
+  grantsNow: () => readonly Grant[],
+  isRevoked: () => boolean,
+  looked: () => void,
+): SessionOperations => {
   const open = new Set<string>();
   let made = 0;
   const expiresAt = Date.UTC(2026, 0, 1, 12);
@@ -79,10 +88,12 @@ const createSessionsOfTest = (grantsNow: () => readonly Grant[], isRevoked: () =
     throw new Error('the test expects no such call of sessions');
   };
   return {
-    authenticate: async (value, requestId, peer) =>
-      (open.has(value) && !isRevoked()) || value.startsWith('unfinished-')
+    authenticate: async (value, requestId, peer) => {
+      looked();
+      return (open.has(value) && !isRevoked()) || value.startsWith('unfinished-')
         ? callerOf(value, requestId, peer)
-        : refuse(),
+        : refuse();
+    },
     startByToken: async (token, { requestId, peer, before }) => {
       if (token !== adminToken || isRevoked()) refuse();
       if (before !== undefined) open.delete(before);
@@ -118,24 +129,40 @@ export const openFront = (
   let time = Date.UTC(2026, 0, 1);
   let revoked = false;
   let current: Vault | undefined;
-  const answers: Readonly<Record<string, unknown>> = {
-    'vaults.create': (_actor: unknown, { name }: { name: string }) => {
-      current = vault(name);
-      return current;
+  // The conditions are the real ones. What a unit of work reads is tested with the real store.
+  const read = { tenants: { stored: async (id: string) => tenants.find((each) => each.id === id) } };
+  const { store, operations: preconditions } = createPreconditions({
+    read,
+    write: async (work: (tx: typeof read) => Promise<unknown>) => {
+      beforeUnit();
+      return work(read);
     },
+  } as unknown as Store);
+  const inUnit = <T>(work: () => T): Promise<T> => store.write(async () => work());
+  const answers: Readonly<Record<string, unknown>> = {
+    'vaults.create': (_actor: unknown, { name }: { name: string }) =>
+      inUnit(() => {
+        current = vault(name);
+        return current;
+      }),
     'vaults.get': () => {
       if (current === undefined) throw new ServiceError('not-found', 'no such vault');
       return current;
     },
-    'vaults.disable': () => {
-      current = vault(current?.name ?? '', 'disabled');
-      return current;
-    },
+    'vaults.disable': () =>
+      inUnit(() => {
+        current = vault(current?.name ?? '', 'disabled');
+        return current;
+      }),
     'vaults.list': (_actor: unknown, query: unknown) => ({ items: [], next: JSON.stringify(query) }),
     // The sign-in page's request before a sign-in.
     'openId.label': () => null,
     'signIn.hasPasskeys': () => false,
     ...members,
+  };
+  let looks = 0;
+  const looked = (): void => {
+    looks += 1;
   };
   const call = async (name: string, ...values: unknown[]): Promise<unknown> => {
     calls.set(name, (calls.get(name) ?? 0) + 1);
@@ -146,10 +173,7 @@ export const openFront = (
   const operations = new Proxy(
     {
       access: createAccess({
-        // What a unit of work reads is tested with the real store.
-        store: {
-          read: { tenants: { stored: async (id: string) => tenants.find((each) => each.id === id) } },
-        } as unknown as Pick<Store, 'read'>,
+        store,
         directory: {
           tenant: (name) => tenants.find(({ id, name: own }) => id === name || own === name),
           defaultTenantId: () => tenants[0]?.id ?? '',
@@ -162,13 +186,7 @@ export const openFront = (
       idempotency: {
         once: async (_: unknown, work: () => Promise<unknown>) => ({ kept: await work(), repeated: false }),
       },
-      preconditions: {
-        under: async (check: () => Promise<void>, work: () => Promise<unknown>) => {
-          beforeUnit();
-          await check();
-          return work();
-        },
-      },
+      preconditions,
       confirm: () => undefined,
       observe: async (work: () => Promise<unknown>) => ({
         value: await work(),
@@ -176,6 +194,7 @@ export const openFront = (
         pendingUntil: null,
       }),
       authenticateAdmin: async (token: string, requestId: string, peer: string | null) => {
+        looked();
         const id = token === adminToken && !revoked ? 'token-1' : token === otherToken ? 'token-2' : null;
         if (id === null) throw new ServiceError('unauthenticated', 'the token is invalid, expired or revoked');
         return { actor: { kind: 'administrator', id, name: 'the tester', requestId, peer }, grants };
@@ -195,6 +214,7 @@ export const openFront = (
       sessions: createSessionsOfTest(
         () => grants,
         () => revoked,
+        looked,
       ),
     } as Record<string, unknown>,
     {
@@ -225,6 +245,7 @@ export const openFront = (
       return front.request(url, head, { incoming: incomingOf(new Request(url, init)) });
     },
     calls,
+    looks: () => looks,
     refusals,
     advance: (milliseconds) => {
       time += milliseconds;
@@ -235,6 +256,7 @@ export const openFront = (
     regrant: (given) => {
       grants = given;
     },
+    inUnit,
   };
 };
 

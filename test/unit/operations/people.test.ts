@@ -9,6 +9,7 @@ import type { ServiceErrorCode } from '../../../server/base/errors.ts';
 import type { Grant, Role } from '../../../server/domain/access.ts';
 import { acrossTenants, inTenant } from '../../../server/domain/actor.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
+import { createStillAllowed, type StillAllowed } from '../../../server/fronts/api/credential-end.ts';
 import { createPasswordHashes } from '../../../server/native/password-hashes.ts';
 import { authenticateAdmin } from '../../../server/operations/access/manage-tokens.ts';
 import { createMeter } from '../../../server/operations/data-path/meter.ts';
@@ -460,6 +461,48 @@ describe('a session', () => {
     ).toBe(false);
     await store.close();
   });
+  test('that ended on another node counts for less than a second here, and in no unit of work', async () => {
+    let time = 1_000;
+    const clock = { now: () => time, monotonic: () => time };
+    let drawn = 0;
+    const random = (bytes: Buffer): void => {
+      drawn += 1;
+      bytes.fill(drawn);
+    };
+    const core = { random, wipe: () => undefined };
+    const people = { secondFactor: 'optional', sessionIdleMs: 3_600_000, sessionMs: 3_600_000, invitationMs: 1 };
+    const { store, ports, remove } = await openLockoutStore({ core, clock, people, log: { warn: () => undefined } });
+    const refuse = () => Promise.reject(new Error('no tokens'));
+    const { operations, insert } = createSessions(ports, refuse, createClaimedRoles(createAttempts(ports)));
+    const user = storedUser({ name: 'uma' });
+    await store.write((tx) => tx.users.insert(user));
+    const actor = { kind: 'user', id: user.id, name: user.name, requestId: 'r', peer: null } as const;
+    /** A session that this node knows and another node ends: `sessions` does not hear of it. */
+    const begin = async () => {
+      const method = { method: 'password', proved: 1 } as const;
+      const { value } = await store.write((tx) => insert(tx, { ...user, kind: 'user' }, method, originOf(), actor));
+      const ask = (how?: 'fresh') =>
+        operations.authenticate(value, 'r', null, { isUse: false, isFresh: how === 'fresh' });
+      const { sessionId } = await ask();
+      await store.write((tx) => tx.sessions.remove(sessionId));
+      return ask;
+    };
+    const ended = { code: 'unauthenticated' };
+    const inUnit = await begin();
+    await inUnit();
+    await expect(inUnit('fresh')).rejects.toMatchObject(ended);
+    const ask = await begin();
+    const until = time + 1_000;
+    let underWay: StillAllowed = () => Promise.reject(new Error('no request was accepted'));
+    for (; time < until; time += 1) {
+      if (!(await ask().then(Boolean, () => false))) break;
+      underWay = createStillAllowed(clock, async (how) => void (await ask(how)));
+      await underWay();
+    }
+    time = until;
+    await expect(underWay()).rejects.toMatchObject(ended);
+    await remove();
+  });
 });
 
 describe('who manages whom', () => {
@@ -575,6 +618,42 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
     await remove();
   });
 });
+
+test.each(['by an administrator', 'by sign-out'])(
+  'a session that is ended %s while a request looks it up is not believed afterwards',
+  async (how) => {
+    const { store, ports, remove } = await openLockoutStore({
+      core: { random: (bytes: Buffer) => bytes.fill(1), wipe: (bytes: Buffer) => bytes.fill(0) },
+      people: { secondFactor: 'never', sessionIdleMs: 60_000, sessionMs: 60_000 },
+    });
+    const user = storedUser({ name: 'ida' });
+    await store.write((tx) => tx.users.insert(user));
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const users = {
+      ...store.read.users,
+      get: async (...asked: Parameters<typeof store.read.users.get>) => {
+        const found = await store.read.users.get(...asked);
+        const work = meanwhile;
+        meanwhile = undefined;
+        await work?.();
+        return found;
+      },
+    };
+    const opening = { ...ports, store: { ...store, read: { ...store.read, users } } };
+    const sessions = createSessions(opening, undefined as never, createClaimedRoles(createAttempts(opening)));
+    const holder = { kind: 'user', id: user.id, name: user.name, tenantId: null } as const;
+    const proof = { method: 'password', proved: 1 } as const;
+    const { value } = await store.write((tx) => sessions.insert(tx, holder, proof, originOf(), administrator));
+    const [session] = (await sessions.list(everyTenant, user.id, {})).items;
+    meanwhile = () =>
+      how === 'by sign-out'
+        ? sessions.operations.signOut(value, originOf())
+        : sessions.end(administrator, everyTenant, session?.id ?? '', user.id);
+    await sessions.operations.authenticate(value, 'r', null);
+    expect(await codeOf(sessions.operations.authenticate(value, 'r', null))).toBe('unauthenticated');
+    await remove();
+  },
+);
 
 test('a token that is older than its owner’s subject ends when tokens of people of the provider do', async () => {
   const day = 86_400_000;

@@ -2,6 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Vault } from '../../../server/domain/vault.ts';
 import { administrator, masterKey, registerCaller } from '../../support/open-service.ts';
+import { everything, makeUser } from '../../support/people.ts';
 import { freshService } from '../../support/shared.ts';
 
 const opened = freshService();
@@ -103,4 +104,43 @@ test('what a request has set going is under no condition when the request has en
   });
   goOn();
   expect(await later).toMatchObject({ state: 'disabled' });
+});
+
+test.each([
+  ['a token', 'forbidden'],
+  ['a session', 'unauthenticated'],
+] as const)('a condition reads who calls, by %s, and what they lost before it decides', async (by, code) => {
+  const { access, authenticateAdmin, preconditions, profile, sessions, users, vaults } = opened.operations;
+  const { user, session } = await makeUser(opened.operations, 'uma', 'auditor');
+  const expiresAt = Date.now() + 3_600_000;
+  const { token } = await profile.createToken(session, { name: 'of uma', expiresAt, grants: undefined });
+  const ask = async () => {
+    const { grants } = await (by === 'a token'
+      ? authenticateAdmin(token, 'r', null)
+      : sessions.authenticate(session.value, 'r', null, { isUse: false, isFresh: true }));
+    return { actor: administrator, grants };
+  };
+  const granted = await ask();
+  const rename = (name: string, before: () => unknown) =>
+    preconditions.under(
+      async () => access.requireAsMuch(await ask(), granted),
+      async () => {
+        await before();
+        return vaults.rename(administrator, vault.id, { name });
+      },
+    );
+  expect((await rename('in time', () => undefined)).name).toBe('in time');
+  let come: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  const approver = { role: 'key-approver', scope: null, tenantId: null } as const;
+  const change = { displayName: 'uma', email: null, subject: null, mustChangePassword: false, grants: [approver] };
+  const lost = asked.then(() => users.update(administrator, everything, user.id, change));
+  const late = rename('too late', () => {
+    come();
+    return lost;
+  });
+  await expect(late).rejects.toMatchObject({ code });
+  expect((await vaults.get(administrator, vault.id)).name).toBe('in time');
 });

@@ -62,8 +62,8 @@ test('what a page asks on its own makes no session last longer', async () => {
   // The last use is written once a minute: it is two minutes ago.
   const before = (await usedAt()) - 120_000;
   await queryStored(opened.folder, `update sessions set used_at = ${before} where id = '${sessionId}'`);
-  expect((await sessions.authenticate(value, 'r', null, false)).missing).toBeNull();
+  expect((await sessions.authenticate(value, 'r', null, { isUse: false })).missing).toBeNull();
   expect(await usedAt()).toBe(before);
-  expect((await sessions.authenticate(value, 'r', null, true)).missing).toBeNull();
+  expect((await sessions.authenticate(value, 'r', null, { isUse: true })).missing).toBeNull();
   expect(await usedAt()).toBeGreaterThan(before + 60_000);
 });
