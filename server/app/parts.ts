@@ -24,6 +24,7 @@ import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
+import { tellCertificates } from '../operations/service/told-certificates.ts';
 import { tellHealth } from '../operations/service/told-health.ts';
 import { createJobBoard } from '../operations/shared/job-board.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
@@ -59,6 +60,8 @@ export interface Parts {
   readonly forwarding: LogForwarding;
   readonly snapshots: Snapshots;
   readonly notifications: ReturnType<typeof createNotificationWatch>;
+  /** To the node that notifies. */
+  readonly tellCertificates: ReturnType<typeof tellCertificates>;
   readonly retention: TenantRetention;
   readonly jobs: Jobs;
 }
@@ -153,6 +156,8 @@ export const createParts = (
   );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
+  const tellOwnHealth = tellHealth(ports, fleet.id, { health: operations.health, logState });
+  const tellOwnCertificates = tellCertificates(ports, fleet.id, certificates.served);
   const jobs: Jobs = {
     erasure,
     requestMinutes,
@@ -162,7 +167,10 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      tellHealth(ports, fleet.id, { health: operations.health, logState }),
+      async () => {
+        await tellOwnHealth();
+        await tellOwnCertificates();
+      },
       async () => {
         await backupAnswers.run();
         await sealer.run();
@@ -183,5 +191,8 @@ export const createParts = (
     ),
     externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000, board),
   };
-  return { operations, metrics, latency, forwarding, snapshots, notifications, retention, jobs };
+  return {
+    ...{ operations, metrics, latency, forwarding, snapshots, notifications },
+    ...{ tellCertificates: tellOwnCertificates, retention, jobs },
+  };
 };
