@@ -15,8 +15,8 @@ export const minuteOf = (at: number): number => Math.floor(at / minuteMs);
 /** A record as the API gives it: the members of a line of an export. */
 export interface RequestEntry {
   readonly at: string;
-  readonly awsSourceVpc?: string | null;
-  readonly awsSourceVpce?: string | null;
+  readonly awsSourceVpc?: string | null | undefined;
+  readonly awsSourceVpce?: string | null | undefined;
   readonly credentialId: string | null;
   readonly durationMs: number;
   readonly endpointId: string | null;
@@ -25,7 +25,7 @@ export interface RequestEntry {
   readonly kmsKeyArn: string | null;
   readonly kmsOperation: string | null;
   readonly kmsRequestId: string | null;
-  readonly kmsViaService?: string | null;
+  readonly kmsViaService?: string | null | undefined;
   readonly operation: string;
   readonly peer: string | null;
   readonly phases: { readonly authMs: number; readonly cryptoMs: number; readonly readMs: number };

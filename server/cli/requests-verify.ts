@@ -10,7 +10,8 @@ import {
   type RequestLogVerdict,
   spaceOf,
 } from '../base/request-minutes.ts';
-import { endpointRequestSchema } from '../fronts/contract/api/requests.ts';
+import { requestLineSchema } from '../fronts/contract/api/requests.ts';
+import { CommandError } from './exit-codes.ts';
 
 /** Takes what a check needs out of the records of an audit log, in their order. */
 export const gatherMinutes = (): {
@@ -36,7 +37,18 @@ export const gatherMinutes = (): {
   };
 };
 
-/** `lines` are those of `GET /api/requests/export`, without a filter. */
+const requestMembers = new Set(Object.keys(requestLineSchema.shape));
+/** Whether a line is a record with more than this version knows. */
+const isOfNewerVersion = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const known = Object.entries(value).filter(([name]) => requestMembers.has(name));
+  return known.length < Object.keys(value).length && requestLineSchema.safeParse(Object.fromEntries(known)).success;
+};
+
+/**
+ * `lines` are those of `GET /api/requests/export`, without a filter, or those that a sink received,
+ * of this version or an older one. Throws `CommandError` at a line of a newer version.
+ */
 export const verifyRequestLog = async (
   lines: AsyncIterable<string>,
   hashed: HashedMinutes,
@@ -52,7 +64,11 @@ export const verifyRequestLog = async (
     } catch {
       value = null;
     }
-    const entry = endpointRequestSchema.safeParse(value);
+    if (isOfNewerVersion(value))
+      throw new CommandError('config', `line ${number} has members that this version of dke does not know`, {
+        hint: 'a newer service has written it: compare the log with the dke command of that version',
+      });
+    const entry = requestLineSchema.safeParse(value);
     if (entry.success) {
       const { at, sequence } = entry.data;
       comparison.add({ at: Date.parse(at), sequence, space: spaceOf(entry.data), hash: hashEntry(entry.data) });

@@ -390,7 +390,7 @@ describe.runIf(chromiumPath !== null)('the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Request log' }).waitFor();
     await page.getByRole('link', { name: 'aws-eu-central-1' }).first().waitFor();
     await shoot('requests');
-    await page.getByLabel('Endpoint').selectOption('None (no endpoint has this path)');
+    await page.getByLabel('Endpoint', { exact: true }).selectOption('None (no endpoint has this path)');
     await page.getByText('No entries match these filters').waitFor();
   };
 

@@ -369,6 +369,14 @@ export const rows: Readonly<Record<string, Row>> = {
     moreOf: (_, given) => (given.includes('--client-ca') ? ['--client-name', 'keys.example.com'] : []),
   },
   'endpoint find-request': refused(10, /./, fixed('4112f4d6-db54-4af4-ae30-c55a22a8dfae')),
+  // Other runs find the key of the table by its name.
+  'key set': {
+    operands: async (w) => {
+      const name = w.fresh('key');
+      await w.answer('key', 'create', name, '--vault', 'cloud');
+      return [name];
+    },
+  },
   'key delete': of(key, '--confirm', 'NAME'),
   'key disable': of(key),
   // Without a name it waits for a browser: scenario/login.

@@ -153,9 +153,12 @@ Result<SecureBuffer> Argon2id(const uint8_t* password, size_t password_length, c
   Result<SecureBuffer> tag = SecureBuffer::Make(tag_length);
   if (!tag.ok()) return tag.status();
   std::unique_ptr<EVP_KDF_CTX, KdfCtxDeleter> context(EVP_KDF_CTX_new(Argon2()));
+  // libcrypto takes an empty password only as a pointer to something.
+  static const uint8_t kNothing = 0;
+  const uint8_t* const given = password_length == 0 ? &kNothing : password;
   uint32_t one = 1;
   OSSL_PARAM params[] = {
-      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PASSWORD, const_cast<uint8_t*>(password), password_length),
+      OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_PASSWORD, const_cast<uint8_t*>(given), password_length),
       OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, const_cast<uint8_t*>(salt), salt_length),
       OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_ITER, &passes),
       OSSL_PARAM_construct_uint32(OSSL_KDF_PARAM_ARGON2_MEMCOST, &memory),

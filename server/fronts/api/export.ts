@@ -117,9 +117,6 @@ const requestColumns: Columns<EndpointRequest> = [
   ['kmsRequestId', (row) => row.kmsRequestId],
   ['principal', (row) => row.principal],
   ['kmsKeyArn', (row) => row.kmsKeyArn],
-  ['awsSourceVpc', (row) => row.awsSourceVpc],
-  ['awsSourceVpce', (row) => row.awsSourceVpce],
-  ['kmsViaService', (row) => row.kmsViaService],
   ['externalKeyId', (row) => row.externalKeyId],
   ['credentialId', (row) => row.credentialId],
   ['status', (row) => row.status],
@@ -130,6 +127,10 @@ const requestColumns: Columns<EndpointRequest> = [
   ['cryptoMs', (row) => row.phases.cryptoMs],
   ['reason', (row) => row.reason],
   ['peer', (row) => row.peer],
+  // Columns that came later are at the end: some readers go by the position.
+  ['awsSourceVpc', (row) => row.awsSourceVpc],
+  ['awsSourceVpce', (row) => row.awsSourceVpce],
+  ['kmsViaService', (row) => row.kmsViaService],
 ];
 
 const keyColumns: Columns<ApiKey> = [

@@ -62,9 +62,9 @@ describe('an export', () => {
     }
     const csv = (await new Response(exportRequests(pages(), 'csv').body).text()).split('\r\n');
     expect(csv[0]).toBe(
-      'at,sequence,requestId,endpointId,operation,kmsOperation,kmsRequestId,principal,kmsKeyArn,awsSourceVpc,awsSourceVpce,kmsViaService,externalKeyId,credentialId,status,errorName,durationMs,readMs,authMs,cryptoMs,reason,peer',
+      'at,sequence,requestId,endpointId,operation,kmsOperation,kmsRequestId,principal,kmsKeyArn,externalKeyId,credentialId,status,errorName,durationMs,readMs,authMs,cryptoMs,reason,peer,awsSourceVpc,awsSourceVpce,kmsViaService',
     );
-    expect(csv[1]).toBe("1970-01-01T00:00:00.000Z,2,r,e,encrypt,'=cmd,k,p,a,v,,s,x,,200,,1.5,0.5,0.5,0.5,,");
+    expect(csv[1]).toBe("1970-01-01T00:00:00.000Z,2,r,e,encrypt,'=cmd,k,p,a,x,,200,,1.5,0.5,0.5,0.5,,,v,,s");
     expect(csv).toHaveLength(4);
     const lines = (await new Response(exportRequests(pages(), 'ndjson').body).text()).trimEnd().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as LoggedRequest).sequence)).toEqual([2, 1]);

@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { toRfc3339 } from '../../../server/base/clock.ts';
-import { type DroppedRequests, hashEntry, type RequestLogVerdict } from '../../../server/base/request-minutes.ts';
+import {
+  type DroppedRequests,
+  entryLine,
+  hashEntry,
+  type RequestEntry,
+  type RequestLogVerdict,
+} from '../../../server/base/request-minutes.ts';
 import { gatherMinutes, verifyRequestLog } from '../../../server/cli/requests-verify.ts';
 import { everyTenant } from '../../../server/domain/tenant.ts';
 import { representRequest } from '../../../server/fronts/api/represent.ts';
@@ -548,4 +554,54 @@ test('two nodes on PostgreSQL that check at the same time write one record', asy
     for (const node of nodes) await node.close();
     await postgres.remove();
   }
+});
+
+describe('a line that another version has written', () => {
+  /** A line of the first release, in its canonical form, and the hash that its audit log has. */
+  const line =
+    '{"at":"2026-03-01T09:30:00.125Z","credentialId":"credential","durationMs":1.5,"endpointId":"e","errorName":null,' +
+    '"externalKeyId":"key","kmsKeyArn":null,"kmsOperation":"Encrypt","kmsRequestId":"kms-1","operation":"encrypt",' +
+    '"peer":"192.0.2.1","phases":{"authMs":0.5,"cryptoMs":0.25,"readMs":0.75},' +
+    '"principal":"arn:aws:iam::111122223333:user/a","reason":null,"requestId":"request-1","sequence":1,"status":200}';
+  const hash = '94e83b9c934d3950584693b5ab3465b3ac2f925710d02076120aac54587d6d4c';
+  const released = JSON.parse(line) as RequestEntry;
+  const verifyLines = (lines: readonly string[], expected = hash): Promise<RequestLogVerdict> => {
+    const gathered = gatherMinutes();
+    const part = { space: 'e', count: 1, first: 1, last: 1, hash: expected };
+    gathered.add({
+      kind: 'request-log.minute',
+      details: { minute: '2026-03-01T09:30:00.000Z', count: 1, late: false, parts: [part] },
+    });
+    async function* each(): AsyncGenerator<string> {
+      yield* lines;
+    }
+    return verifyRequestLog(each(), gathered.end());
+  };
+
+  test('is verified when it is of the first release, as an export and as a sink received it', async () => {
+    expect(await verifyLines([line])).toMatchObject({ requests: 1, findings: [] });
+    expect(entryLine(released)).toBe(line);
+    // What a later service exports of that record, and forwards.
+    const later = { ...released, awsSourceVpc: null, awsSourceVpce: null, kmsViaService: null };
+    expect(await verifyLines([JSON.stringify(later)])).toMatchObject({ requests: 1, findings: [] });
+    expect(await verifyLines([entryLine(later)])).toMatchObject({ requests: 1, findings: [] });
+  });
+
+  test('is found when it was changed, also by a member that came later', async () => {
+    for (const changed of [{ principal: 'mallory' }, { awsSourceVpc: 'vpc-1' }, { kmsViaService: '' }])
+      expect((await verifyLines([JSON.stringify({ ...released, ...changed })])).findings).toEqual([
+        expect.stringMatching(/09:30Z: records 1 to 1 are not as/),
+      ]);
+    const { principal: _, ...cut } = released;
+    expect((await verifyLines([JSON.stringify(cut)])).findings[0]).toMatch(/not a line of an export/);
+  });
+
+  test('is not called changed when it has a member that only a newer version knows', async () => {
+    await expect(verifyLines([JSON.stringify({ ...released, tomorrow: 1 })])).rejects.toMatchObject({
+      exitClass: 'config',
+      message: 'line 1 has members that this version of dke does not know',
+    });
+    // What is no record of a newer version either is what it was: changed or truncated.
+    expect((await verifyLines(['{"tomorrow":1}'])).findings[0]).toMatch(/not a line of an export/);
+  });
 });

@@ -114,9 +114,9 @@ const simulatedRequestSchema = z
     }),
     awsPrincipalArn: origin(2048, 'The caller.').optional(),
     kmsKeyArn: origin(2048, 'The key of the cloud.').optional(),
-    awsSourceVpc: origin(128, 'The VPC of the caller.').optional(),
-    awsSourceVpce: origin(128, 'The VPC endpoint of the call.').optional(),
-    kmsViaService: origin(256, 'The cloud service that made the call for the caller.').optional(),
+    awsSourceVpc: origin(2048, 'The VPC of the caller.').optional(),
+    awsSourceVpce: origin(2048, 'The VPC endpoint of the call.').optional(),
+    kmsViaService: origin(2048, 'The cloud service that made the call for the caller.').optional(),
   } satisfies Record<keyof RequestOrigin, z.ZodType>)
   .openapi('SimulatedRequest');
 export type SimulatedRequest = z.output<typeof simulatedRequestSchema>;

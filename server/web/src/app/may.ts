@@ -20,6 +20,9 @@ interface Where {
  * A question to the session: whether it has a permission, in any tenant. Until the session is
  * known, the answer is no. It watches the session and does not read it: the frame does.
  */
+/** The tenant that requests without a named one act in: what lists show. */
+export const useTenant = (): string | undefined => useQuery({ ...sessionQuery, enabled: false }).data?.tenantId;
+
 export const useMay = (): ((permission: Permission, where?: Where) => boolean) => {
   const rights = useQuery({ ...sessionQuery, enabled: false }).data?.permissions ?? [];
   return (permission, { scoped = true, platform = false } = {}) =>

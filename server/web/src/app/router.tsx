@@ -78,7 +78,7 @@ const keys = createRoute({
 const inventory = createRoute({
   getParentRoute: () => root,
   path: '/keys/export',
-  validateSearch: readFilters('kind', 'state', 'vaultId', 'tag', 'createdAfter', 'createdBefore', 'format'),
+  validateSearch: readFilters('kind', 'state', 'vaultId', 'tag', 'createdAfter', 'createdBefore', 'format', 'tenants'),
   component: lazyRouteComponent(() => import('../pages/inventory.tsx'), 'InventoryPage'),
 });
 const key = createRoute({

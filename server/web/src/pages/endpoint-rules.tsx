@@ -144,7 +144,7 @@ const useDecisions = (id: string, rules: readonly AuthorizationRule[] | undefine
     queryKey: [endpointsPath, id, 'recorded'],
     queryFn: ({ signal }) =>
       send<ListPage<EndpointRequest>>(
-        { method: 'GET', path: `${endpointPath(id)}/requests`, query: { limit: 1000 } },
+        { method: 'GET', path: `${endpointPath(id)}/requests`, query: { signed: true, limit: 1000 } },
         { signal },
       ).then(({ items }) => gather(items)),
     staleTime: 60_000,
@@ -220,7 +220,7 @@ const RecordedRequests = ({ id, rules }: { id: string; rules: readonly Authoriza
   return (
     <Panel
       title="Recorded requests"
-      description="The last thousand requests in the log, and how the rules decide each. The log does not contain VPC, VPC endpoint or service, so rules that name one match no recorded request."
+      description="The last thousand requests with a valid signature in the log, and how the rules decide each."
       flush
     >
       <Async query={log} lines={3}>

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { formatTarget, type Query, send } from '../api/client.ts';
 import type { AuditRecord, Key } from '../api/types.ts';
-import { useMay } from '../app/may.ts';
+import { useMay, useTenant } from '../app/may.ts';
 import { auditTable } from '../components/audit/audit-table.tsx';
 import type { Choice } from '../components/fields/field.tsx';
 import { FilterBar, MomentFilter, PickFilter, SelectFilter, TextFilter } from '../components/fields/filters.tsx';
@@ -85,12 +85,15 @@ const EarlierExports = () => {
 };
 
 export const InventoryPage = () => {
-  const { format = 'csv', ...filters } = route.useSearch();
+  const { format = 'csv', tenants, ...filters } = route.useSearch();
+  const tenant = useTenant();
   const navigate = route.useNavigate();
   const may = useMay();
-  const setFilter = (change: Partial<typeof filters> & { readonly format?: string | undefined }) =>
-    void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
-  const call = { method: 'GET', path, query: { ...filters, format } } as const;
+  const setFilter = (
+    change: Partial<typeof filters> & { readonly [name in 'format' | 'tenants']?: string | undefined },
+  ) => void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
+  const reach = tenants === 'all' ? {} : { tenant };
+  const call = { method: 'GET', path, query: { ...reach, ...filters, format } } as const;
   return (
     <Page
       title="Inventory of keys"
@@ -120,6 +123,15 @@ export const InventoryPage = () => {
             kind="vault"
             onValue={(vaultId) => setFilter({ vaultId })}
           />
+          {may('keys:read', { platform: true }) && (
+            <SelectFilter
+              label="Tenants"
+              value={tenants}
+              every="This tenant"
+              choices={[{ value: 'all', text: 'All tenants' }]}
+              onValue={(next) => setFilter({ tenants: next })}
+            />
+          )}
           <TextFilter label="Tag" value={filters.tag} onValue={(tag) => setFilter({ tag })} />
           <MomentFilter
             label="Created from"
@@ -133,7 +145,7 @@ export const InventoryPage = () => {
           />
         </FilterBar>
         <div className="space-y-4 p-4">
-          <Count filters={filters} />
+          {tenants === 'all' ? <p>The keys of all tenants.</p> : <Count filters={filters} />}
           <div className="flex flex-wrap items-end gap-3">
             <div className="w-72 max-w-full">
               <SelectFilter

@@ -3,6 +3,7 @@
 import { DropdownMenu } from 'radix-ui';
 import { type ReactNode, useMemo, useState } from 'react';
 import { formatTarget, type Query } from '../../api/client.ts';
+import { useTenant } from '../../app/may.ts';
 import { SelectFilter, TextFilter } from '../fields/filters.tsx';
 import { useAnnounce } from '../page/announce.tsx';
 import { Icon, type IconName } from '../page/icon.tsx';
@@ -131,18 +132,24 @@ export const Narrow = <Row,>({
 
 const formats: readonly FileFormat[] = ['csv', 'ndjson'];
 
-/** The list with its filters as a file of the service, which records that it was taken. */
-export const RecordedExport = ({ path, filters }: { path: string; filters: Query }) => (
-  <ToolMenu text="Export" icon="download">
-    {formats.map((format) => (
-      <DropdownMenu.Item key={format} asChild className={item}>
-        <a href={formatTarget({ path, query: { ...filters, format } })} download>
-          {format.toUpperCase()}
-        </a>
-      </DropdownMenu.Item>
-    ))}
-  </ToolMenu>
-);
+/**
+ * The list with its filters as a file of the service, which records that it was taken: of the list's
+ * own tenant, also for those who may export every tenant.
+ */
+export const RecordedExport = ({ path, filters }: { path: string; filters: Query }) => {
+  const tenant = useTenant();
+  return (
+    <ToolMenu text="Export" icon="download">
+      {formats.map((format) => (
+        <DropdownMenu.Item key={format} asChild className={item}>
+          <a href={formatTarget({ path, query: { tenant, ...filters, format } })} download>
+            {format.toUpperCase()}
+          </a>
+        </DropdownMenu.Item>
+      ))}
+    </ToolMenu>
+  );
+};
 
 /**
  * The list with its filters as a file; the page reads it from the service, from the beginning to
