@@ -1,5 +1,5 @@
 // Administrator tokens that were created on the host: who tells that one of them is expected must
-// not act by that token. Whoever has its value can create other tokens and users, and can invite an
+// not act by that token. A thief of its value can create other tokens and users, and can invite an
 // existing user again, so that all of these count as the token itself.
 
 import type { AuditEvent, AuditKind } from '../../domain/audit-event.ts';
@@ -10,7 +10,7 @@ import { decidingRecord } from '../shared/tree-of-log.ts';
 
 type Log = Pick<Repositories, 'audit'>;
 
-/** By these records, an actor gives the use of an identity, or gives it more rights. */
+/** Records by which an actor gives the use of an identity, or gives it more rights. */
 const givingKinds = [
   'token.created',
   'user.created',

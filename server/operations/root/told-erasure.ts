@@ -12,7 +12,7 @@ import type { Store } from '../../ports/store.ts';
 const setting = 'erasure-state';
 
 export interface ToldErasure extends ErasureState {
-  /** Of the node that has told it (domain/node.ts). */
+  /** The run of the node that has told it (domain/node.ts). */
   readonly run: string;
 }
 

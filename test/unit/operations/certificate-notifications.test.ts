@@ -102,7 +102,7 @@ test('two nodes with one certificate are announced, each until it serves another
   expect(await open()).toEqual([]);
 });
 
-test('a certificate that a restart has replaced, which is no event, ends the notification', async () => {
+test('a certificate that a restart has replaced, without an event, ends the notification', async () => {
   store = Object.create(store, { link: { value: undefined } });
   await event('tls.certificate-created', 'a former name', main);
   expect(await open()).toHaveLength(1);

@@ -100,7 +100,7 @@ test('what no node has told counts as not told', async () => {
   }
 });
 
-test('a run of a node that is gone, has started anew, or has lost the duty, is not believed', async () => {
+test('a run of a node that is gone, has started again, or has lost the duty, is not believed', async () => {
   const { owner, other } = openNodes();
   owner.schedule();
   await expect.poll(() => other.state()).toEqual(waiting);
