@@ -177,17 +177,11 @@ export interface Core {
   scryptKekLater(passphrase: Uint8Array, salt: Uint8Array, cost: number, r: number, p: number): Promise<KekRef>;
 
   /**
-   * The tag of a password by Argon2id (RFC 9106), version 1.3, in one lane: `bytes` of it, 16 to 64.
-   * `memory` in KiB, 8 to 1 GiB; `passes` 1 to 100. Its thread gives way to others. The caller wipes
-   * the password and the tag.
+   * The tag of a password by Argon2id (RFC 9106), version 1.3, in one lane: `bytes` of it, 16 to
+   * 64. `memory` in KiB, 8 to 1 GiB; `passes` 1 to 100. Its thread gives way to others. The caller
+   * wipes the password and the tag.
    */
-  argon2idLater(
-    password: Uint8Array,
-    salt: Uint8Array,
-    memory: number,
-    passes: number,
-    bytes: number,
-  ): Promise<Buffer>;
+  argon2idLater(password: Uint8Array, salt: Uint8Array, memory: number, passes: number, bytes: number): Promise<Buffer>;
 
   /** The KDF of SP 800-108 in counter mode, or with `previousAt` in feedback mode. */
   sp800108(

@@ -66,7 +66,7 @@ class Jobs {
 Jobs& JobsOf(napi_env env);
 
 // Called by a job whose caller can wait: its thread gives way to those that answer requests, where
-// they share a processor. There is no way back, and the thread ends with the job.
+// they share a processor. The thread keeps that priority, and ends with the job.
 void GoBehindOthers();
 
 // Runs `work`, which gives a Result<T>; `finish` makes a value of the T.

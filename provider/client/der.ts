@@ -1,4 +1,4 @@
-// As much DER (X.690) as keys need: tags below 31, lengths below 64 KiB. Writing takes a tree and
+// DER (X.690), as much as keys need: tags below 31, lengths below 64 KiB. Writing takes a tree and
 // makes one buffer, so that key material is copied once, into memory that the caller wipes; reading
 // gives views.
 

@@ -4,7 +4,7 @@
  */
 #include <stdarg.h>
 
-/* By their old names, which these headers would rename, too. */
+/* Functions by their old names, which these headers would rename, too. */
 long old_strtol(const char *, char **, int) __asm__("strtol");
 unsigned long old_strtoul(const char *, char **, int) __asm__("strtoul");
 long long old_strtoll(const char *, char **, int) __asm__("strtoll");

@@ -34,7 +34,7 @@ int fstat(int fd, struct stat *status) { return __fxstat(VERSION_OF_STAT, fd, st
 int fstatat(int directory, const char *path, struct stat *status, int flags) {
   return __fxstatat(VERSION_OF_STAT, directory, path, status, flags);
 }
-/* The same structure under another name, on machines with 64 bits. */
+/* On machines with 64 bits, `struct stat64` is `struct stat` under another name. */
 int stat64(const char *path, struct stat64 *status) __attribute__((alias("stat")));
 int lstat64(const char *path, struct stat64 *status) __attribute__((alias("lstat")));
 int fstat64(int fd, struct stat64 *status) __attribute__((alias("fstat")));

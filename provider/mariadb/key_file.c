@@ -14,7 +14,7 @@
 static const char magic[] = "dke-mariadb-keys 2\n";
 static const char first_magic[] = "dke-mariadb-keys 1\n"; /* as long */
 
-/* It detects damage. Only the master key proves that the keys are unchanged. */
+/* The checksum detects damage. Only the master key proves that the keys are unchanged. */
 uint32_t key_file_checksum(const char *text, size_t length) {
   uint32_t crc = UINT32_MAX;
 

@@ -33,7 +33,7 @@ static const struct {
 
 enum { CAUSE = 600 };
 
-/* Of version 3.0 of the standard, whose other parts are not needed here. */
+/* CK_INTERFACE of version 3.0 of the standard, whose other parts are not needed here. */
 struct interface {
   CK_UTF8CHAR_PTR name;
   const DKE_FUNCTIONS *functions;

@@ -15,7 +15,7 @@
 
 #include "process.h"
 
-/* Of Linux 4.6: newer than the headers that we promise to build with. */
+/* SO_COOKIE is of Linux 4.6: newer than the headers that we promise to build with. */
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
 #endif
@@ -52,7 +52,7 @@ struct kept {
   struct identity identity;
 };
 static struct kept kept[KEPT];
-/* Of descriptors: a number may have been given twice, a descriptor is not. */
+/* The serial of a descriptor: its number may have been given twice, its serial is not. */
 static atomic_uint serial;
 
 static bool tell_cookie(int number, uint64_t *cookie) {

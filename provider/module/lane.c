@@ -17,7 +17,7 @@
 
 #include "descriptor.h"
 
-/* Of Linux 3.17 and 4.4: newer than the headers that we promise to build with. */
+/* Seals are of Linux 3.17 and 4.4: newer than the headers that we promise to build with. */
 #ifndef F_GET_SEALS
 #define F_GET_SEALS 1034
 #endif

@@ -18,7 +18,7 @@
 #include "log.h"
 #include "process.h"
 
-/* Of Linux 5.9: newer than the headers that we promise to build with. */
+/* close_range is of Linux 5.9: newer than the headers that we promise to build with. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif

@@ -14,10 +14,10 @@
  *
  * The agent gets its own session, no descriptor but /dev/null as standard files, and an environment
  * of few names. It has the hard limits of the host as its soft ones, and nothing else of the host:
- * nice 0, every CPU, no preference of the memory killer, the directory / and umask 022. Where a hard
- * limit is below what it needs, that is told, and it is not started. It runs as the effective user
- * of the host, and where the host has more rights than its caller (setuid), with nothing of the
- * caller's environment.
+ * nice 0, every CPU, no preference of the memory killer, the directory / and umask 022. Where a
+ * hard limit is below what it needs, that is told, and it is not started. It runs as the effective
+ * user of the host, and where the host has more rights than its caller (setuid), with nothing of
+ * the caller's environment.
  */
 CK_RV launch_agent(const char *socket_path, pid_t *agent);
 

@@ -16,7 +16,10 @@ enum {
    * Milliseconds, after which a thread that sleeps at the lane checks whether the agent is there.
    */
   NAP = 50,
-  /* Then twice as many, and so many at most; at the socket, to see whether it is the library's. */
+  /*
+   * A nap is twice as long each time, and this long at most. The socket is polled, too: it may be
+   * the library's.
+   */
   LONGEST_NAP = 250,
   SOCKET_EVERY = 16 /* polls of the lane for one of the socket */
 };

@@ -105,7 +105,7 @@ static bool is_due(enum cause cause) {
   const int64_t now = process_now();
   int64_t told_at = repeats[cause].told_at;
 
-  /* Of concurrent threads, one writes the line. */
+  /* One of several threads writes the line. */
   if ((told_at == 0 || now - told_at >= QUIET) && atomic_compare_exchange_strong(&repeats[cause].told_at, &told_at, now))
     return true;
   repeats[cause].counted++;

@@ -58,7 +58,7 @@ static char *read_list(void) {
   if (text != NULL) {
     const ssize_t got = descriptor_read(fd, text, LIST_MAX);
     text[got > 0 ? got : 0] = 0;
-    /* Of a line that does not fit, the beginning may name a folder that contains much more. */
+    /* The beginning of a line that does not fit may name a folder that contains much more. */
     if (got == LIST_MAX) *(strrchr(text, '\n') == NULL ? text : strrchr(text, '\n')) = 0;
   }
   descriptor_close(fd);

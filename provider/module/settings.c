@@ -102,7 +102,7 @@ static void scan_file(struct settings *settings) {
     got = descriptor_read(fd, text, FILE_MAX);
     text[got > 0 ? got : 0] = 0;
     settings_scan(settings, text);
-    /* It contains the access token. */
+    /* The file contains the access token. */
     memset(text, 0, FILE_MAX + 1);
     __asm__ volatile("" : : "r"(text) : "memory");
     free(text);

@@ -164,7 +164,7 @@ static enum sent send_ahead(struct wire *wire, struct pending *call, struct tran
     const bool more = ahead->take(ahead->context, &ahead->frames);
     enum sent sent;
 
-    /* Then the last frame may be half written. */
+    /* After a failure, the last frame may be half written. */
     if (ahead->frames.failed) return NOT_SENT;
     write_codes(wire, &ahead->frames);
     if (!more) return SENT;

@@ -77,7 +77,7 @@ export const createOperations = (ports: Ports, parts: OperationParts): Operation
     vaults: createVaultOperations(ports, approvals),
     keys: createKeyOperations(ports, approvals),
     masterKeys: createMasterKeyOperations(ports, approvals),
-    tdeGroups: createTdeGroupOperations(ports),
+    tdeGroups: createTdeGroupOperations(ports, approvals),
     applications: createApplicationOperations(ports, approvals),
     endpoints: createEndpointOperations(ports),
     externalKeyStores: externalKeyStores(ports),

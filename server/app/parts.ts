@@ -68,6 +68,21 @@ export interface Parts {
 
 type Reported = Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals };
 
+/** What this node tells the one that notifies. */
+const createTold = (
+  { store, fleet }: Pick<OpenedPorts['ports'], 'store' | 'fleet'>,
+  { served }: Pick<Certificates, 'served'>,
+  views: Parameters<typeof tellHealth>[2],
+) => {
+  const health = tellHealth({ store }, fleet.id, views);
+  const own = tellCertificates({ store }, fleet.id, served);
+  const tellAll = async (): Promise<void> => {
+    await health();
+    await own();
+  };
+  return { tellCertificates: own, tellAll };
+};
+
 export const createParts = (
   { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
   rawStore: Store,
@@ -77,8 +92,7 @@ export const createParts = (
   { disks, ...observed }: Reported & { readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
-  const { store, fleet } = ports;
-  const clock = systemClock;
+  const [{ store, fleet }, clock] = [ports, systemClock];
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
     config.auditSinks.map((sink) => ({
@@ -156,8 +170,7 @@ export const createParts = (
   );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
-  const tellOwnHealth = tellHealth(ports, fleet.id, { health: operations.health, logState });
-  const tellOwnCertificates = tellCertificates(ports, fleet.id, certificates.served);
+  const told = createTold(ports, certificates, { health: operations.health, logState });
   const jobs: Jobs = {
     erasure,
     requestMinutes,
@@ -167,10 +180,7 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      async () => {
-        await tellOwnHealth();
-        await tellOwnCertificates();
-      },
+      told.tellAll,
       async () => {
         await backupAnswers.run();
         await sealer.run();
@@ -191,8 +201,5 @@ export const createParts = (
     ),
     externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000, board),
   };
-  return {
-    ...{ operations, metrics, latency, forwarding, snapshots, notifications },
-    ...{ tellCertificates: tellOwnCertificates, retention, jobs },
-  };
+  return { operations, metrics, latency, forwarding, snapshots, notifications, ...told, retention, jobs };
 };

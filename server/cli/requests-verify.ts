@@ -65,8 +65,8 @@ export const verifyRequestLog = async (
       value = null;
     }
     if (isOfNewerVersion(value))
-      throw new CommandError('config', `line ${number} has members that this version of dke does not know`, {
-        hint: 'a newer service has written it: compare the log with the dke command of that version',
+      throw new CommandError('config', `line ${number} has members that this command does not know`, {
+        hint: 'a newer service has written it: compare the log with the command of that version',
       });
     const entry = requestLineSchema.safeParse(value);
     if (entry.success) {

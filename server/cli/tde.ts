@@ -25,7 +25,15 @@ const addGroup = (tde: Noun): void => {
   noun.row(tdeGroups.create, 'create <name>', 'Creates a group, and the vault of its master keys.');
   noun.row(tdeGroups.list, 'list', 'Lists groups.', { columns: { ID: 'id', NAME: 'name', CREATED: 'createdAt' } });
   noun.row(tdeGroups.get, 'show <group>', 'Shows a group, by id or name.');
-  noun.row(tdeGroups.rename, 'rename <group> <name>', 'Renames a group, and its vault with it.');
+  noun.row(
+    tdeGroups.rename,
+    'rename <group> <name>',
+    'Renames a group, and its vault with it. If its vault is under dual control, others must approve.',
+    {
+      options: { '--dry-run': 'show the required approvals, change nothing' },
+      value: (answer) => answer.plan ?? answer,
+    },
+  );
   noun.row(applications.list, 'members <group>', 'Lists the applications that share master keys in a group.', {
     columns: applicationColumns,
   });

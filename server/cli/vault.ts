@@ -11,6 +11,8 @@ import { addNoun, type Noun } from './rows.ts';
 const routes = operations.vaults;
 type DualControl = AnswerOf<typeof routes.dualControl>;
 
+const dryRun = { '--dry-run': 'show the required approvals, change nothing' } as const;
+
 const addDualControl = (vault: Noun): void => {
   const noun = vault.noun('dual-control', 'dual control: operations that m of n others must approve');
   const show = {
@@ -24,8 +26,6 @@ const addDualControl = (vault: Noun): void => {
       }
     },
   };
-  const dryRun = { '--dry-run': 'show the required approvals, change nothing' } as const;
-
   noun.row(routes.dualControl, 'show <vault>', 'Shows the rule, and who can approve now.', show);
   noun.row(
     routes.setDualControl,
@@ -74,7 +74,12 @@ export const addVault = (program: Command): void => {
     columns: { ID: 'id', NAME: 'name', KIND: 'kind', STATE: 'state', CREATED: 'createdAt' },
   });
   noun.row(routes.get, 'show <vault>', 'Shows a vault, by id or name.');
-  noun.row(routes.rename, 'rename <vault> <name>', 'Renames a vault. Its id and its keys stay.');
+  noun.row(
+    routes.rename,
+    'rename <vault> <name>',
+    'Renames a vault. Its id and its keys stay. Under dual control, others must approve.',
+    { options: dryRun, value: (answer) => answer.plan ?? answer },
+  );
   noun.row(routes.enable, 'enable <vault>', 'Re-enables a vault.');
   noun.row(routes.disable, 'disable <vault>', 'Look-ups of its keys fail until it is enabled again.');
   noun.row(

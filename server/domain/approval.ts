@@ -17,6 +17,13 @@ export const governedKinds = {
    */
   'application.move': 'rule',
   'dual-control.change': 'rule',
+  /**
+   * Under another name, the vault is not the one that people put keys in, and that approvers know:
+   * a change like one of the rule.
+   */
+  'vault.rename': 'rule',
+  /** Renames its vault. */
+  'group.rename': 'rule',
   'snapshot.export': 'export',
   /** Who has the other half of it has every key of the snapshots that are made from then on. */
   'recovery-key.register': 'export',

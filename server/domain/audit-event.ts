@@ -240,7 +240,7 @@ export const auditKinds = {
       'activatedCount',
     ],
   },
-  'group.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
+  'group.renamed': { severity: 'medium', activity: 'update', fields: ['name', 'from'] },
   'group.created': { severity: 'info', activity: 'create', fields: ['name', 'vaultId'] },
   'application.registered': { severity: 'info', activity: 'create', fields: ['name', 'groupId', 'appId'] },
   'application.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
@@ -332,7 +332,7 @@ export const auditKinds = {
   'endpoint.deleted': { severity: 'medium', activity: 'delete', fields: ['name', 'prefix'] },
   'endpoint.credential-added': { severity: 'medium', activity: 'create', fields: ['accessKeyId'] },
   'endpoint.credential-removed': { severity: 'medium', activity: 'delete', fields: ['accessKeyId'] },
-  'vault.renamed': { severity: 'info', activity: 'update', fields: ['name', 'from'] },
+  'vault.renamed': { severity: 'medium', activity: 'update', fields: ['name', 'from'] },
   'vault.profile-changed': { severity: 'low', activity: 'update', fields: ['name', 'profile'] },
   'notification.acknowledged': {
     severity: 'info',

@@ -12,7 +12,7 @@ export const createTurns = (
   begin: (socket: Socket) => void,
   nextTurn: (work: () => void) => unknown = setImmediate,
 ): ((socket: Socket, origin: string) => void) => {
-  /** By origin, the one whose turn is next first. */
+  /** The sockets of each origin; the origin whose turn is next comes first. */
   const waiting = new Map<string, Set<Socket>>();
   /** Whether one has begun in this turn. */
   let isTaken = false;

@@ -212,7 +212,7 @@ static void run_cbc(CK_OBJECT_HANDLE key) {
   encrypt_with(CKM_AES_CBC, iv, sizeof iv, key);
 }
 
-/* As Java's SunPKCS11 does with every record. */
+/* A message in parts, as Java's SunPKCS11 sends every record. */
 static void run_parts(CK_OBJECT_HANDLE key) {
   CK_BYTE iv[16] = {0};
   CK_MECHANISM mechanism = {CKM_AES_CBC, iv, sizeof iv};
@@ -271,7 +271,7 @@ static void run_find(CK_OBJECT_HANDLE key) {
   find_one(template, COUNT(template));
 }
 
-/* As a client whose keys are session objects. */
+/* A search of a client whose keys are session objects. */
 static void run_find_session(CK_OBJECT_HANDLE key) {
   CK_ATTRIBUTE template[] = {{CKA_LABEL, (void *)wanted_label, strlen(wanted_label)}, {CKA_TOKEN, &no, sizeof no}};
   (void)key;

@@ -23,6 +23,7 @@ import {
   apiOperations,
   type Call,
   fileOperations,
+  governedOperations,
   keepFiles,
   keepPlatformToken,
   type LeftOut,
@@ -58,7 +59,7 @@ const operations: readonly Operation[] = [
   ...Object.entries(tdeOperations).flatMap(([name, row]) =>
     isLeftOut(row) || row.call === undefined ? [] : [{ name: `tde.${name}`, row, call: row.call }],
   ),
-  ...Object.entries({ ...readingOperations, ...fileOperations }).flatMap(([name, row]) =>
+  ...Object.entries({ ...readingOperations, ...governedOperations, ...fileOperations }).flatMap(([name, row]) =>
     row.call === undefined ? [] : [{ name, row, call: row.call }],
   ),
 ];
@@ -382,6 +383,7 @@ const notDoneAlone: ReadonlySet<string> = new Set([
   'tenants.restore refused',
   'vaults.delete refused',
   'vaults.removeDualControl waits',
+  'vaults.rename of a governed vault waits',
   'OF: imports a file refused',
   'BW: imports a file refused',
 ]);

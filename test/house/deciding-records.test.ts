@@ -12,6 +12,7 @@ const readers: Readonly<Record<string, string>> = {
   'server/fronts/api/handlers/audit.ts': shows,
   'server/operations/access/recovered-tokens.ts':
     'whose act ends an alert, which a writer of the database can end in any case; the revocation is proven',
+  'server/operations/approvals/former-names.ts': 'shows former names; an approval is bound to ids and the present name',
   'server/operations/audit/audit-origin.ts': 'the age of the first key, which notifications show',
   'server/operations/audit/compare-written.ts': 'compares each record with the tree that this node knows',
   'server/operations/audit/export-audit.ts': shows,

@@ -47,6 +47,7 @@ const targets: Readonly<Record<string, { readonly target: string; readonly throu
   'ciphers/block_cipher.h Update': { target: 'core-messages' },
   'digests/digest.h DigestMessage': { target: 'core-messages' },
   'digests/digest.h Update': { target: 'core-messages' },
+  'digests/kdf.h Argon2id': { target: 'core-messages' },
   'digests/kdf.h HkdfInto': { target: 'core-messages', through: 'HkdfKey' },
   'digests/kdf.h HkdfKey': { target: 'core-messages' },
   'digests/kdf.h ScryptInto': { target: 'core-messages', through: 'ScryptKey' },

@@ -1,4 +1,4 @@
-// The same request under the same Idempotency-Key at several nodes: one is carried out, and every
+// One request under one Idempotency-Key at several nodes: one is carried out, and every
 // answer is the same, also when a node dies in the meantime. And changes under the same If-Match:
 // one is carried out.
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -379,6 +379,35 @@ export const claims: Claims = {
         'unit/snapshots/copies',
       ),
     ],
+    'Rename a vault under dual control': [
+      change(
+        'server/operations/vaults/rename-vault.ts',
+        'vaults: isSo ? [] : [vault],',
+        'vaults: [],',
+        'unit/operations/approvals',
+      ),
+      change(
+        'server/operations/applications/rename.ts',
+        'vaults: vault === null ? [] : [vault],',
+        'vaults: [],',
+        'unit/operations/approvals',
+      ),
+      change('server/operations/approvals/former-names.ts', "vault: 'vault.renamed',", '', 'unit/operations/approvals'),
+    ],
+    'Rename an endpoint, a group': [
+      change(
+        'server/operations/approvals/governed-operation.ts',
+        'named: eachOf(named, idOf, (things) => things.map(idOf).toSorted()),',
+        'named: eachOf(named, nameOf, (things) => things.map(nameOf).toSorted()),',
+        'unit/operations/approvals',
+      ),
+      change(
+        'server/operations/approvals/governed-operation.ts',
+        'rules: rules.map(({ vaultId, required, approvers }) => ({ vaultId, required, approvers })),',
+        'rules,',
+        'unit/operations/approvals',
+      ),
+    ],
     'Use what their roles allow': [
       change(
         'server/domain/access.ts',

@@ -393,6 +393,27 @@ export const readingOperations: Readonly<Record<string, Row>> = {
   ),
 };
 
+/** Another name of a vault under a rule: it is requested, and approved. */
+export const governedOperations: Readonly<Record<string, Row>> = {
+  'vaults.rename of a governed vault': changes(
+    {
+      needs: ['approval'],
+      reads: ['vault'],
+      call: (n, w) => send(n, w.token, 'put', `/api/vaults/${idOf(w, 'governedVault')}/name`, { name: `to-${w.mark}` }),
+    },
+    'approval',
+  ),
+  'approvals.approve of the name of a vault': changes(
+    {
+      needs: ['renaming'],
+      call: (n, w) => send(n, w.other, 'post', `/api/approvals/${idOf(w, 'renaming')}/approve`, {}),
+    },
+    'vault',
+    'names',
+    'approval',
+  ),
+};
+
 /** The files of adversaries (adversaries.ts), which the test keeps here. */
 let adversaries: Adversaries | undefined;
 let prepared: Prepared | undefined;

@@ -21,6 +21,7 @@ export type Thing =
   | 'governedVault'
   | 'key'
   | 'approval'
+  | 'renaming'
   | 'group'
   | 'otherGroup'
   | 'application'
@@ -119,6 +120,14 @@ export const makers: {
       const { id } = await must(n, w.token, '/api/keys', { name: 'held', vaultId });
       await must(n, w.token, `/api/vaults/${vaultId}/dual-control`, rule, 'put');
       return (await must(n, w.token, `/api/keys/${id}`, {}, 'delete')).id;
+    },
+  },
+  renaming: {
+    needs: ['governedVault'],
+    make: async (n, w) => {
+      const place = `/api/vaults/${idOf(w, 'governedVault')}`;
+      await must(n, w.token, `${place}/dual-control`, rule, 'put');
+      return (await must(n, w.token, `${place}/name`, { name: `new-${w.mark}` }, 'put')).id;
     },
   },
   group: { make: async (n, w) => (await must(n, w.token, '/api/tde/groups', { name: 'group' })).id },

@@ -16,6 +16,8 @@ export interface Fact {
   readonly until?: number | null;
   /** The vaults whose dual control has a say before it ends. */
   readonly governed?: readonly string[];
+  /** Whatever actions their rules name. */
+  readonly byAnyRule?: true;
 }
 export type Facts = ReadonlyMap<string, Fact>;
 
@@ -47,13 +49,16 @@ export const readFacts = async ({ query }: StoredRows, { tenants, since }: Exten
     if (state !== 'deleted' && state !== 'purged') add(`tenant ${id} is kept`, id, ['tenant']);
     if (state !== 'purged') add(`tenant ${id} is there`, id, ['tenant'], ['purge']);
   }
-  const vaults = await read('vaults', 'id, tenant_id, kind, state, dual_control');
-  for (const { id, tenant_id, kind, state, dual_control } of vaults) {
+  const vaults = await read('vaults', 'id, tenant_id, name, kind, state, dual_control');
+  for (const { id, tenant_id, name, kind, state, dual_control } of vaults) {
     // A group has its own vault.
     const gain: readonly Effect[] = kind === 'tde' ? ['key', 'connect'] : ['key'];
     const governed = dual_control === null ? [] : [String(id)];
     if (state === 'enabled') add(`vault ${id} is enabled`, tenant_id, gain, ['end-key']);
-    if (state !== 'deleted') add(`vault ${id} is kept`, tenant_id, gain, ['end-key'], { governed });
+    if (state !== 'deleted') {
+      add(`vault ${id} is kept`, tenant_id, gain, ['end-key'], { governed });
+      add(`vault ${id} is called ${name}`, tenant_id, gain, [...gain, 'end-key'], { governed, byAnyRule: true });
+    }
     if (dual_control !== null) add(`vault ${id} has the rule ${dual_control}`, tenant_id, ['rule']);
   }
   const ruleOf = new Map(vaults.map(({ id, dual_control }) => [id, dual_control !== null]));

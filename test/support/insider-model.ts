@@ -165,7 +165,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
     enable: does('key'),
     disable: does('end-key'),
     delete: waits('end-key'),
-    rename: does('key'),
+    rename: waits('key'),
     setProfile: does('key'),
     dualControl: sees('see-resources'),
     setDualControl: waits('rule'),
@@ -186,7 +186,7 @@ export const operations: { readonly [G in keyof ApiRoutes]: { readonly [N in key
   },
   tdeGroups: {
     create: does('connect'),
-    rename: does('connect'),
+    rename: waits('connect'),
     list: sees('see-applications'),
     get: sees('see-applications'),
   },

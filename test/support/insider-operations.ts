@@ -223,7 +223,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   },
   'vaults.disable': async (given) => at(await makeVault(given), changes),
   'vaults.delete': async (given) => at(await makeVault(given), changes),
-  'vaults.rename': async (given) => at(await makeVault(given), { body: { name: fresh('renamed') } }),
+  'vaults.rename': async (given) => at(await makeVault(given), { body: { name: fresh('renamed') }, ...changes }),
   'vaults.setProfile': async (given) => at(await makeVault(given), { body: { profile: 'high-security' } }),
   'vaults.dualControl': scopeless(({ vault }) => vault),
   'vaults.setDualControl': async (given) =>
@@ -244,7 +244,7 @@ export const attempts: Readonly<Record<string, Prepare>> = {
   'keys.rotate': async (given) => at(await makeKey(given, given.ids.vault), changes),
   'keys.delete': async (given) => at(await makeKey(given, given.ids.vault), changes),
   'tdeGroups.create': () => ({ body: { name: fresh('group') }, ...changes }),
-  'tdeGroups.rename': async (given) => at(await makeGroup(given), { body: { name: fresh('renamed') } }),
+  'tdeGroups.rename': async (given) => at(await makeGroup(given), { body: { name: fresh('renamed') }, ...changes }),
   'tdeGroups.get': scopeless(({ application: { groupId } }) => groupId),
   'applications.register': async (given) => ({
     body: { name: fresh('application'), groupId: given.ids.application.groupId },

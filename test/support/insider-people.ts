@@ -228,7 +228,7 @@ export const beginPlay = async (opened: OpenedService, stored: StoredRows, base:
       const before = ruleOf(vaultId);
       const named = before?.approvers?.map((id) => honest.get(id)) ?? [undefined];
       if (before === undefined || named.includes(undefined)) continue;
-      if (ruled === undefined && !before.actions.includes('destroy')) continue;
+      if (ruled === undefined && fact.byAnyRule !== true && !before.actions.includes('destroy')) continue;
       const now = [...after.keys()].find((each) => each.startsWith(`vault ${vaultId} has the rule `));
       if (
         ruled !== undefined &&

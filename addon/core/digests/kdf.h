@@ -50,8 +50,8 @@ Result<LooseKey> ScryptKey(const uint8_t* passphrase, size_t passphrase_length, 
 Status ScryptInto(const uint8_t* passphrase, size_t passphrase_length, const uint8_t* salt, size_t salt_length, uint32_t cost,
                   uint32_t r, uint32_t p, uint8_t* output, size_t output_length);
 
-// The tag of a password by Argon2id, version 1.3, in one lane. `memory` in KiB, 8 to 1 GiB; `passes`
-// 1 to 100; `tag_length` 16 to 64 bytes.
+// The tag of a password by Argon2id, version 1.3, in one lane. `memory` in KiB, 8 to 1 GiB;
+// `passes` 1 to 100; `tag_length` 16 to 64 bytes.
 Result<SecureBuffer> Argon2id(const uint8_t* password, size_t password_length, const uint8_t* salt, size_t salt_length,
                               uint32_t memory, uint32_t passes, size_t tag_length);
 

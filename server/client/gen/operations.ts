@@ -78,8 +78,11 @@ export const operations = {
       method: 'post', path: '/api/vaults/{id}/disable', inTenant: true, changes: true,
     }),
     /** Rename a vault */
-    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.VaultAfterChange>({
-      method: 'put', path: '/api/vaults/{id}/name', body: { name: null }, inTenant: true, changes: true,
+    rename: replacingOperation<{ path: { id: string }; query?: {
+      /** true: shows what would be done and who must approve, and changes nothing. */
+      readonly dryRun?: boolean | undefined;
+    } & InTenant; body: t.NewName }, t.RenamedVaultAfterChange>({
+      method: 'put', path: '/api/vaults/{id}/name', query: { dryRun: null }, body: { name: null }, inTenant: true, changes: true,
     }),
     /** Set the rotation profile of a vault */
     setProfile: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewVaultProfile }, t.VaultAfterChange>({
@@ -205,8 +208,11 @@ export const operations = {
       method: 'get', path: '/api/tde/groups/{id}', inTenant: true,
     }),
     /** Rename a TDE group */
-    rename: replacingOperation<{ path: { id: string }; query?: InTenant; body: t.NewName }, t.TdeGroupAfterChange>({
-      method: 'put', path: '/api/tde/groups/{id}/name', body: { name: null }, inTenant: true, changes: true,
+    rename: replacingOperation<{ path: { id: string }; query?: {
+      /** true: shows what would be done and who must approve, and changes nothing. */
+      readonly dryRun?: boolean | undefined;
+    } & InTenant; body: t.NewName }, t.RenamedTdeGroupAfterChange>({
+      method: 'put', path: '/api/tde/groups/{id}/name', query: { dryRun: null }, body: { name: null }, inTenant: true, changes: true,
     }),
   },
   applications: {

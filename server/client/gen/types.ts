@@ -55,13 +55,15 @@ export type TenantImpact = {
 export type Approval = {
   readonly id: string;
   readonly tenantId: string;
-  readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'snapshot.export' | 'recovery-key.register' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
+  readonly operation: 'master-key.destroy' | 'key.delete' | 'vault.delete' | 'application.move' | 'dual-control.change' | 'vault.rename' | 'group.rename' | 'snapshot.export' | 'recovery-key.register' | 'snapshot.restore' | 'tenant.delete' | 'tenant.purge';
   readonly subject: { readonly kind: string; readonly id: string; readonly name: string };
   readonly parameters: { readonly [name: string]: unknown };
-  /** As it was at the time of the request. Of one request that waits (`get`), times of use, processes and copies are those of now. */
+  /** As it was at the time of the request. Of one request that waits (`get`), names, times of use, processes and copies are those of now. */
   readonly impact: { readonly [name: string]: unknown };
   /** Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed. */
   readonly changed?: { readonly [name: string]: unknown } | null | undefined;
+  /** Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when. */
+  readonly formerNames?: readonly FormerName[] | undefined;
   /** Of a list, and of one request (`get`): whether the caller can approve or reject it now. */
   readonly mayDecide?: boolean | undefined;
   /** Of one request (`get`): who can approve it now. The requester, and tokens of the requester, cannot. */
@@ -83,6 +85,15 @@ export type Approval = {
   }[];
   /** tampered: the stored row was changed from outside; every use is refused */
   readonly integrity: 'ok' | 'tampered';
+};
+
+export type FormerName = {
+  readonly kind: string;
+  readonly id: string;
+  readonly name: string;
+  readonly formerName: string;
+  readonly until: string;
+  readonly by: { readonly id: string; readonly name: string };
 };
 
 export type ApprovalRule = {
@@ -1625,6 +1636,23 @@ export type DeletedVaultAfterChange = {
 
 export type VaultAfterChange = Vault & PendingMembers;
 
+export type RenamedVaultAfterChange = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  /** tde: belongs to a TDE group and contains its master keys */
+  readonly kind: 'general' | 'tde';
+  readonly state: 'enabled' | 'disabled' | 'deleted';
+  /** null: one person is enough */
+  readonly dualControl: DualControlRule | null;
+  /** How often its keys should be rotated. */
+  readonly profile: 'standard' | 'high-security';
+  readonly createdAt: string;
+  /** tampered: the stored row was changed from outside; every use is refused */
+  readonly integrity: 'ok' | 'tampered';
+  readonly plan?: ApprovalNeeds | undefined;
+} & PendingMembers;
+
 export type VaultDualControlAfterChange = VaultDualControl & PendingMembers;
 
 export type KeyAfterChange = Key & PendingMembers;
@@ -1638,7 +1666,16 @@ export type DeletedKeyAfterChange = {
 
 export type KeyVersionAfterChange = KeyVersion & PendingMembers;
 
-export type TdeGroupAfterChange = TdeGroup & PendingMembers;
+export type RenamedTdeGroupAfterChange = {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly name: string;
+  readonly vaultId: string;
+  readonly createdAt: string;
+  /** tampered: the stored row was changed from outside; every use is refused */
+  readonly integrity: 'ok' | 'tampered';
+  readonly plan?: ApprovalNeeds | undefined;
+} & PendingMembers;
 
 export type TdeApplicationAfterChange = TdeApplication & PendingMembers;
 

@@ -15,10 +15,10 @@ import { setCallers } from './set-callers.ts';
 import { setCompatibility } from './set-compatibility.ts';
 import { switchApplication } from './switch-application.ts';
 
-export const createTdeGroupOperations = (ports: Ports): TdeGroupOperations => ({
+export const createTdeGroupOperations = (ports: Ports, approvals: Approvals): TdeGroupOperations => ({
   ...readGroups(ports),
+  ...renameGroup(ports, approvals),
   create: createGroup(ports),
-  rename: renameGroup(ports),
 });
 
 export const createApplicationOperations = (ports: Ports, approvals: Approvals): ApplicationOperations => ({

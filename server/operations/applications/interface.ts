@@ -18,8 +18,12 @@ export interface TdeGroupOperations {
   create(actor: TenantActor, input: { readonly name: string }): Promise<TdeGroup>;
   list(actor: TenantActor, query: PageRequest): Promise<Page<TdeGroup>>;
   get(actor: TenantActor, id: string): Promise<TdeGroup>;
-  /** Renames the group, and its vault with it. 'conflict' when another group has the name. */
+  /**
+   * Renames the group, and its vault with it. 'conflict' when another group has the name. Under a
+   * rule of the vault, whatever actions it names, others must agree: `ApprovalNeeded`.
+   */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<TdeGroup>;
+  planRename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<DryRun>;
 }
 
 /** An access_guid, shown this once: keep the text short-lived and out of logs. */

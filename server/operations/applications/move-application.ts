@@ -171,13 +171,12 @@ export const moveApplication = (
         subject: { kind: 'application', id, name: application.name },
         // Where a rule as strict applies to its keys, no approval is needed.
         vaults: isWeaker(source.dualControl, rule) ? [source] : [],
-        impact: {
-          from: planned.from.name,
-          to: planned.to.name,
-          keys: planned.keys,
-          keysLost: planned.keysLost,
-          leaves: planned.leaves.slice(0, mostNamed).map(({ name }) => name),
-          joins: planned.joins.slice(0, mostNamed).map(({ name }) => name),
+        impact: { keys: planned.keys, keysLost: planned.keysLost },
+        named: {
+          from: { kind: 'group', ...planned.from },
+          to: { kind: 'group', ...planned.to },
+          leaves: planned.leaves.map((other) => ({ kind: 'application', id: other.id, name: other.name })),
+          joins: planned.joins.map((other) => ({ kind: 'application', id: other.id, name: other.name })),
         },
         state: { groupId: application.groupId, newestObject: objects.at(-1)?.handle ?? 0, objects: planned.objects },
       };

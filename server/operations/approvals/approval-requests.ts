@@ -10,7 +10,16 @@ import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
 import { findIdentity } from '../access/identities.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { type GovernedOperation, isAsAsked, type Parameters, type Plan, shownOf } from './governed-operation.ts';
+import { formerNamesOf } from './former-names.ts';
+import {
+  type GovernedOperation,
+  isAsAsked,
+  type Named,
+  type Parameters,
+  type Plan,
+  shownOf,
+  shownThings,
+} from './governed-operation.ts';
 import type { ShownApproval } from './interface.ts';
 
 type Ended = Exclude<Approval['state'], 'pending' | 'approved'>;
@@ -98,22 +107,27 @@ export const createApprovalRequests = (
   };
 
   /**
-   * What approvers see: the marks of now, and what was done since. `changed`: the present impact,
-   * where it is another one; empty where it is no longer possible.
+   * What approvers see: the marks and names of now, former names, and what was done since.
+   * `changed`: the present impact, where it is another one; empty where it is no longer possible.
    */
   const seenNow = async (
     from: Repositories,
     approval: Approval,
-  ): Promise<Pick<ShownApproval, 'impact' | 'changed'>> => {
-    const { kind, tenantId, parameters, requestedBy, impact } = approval;
-    if (approval.endedAt !== null || approval.integrity !== 'ok') return { impact, changed: null };
+  ): Promise<Pick<ShownApproval, 'impact' | 'changed' | 'formerNames'>> => {
+    const { kind, tenantId, parameters, requestedBy, impact, subject, rules } = approval;
+    if (approval.endedAt !== null || approval.integrity !== 'ok') return { impact, changed: null, formerNames: [] };
+    const vaults = rules.map(({ vaultId, vaultName }): Named => ({ kind: 'vault', id: vaultId, name: vaultName }));
+    const namesBefore = (...now: readonly Named[]) => formerNamesOf(from, [subject, ...vaults, ...now], clock.now());
     try {
       const plan = await operationOf(kind).plan(from, tenantId, parameters, requestedBy.id);
+      const ruled = plan.vaults.map(({ id, name }): Named => ({ kind: 'vault', id, name }));
+      const formerNames = await namesBefore(...ruled, plan.subject, ...shownThings(plan));
       return isAsAsked(approval, plan)
-        ? { impact: shownOf(plan), changed: null }
-        : { impact, changed: { name: plan.subject.name, ...shownOf(plan) } };
+        ? { impact: shownOf(plan), changed: null, formerNames }
+        : { impact, changed: { name: plan.subject.name, ...shownOf(plan) }, formerNames };
     } catch (error) {
-      if (error instanceof ServiceError && error.code !== 'unavailable') return { impact, changed: {} };
+      if (error instanceof ServiceError && error.code !== 'unavailable')
+        return { impact, changed: {}, formerNames: await namesBefore() };
       throw error;
     }
   };

@@ -10,10 +10,11 @@
 //   large.
 // - `plan` names every vault concerned. The rules of all of them must be satisfied; without any
 //   rule `run` carries out at once.
-// - An approval covers what was shown: the subject's name, `plan().impact` and `plan().state`. When
-//   one of them is another one at an approval, the request is 'outdated' and nothing is done. Times
-//   of use and copies that remain are `marks`: approvers see those of now, and only fewer of what
-//   stays usable (`least`) outdate the request.
+// - An approval covers what was shown: the subject's name, `plan().impact`, which other things are
+//   concerned (`plan().named`) and `plan().state`. When one of them is another one at an approval,
+//   the request is 'outdated' and nothing is done. Others are bound by their ids, so that who may
+//   rename one of them cannot end the request. Times of use and copies that remain are `marks`:
+//   approvers see those of now, and only fewer of what stays usable (`least`) outdate the request.
 // - `carryOut` gets the requester as actor, with the request id of the last approval: records of
 //   the audit log that belong together have the same one. It throws like any other unit of work,
 //   and then the last approval has not happened either.
@@ -38,6 +39,9 @@ import type { ApprovalOperations, DryRun } from './interface.ts';
 
 export type Parameters = { readonly [name: string]: AuditValue };
 
+/** Something else that an operation concerns. */
+export type Named = Approval['subject'];
+
 export interface Plan {
   readonly tenantId: string;
   readonly subject: Approval['subject'];
@@ -50,8 +54,16 @@ export interface Plan {
   readonly ruled?: ReadonlySet<string>;
   /** What makes the service itself ask for a second person; null: nothing. */
   readonly second?: string | null;
-  /** What approvers are shown. The request is about this: another one outdates it. */
+  /**
+   * What approvers are shown: numbers, states and what the requester wrote, without names of other
+   * things. The request is about this: another one outdates it.
+   */
   readonly impact: Approval['impact'];
+  /**
+   * The other things that it concerns: bound by their ids, shown by their names. Another thing
+   * outdates the request, another name does not.
+   */
+  readonly named?: Readonly<Record<string, Named | readonly Named[]>>;
   /**
    * What they are shown as it is when they look: uses, and copies that remain. Another one outdates
    * nothing.
@@ -65,8 +77,29 @@ export interface Plan {
   readonly state: AuditValue;
 }
 
+const mostNamed = 100;
+
+const eachOf = <T>(
+  named: Plan['named'] = {},
+  one: (thing: Named) => T,
+  several: (things: readonly Named[]) => readonly T[],
+): Readonly<Record<string, T | readonly T[]>> =>
+  Object.fromEntries(
+    Object.entries(named).map(([what, things]) => [what, 'id' in things ? one(things) : several(things)]),
+  );
+const nameOf = ({ name }: Named): string => name;
+const idOf = ({ id }: Named): string => id;
+
 /** What is shown, and kept with the request. */
-export const shownOf = ({ impact, marks }: Plan): Approval['impact'] => ({ ...impact, ...marks });
+export const shownOf = ({ impact, named, marks }: Plan): Approval['impact'] => ({
+  ...impact,
+  ...eachOf(named, nameOf, (things) => things.map(nameOf).toSorted().slice(0, mostNamed)),
+  ...marks,
+});
+
+/** Every other thing whose name is shown. */
+export const shownThings = ({ named = {} }: Plan): readonly Named[] =>
+  Object.values(named).flatMap((things): readonly Named[] => ('id' in things ? [things] : things));
 
 export interface CarriedOut<R> {
   readonly answer: R;
@@ -139,12 +172,18 @@ export const isAsAsked = (
   );
 };
 
-/** What the decision rests on. */
+/** What the decision rests on. The only name in it is that of the subject. */
 export const fingerprintOf = (
   rules: readonly ApprovalRule[],
   parameters: Parameters,
-  { subject, impact, state }: Plan,
+  { subject, impact, named, state }: Plan,
 ): string =>
   createHash('sha256')
-    .update(canonicalJson({ rules, parameters, subject: { ...subject }, impact, state }))
+    .update(
+      canonicalJson({
+        rules: rules.map(({ vaultId, required, approvers }) => ({ vaultId, required, approvers })),
+        ...{ parameters, subject: { ...subject }, impact, state },
+        named: eachOf(named, idOf, (things) => things.map(idOf).toSorted()),
+      }),
+    )
     .digest('hex');

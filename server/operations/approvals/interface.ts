@@ -2,6 +2,7 @@
 
 import type { TenantActor } from '../../domain/actor.ts';
 import type { Approval, ApprovalRule, ApprovalState, Identity } from '../../domain/approval.ts';
+import type { SubjectKind } from '../../domain/audit-event.ts';
 import type { DualControlRule } from '../../domain/dual-control.ts';
 import type { Page, PageRequest } from '../../domain/page.ts';
 import type { Vault } from '../../domain/vault.ts';
@@ -17,7 +18,23 @@ export interface ListedApproval extends Approval {
   readonly mayDecide: boolean;
 }
 
+/** A name that a thing had, with the one that it has. */
+export interface FormerName {
+  readonly kind: SubjectKind;
+  readonly id: string;
+  readonly name: string;
+  readonly formerName: string;
+  /** When it was renamed, and by whom. */
+  readonly until: number;
+  readonly by: Identity;
+}
+
 export interface ShownApproval extends ListedApproval {
+  /**
+   * Former names of the last 90 days of what the request is about: its subject, the vaults of its
+   * rules and the other things that it concerns. Empty once it has ended.
+   */
+  readonly formerNames: readonly FormerName[];
   /**
    * Who can decide it now: enrolled people that are not the requester; empty once it is decided.
    */

@@ -140,7 +140,7 @@ export const destroyMasterKey = (
       if (nextState(key.state, 'destroy') === null) throw new ServiceError('key-destroyed', 'the key is destroyed');
       const { state, currentVersion, vaultId } = key;
       const radius = await findBlastRadius(from, application, key, tenantId);
-      const { instances, copies, ...affected } = blastRadiusSummary(radius);
+      const { appIds, hosts, instances, copies } = blastRadiusSummary(radius);
       const others = (await from.keys.otherCopies(key)).filter((other) => other.state !== 'destroyed');
       return {
         tenantId: key.tenantId,
@@ -148,7 +148,11 @@ export const destroyMasterKey = (
         // Where the row was changed from outside, it is not known whose rule applies: those of
         // every vault do.
         vaults: key.integrity === 'ok' ? [await findVault(from, tenantId, vaultId)] : await vaultsOf(from, tenantId),
-        impact: { application: application.name, ...affected },
+        impact: { appIds, hosts },
+        named: {
+          application: { kind: 'application', id: applicationId, name: application.name },
+          groupApplications: radius.groupApplications.map(({ id, name }) => ({ kind: 'application', id, name })),
+        },
         // Processes of a database come and go while it runs, and backups are made every night.
         marks: {
           ...{ instances, copies, usableCopies: others.length },

@@ -42,13 +42,8 @@ export const softDeleteKey = (
         subject: { kind: 'key', id, name: key.name },
         // A master key continues from its sealed copy: its deletion ends nothing permanently.
         vaults: key.kind === 'general' ? [await findVault(from, tenantId, key.vaultId)] : [],
-        impact: {
-          endsForGood: key.kind === 'general',
-          endpoints: endpoints
-            .map(({ name }) => name)
-            .toSorted()
-            .slice(0, 100),
-        },
+        impact: { endsForGood: key.kind === 'general' },
+        named: { endpoints: endpoints.map((endpoint) => ({ kind: 'endpoint', id: endpoint.id, name: endpoint.name })) },
         marks: lastUse(use),
         state: { state: key.state, vaultId: key.vaultId, currentVersion: key.currentVersion },
       };

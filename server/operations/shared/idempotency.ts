@@ -1,5 +1,5 @@
-// The same request under the same `Idempotency-Key` is carried out once, whichever nodes it
-// reaches, and however soon one after the other. That it is carried out is written in the unit of
+// A request under one `Idempotency-Key` is carried out once, whichever nodes it reaches, and
+// however soon one after the other. That it is carried out is written in the unit of
 // work that carries it out, the first one that the request makes: so both are there or neither is,
 // and of two nodes one comes first. The other one waits for the answer.
 

@@ -15,6 +15,12 @@ export const requireFreeVaultName = async (tx: Repositories, tenantId: string, n
     throw new ServiceError('conflict', `a vault with the name ${name} already exists`, { hint: 'choose another name' });
 };
 
+/** Throws where the vault cannot have the name. */
+export const requireNewVaultName = async (tx: Repositories, before: Sound<Vault>, name: string): Promise<void> => {
+  if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
+  await requireFreeVaultName(tx, before.tenantId, name);
+};
+
 /** The step within a transaction; the caller renews the directory after it. */
 export const renameVaultIn = async (
   tx: Repositories,
@@ -22,8 +28,7 @@ export const renameVaultIn = async (
   before: Sound<Vault>,
   name: string,
 ): Promise<Vault> => {
-  if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
-  await requireFreeVaultName(tx, before.tenantId, name);
+  await requireNewVaultName(tx, before, name);
   const after: Vault = { ...before, name };
   await tx.vaults.update(after);
   await recordEvent(tx, 'vault.renamed', actor, about('vault', after), { name, from: before.name });

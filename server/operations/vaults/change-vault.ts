@@ -1,4 +1,4 @@
-// Enables, disables, renames or deletes a vault. What is already so stays so, without a record. A
+// Enables, disables or deletes a vault. What is already so stays so, without a record. A
 // deleted vault stays deleted, and lists do not show its keys again: under dual control others must
 // agree to that.
 
@@ -7,13 +7,11 @@ import type { TenantActor } from '../../domain/actor.ts';
 import type { Vault, VaultState } from '../../domain/vault.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
-import type { Approvals } from '../approvals/governed-operation.ts';
+import type { Approvals, Named } from '../approvals/governed-operation.ts';
 import { findKeyUse, lastUse } from '../keys/key-use.ts';
 import { findVault } from '../shared/find.ts';
-import { checkName } from '../shared/names.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
 import { about, recordEvent } from '../shared/record-event.ts';
-import { renameVaultIn } from '../shared/vault-names.ts';
 import type { VaultOperations } from './interface.ts';
 
 const kinds = {
@@ -44,23 +42,6 @@ export const changeVault =
     return vault;
   };
 
-export const renameVault =
-  ({ store, directory }: Pick<Ports, 'store' | 'directory'>): VaultOperations['rename'] =>
-  async (actor, id, { name }) => {
-    checkName(name);
-    const vault = await store.write(async (tx): Promise<Vault> => {
-      const before = await findVault(tx, actor.tenantId, id);
-      if (before.name === name) return before;
-      if (before.kind === 'tde')
-        throw new ServiceError('conflict', 'the vault belongs to a TDE group, whose name it has', {
-          hint: 'rename the group: its vault is renamed with it',
-        });
-      return renameVaultIn(tx, actor, before, name);
-    });
-    await directory.renew({ vaults: [id] });
-    return vault;
-  };
-
 export const setVaultProfile =
   ({ store, directory }: Pick<Ports, 'store' | 'directory'>): VaultOperations['setProfile'] =>
   async (actor, id, profile) => {
@@ -87,21 +68,22 @@ export const deleteVault = (
       const vault = await findVault(from, tenantId, id);
       // The number of keys does not show that some were replaced: the newest key does.
       const [newest] = await from.keys.list(tenantId, { vaultId: id }, { limit: 1 });
-      const endpoints: string[] = [];
-      for await (const { vaultId, name } of each((window) => from.endpoints.list(tenantId, window), byId, fewAtOnce))
-        if (vaultId === id) endpoints.push(name);
+      const endpoints: Named[] = [];
+      for await (const endpoint of each((window) => from.endpoints.list(tenantId, window), byId, fewAtOnce))
+        if (endpoint.vaultId === id) endpoints.push({ kind: 'endpoint', id: endpoint.id, name: endpoint.name });
       const lastUsed = await from.keys.lastUsedIn(id);
       const use = lastUsed && (await findKeyUse(from, lastUsed));
       return {
         tenantId: vault.tenantId,
         subject: { kind: 'vault', id, name: vault.name },
         vaults: vault.state === 'deleted' ? [] : [vault],
-        impact: { keys: await from.keys.countLive(id), endpoints: endpoints.toSorted().slice(0, 100) },
+        impact: { keys: await from.keys.countLive(id) },
+        named: { endpoints },
         marks:
           use === undefined
             ? { lastUsedAt: null, lastUsedBy: null, lastUsedKey: null }
             : { ...lastUse(use), lastUsedKey: lastUsed?.name ?? null },
-        state: { state: vault.state, newestKey: newest?.id ?? null, endpoints: endpoints.length },
+        state: { state: vault.state, newestKey: newest?.id ?? null },
       };
     },
     carryOut: async (tx, actor, { id }) => ({

@@ -2,17 +2,18 @@
 
 import type { Ports } from '../../ports/ports.ts';
 import type { Approvals } from '../approvals/governed-operation.ts';
-import { changeVault, deleteVault, renameVault, setVaultProfile } from './change-vault.ts';
+import { changeVault, deleteVault, setVaultProfile } from './change-vault.ts';
 import { createVault } from './create-vault.ts';
 import type { VaultOperations } from './interface.ts';
 import { readVaults } from './read-vaults.ts';
+import { renameVault } from './rename-vault.ts';
 
 export const createVaultOperations = (ports: Ports, approvals: Approvals): VaultOperations => ({
   ...readVaults(ports),
   create: createVault(ports),
   enable: changeVault(ports, 'enabled'),
   disable: changeVault(ports, 'disabled'),
-  rename: renameVault(ports),
   setProfile: setVaultProfile(ports),
+  ...renameVault(ports, approvals),
   ...deleteVault(ports, approvals),
 });

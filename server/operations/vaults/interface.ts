@@ -20,9 +20,10 @@ export interface VaultOperations {
   delete(actor: TenantActor, id: string): Promise<Vault>;
   /**
    * 'conflict' when another live vault has the name, and for a TDE vault, which is renamed with its
-   * group.
+   * group. Under a rule, whatever actions it names, others must agree: `ApprovalNeeded`.
    */
   rename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<Vault>;
+  planRename(actor: TenantActor, id: string, input: { readonly name: string }): Promise<DryRun>;
   /** How often its keys are to be rotated. */
   setProfile(actor: TenantActor, id: string, profile: RotationProfile): Promise<Vault>;
   planDelete(actor: TenantActor, id: string): Promise<DryRun>;

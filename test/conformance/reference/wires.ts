@@ -1,5 +1,6 @@
-// The same rules through Debian's p11-kit, which stands between a program and a token: what its own
-// version 0.24 changes. Newer ones carry more, so that a rule which holds is never an error.
+// The reference's rules through Debian's p11-kit, which stands between a program and a token: what
+// its own version 0.24 changes. Newer ones carry more, so that a rule which holds is never an
+// error.
 import { isDeepStrictEqual } from 'node:util';
 import type { Token } from '../../support/token.ts';
 import type { Rule, Seen } from './bench.ts';

@@ -54,7 +54,7 @@ static void messages(CK_BBOOL token) {
   CK_BYTE opened[48];
   CK_GCM_MESSAGE_PARAMS parameter = {iv, 12, 0, 0 /* CKG_NO_GENERATE */, tag, 128};
   CK_MECHANISM mechanism = {CKM_AES_GCM, NULL, 0};
-  /* The same structure, misaligned. */
+  /* The parameter's structure, misaligned. */
   CK_BYTE misaligned[sizeof parameter + 1];
   CK_ULONG length = sizeof sealed;
 

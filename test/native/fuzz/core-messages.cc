@@ -230,6 +230,9 @@ void Derive(const Fixture& fixture, Input input) {
   Finish(dke::Sp800108Key(fixture.aes, {true, digest}, fixed, kind, bytes), kind, bytes);
   // Numbers of a file, of which most are refused.
   const uint32_t cost = counter < 0xf0 ? 1 : static_cast<uint32_t>(counter);
+  // A parameter of Argon2id that is out of range is refused; the memory is kept small.
+  const auto tag = dke::Argon2id(info.data(), info.size(), salt.data(), salt.size(), 8 + counter % 8, 1 + counter % 2, bytes);
+  Must(tag.ok() == (salt.size() >= 8 && bytes >= 16 && bytes <= 64));
   const auto passphrase = dke::ScryptKey(info.data(), info.size(), salt.data(), salt.size(), cost, static_cast<uint32_t>(bytes), 1);
   Must(!passphrase.ok() || (cost == 1 && bytes > 0));
   for (const dke::CipherMode mode : {dke::CipherMode::kEcb, dke::CipherMode::kCbc}) {

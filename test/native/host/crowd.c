@@ -88,7 +88,7 @@ static pid_t start(char **argv, int number, const int *ready, const int *go) {
 
   snprintf(text, sizeof text, "%d", number);
   posix_spawn_file_actions_init(&actions);
-  /* By way of high numbers: neither pipe must lie where the other one is going to. */
+  /* The pipes go by way of high numbers: neither pipe must lie where the other one is going to. */
   posix_spawn_file_actions_adddup2(&actions, ready[1], 103);
   posix_spawn_file_actions_adddup2(&actions, go[0], 104);
   for (int i = 0; i < 2; i++) {

@@ -76,7 +76,7 @@ static void arguments(void) {
   for (size_t i = 0; i < COUNT(flags); i++) {
     for (unsigned functions = 0; functions < 16; functions++) {
       CK_C_INITIALIZE_ARGS args = shape(functions, flags[i]);
-      /* None or all: the library uses the system's locks in either case. */
+      /* With none or all functions, the library uses the system's locks in either case. */
       if (functions == 0 || functions == 15) accept_arguments(&args);
       else refuse_arguments(args, CKR_ARGUMENTS_BAD);
       args.pReserved = &args;

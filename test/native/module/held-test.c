@@ -354,7 +354,7 @@ WITH(what_may_change_something_comes_behind_a_held_final) {
   use_in_parts(CKM_AES_CBC, SESSION_KEY);
   C_DestroyObject(session, SESSION_KEY);
   assert_string_equal(events(), "29 31 31 32 22 ");
-  /* It may have ended the operation, so a Final after it is sent. */
+  /* The part may have ended the operation, so a Final after it is sent. */
   assert_int_equal(cbc_init(SESSION_KEY), CKR_OK);
   assert_int_equal(update(16), CKR_OK);
   C_DestroyObject(session, SESSION_KEY);

@@ -371,7 +371,7 @@ WITH(the_caller_of_a_setuid_and_setgid_host_chooses_among_the_owners_files_below
     initialize_with(refused[i].config);
     expect_log("pkcs11.toml", refused[i].why);
   }
-  /* Of a list that is too long, the line that is cut names nothing. */
+  /* The line that is cut in a list that is too long names nothing. */
   {
     char list[16 * 1024 + 64];
     memset(list, '\n', sizeof list);

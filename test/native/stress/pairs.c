@@ -383,7 +383,7 @@ bool curve_pair_job(struct worker *w) {
     fill(w, w->plain, w->size);
     fine = makes_signature(w, &mechanism, private, true, pkey, type == CKK_EC ? own[i].size : 0, &how);
   } else {
-    /* Both sides agree: the token with its private key, OpenSSL with its own. */
+    /* The two sides agree: the token with its private key, OpenSSL with its own. */
     CK_ECDH1_DERIVE_PARAMS parameter = {CKD_NULL, 0, NULL, own[i].point_length, own[i].point};
     CK_OBJECT_CLASS class = CKO_SECRET_KEY;
     CK_KEY_TYPE generic = CKK_GENERIC_SECRET;

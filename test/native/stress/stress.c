@@ -123,7 +123,7 @@ static unsigned long lane_answers(void) {
     if (strstr(line, "/memfd:dke-lane") == NULL || sscanf(line, "%llx-", &start) != 1) start = 0;
   if (maps != NULL) fclose(maps);
   there = (struct iovec){(void *)(uintptr_t)(start + ANSWERED), sizeof answered};
-  /* By a system call, because another thread may give the memory back in the meantime. */
+  /* A system call reads it, because another thread may give the memory back in the meantime. */
   if (start == 0 || process_vm_readv(getpid(), &here, 1, &there, 1, 0) != sizeof answered) return sum;
   if (start != mapped || answered < counted) counted = 0;
   sum += answered - counted;

@@ -1,4 +1,4 @@
-// The same search as attack-search.test.ts where keys of the token take part, and the service
+// The search of attack-search.test.ts, where keys of the token take part, and the service
 // answers: generated, copied, wrapped, unwrapped and derived on the token and between it and the
 // session, and changed in the meantime. Two keys belong to a user, sensitive and extractable, one
 // of the token and one of the session: their values must not be seen. A key that has wrapped one of

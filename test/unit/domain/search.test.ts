@@ -1,4 +1,4 @@
-// By which terms things are found (domain/search.ts).
+// The terms by which things are found (domain/search.ts).
 import { describe, expect, test } from 'vitest';
 import { foldQuery, isFoundBy, rangeOf, termsOf, termsOfId } from '../../../server/domain/search.ts';
 

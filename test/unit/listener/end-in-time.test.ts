@@ -1,5 +1,6 @@
-// By when a server that was asked to stop has ended: what it waits for on purpose (the notice, the
-// drain) is part of that time from the beginning, also where an earlier time was set for its start.
+// When a server that was asked to stop has ended at the latest: what it waits for on purpose (the
+// notice, the drain) is part of that time from the beginning, also where an earlier time was set
+// for its start.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

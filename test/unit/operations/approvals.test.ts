@@ -46,6 +46,7 @@ beforeAll(async () => {
   await enrol('security', 'tenant-administrator');
   await enrol('destroyer', 'key-destroyer');
   await enrol('manager', 'key-manager');
+  await enrol('connector', 'connection-manager');
   await enrol('anna', 'key-approver');
   await enrol('bert', 'key-approver', 'key-destroyer');
   await enrol('carla', 'key-approver');
@@ -335,6 +336,54 @@ describe('ways around', () => {
     });
   });
 
+  test('a governed vault keeps its name until others agree: no other vault takes its place', async () => {
+    const { vaults, keys, approvals } = opened.operations;
+    const vault = await vaults.create(administrator, { name: 'payments' });
+    await opened.operations.dualControl.change(person('security'), vault.id, twoOf({ actions: ['export'] }));
+    const dry = await vaults.planRename(person('manager'), vault.id, { name: 'payments (closed)' });
+    expect(dry).toMatchObject({
+      impact: { newName: 'payments (closed)' },
+      rules: [{ vaultId: vault.id, required: 2 }],
+    });
+    const approval = await waits(vaults.rename(person('manager'), vault.id, { name: 'payments (closed)' }));
+    expect(approval).toMatchObject({
+      kind: 'vault.rename',
+      subject: { kind: 'vault', id: vault.id, name: 'payments' },
+      impact: { newName: 'payments (closed)' },
+    });
+    await expect(vaults.create(person('manager'), { name: 'payments' })).rejects.toEqual(code('conflict'));
+    const key = await keys.create(administrator, { name: 'billing', vaultId: vault.id });
+    expect((await keys.get(administrator, key.id)).vaultId).toBe(vault.id);
+    await approve('anna', approval);
+    expect((await vaults.get(administrator, vault.id)).name).toBe('payments');
+    await approve('bert', approval);
+    expect((await vaults.get(administrator, vault.id)).name).toBe('payments (closed)');
+    expect((await approvals.get(administrator, approval.id)).state).toBe('completed');
+    // The name that it has already needs no one.
+    await vaults.rename(person('manager'), vault.id, { name: 'payments (closed)' });
+    const { items } = await opened.operations.audit.list(administrator, { subjectId: vault.id, severity: 'medium' });
+    expect(items.map(({ kind }) => kind)).toContain('vault.renamed');
+  });
+
+  test('a group with a governed vault keeps its name until others agree', async () => {
+    const db = await database();
+    const { tdeGroups, vaults } = opened.operations;
+    const { name } = await tdeGroups.get(administrator, db.groupId);
+    const wanted = { name: `${name} renamed` };
+    expect((await tdeGroups.planRename(person('manager'), db.groupId, wanted)).rules).toMatchObject([
+      { vaultId: db.vaultId, required: 2 },
+    ]);
+    const approval = await waits(tdeGroups.rename(person('connector'), db.groupId, wanted));
+    expect(approval).toMatchObject({ kind: 'group.rename', subject: { kind: 'group', id: db.groupId, name } });
+    await approve('anna', approval);
+    expect((await tdeGroups.get(administrator, db.groupId)).name).toBe(name);
+    await approve('bert', approval);
+    expect((await tdeGroups.get(administrator, db.groupId)).name).toBe(wanted.name);
+    expect((await vaults.get(administrator, db.vaultId)).name).toBe(`TDE group ${wanted.name}`);
+    const { items } = await opened.operations.audit.list(administrator, { subjectId: db.groupId, severity: 'medium' });
+    expect(items.map(({ kind }) => kind)).toContain('group.renamed');
+  });
+
   test('a general-purpose key that is deleted is out of use permanently: the rule governs it, and its vault', async () => {
     const vault = await opened.operations.vaults.create(administrator, { name: 'ruled' });
     const key = await opened.operations.keys.create(administrator, { name: 'k', vaultId: vault.id });
@@ -428,6 +477,112 @@ describe('an approval covers what was shown', () => {
     await opened.operations.keys.change(administrator, key.id, { name: 'of today', tags: [] });
     expect(await changedOf(approval)).toMatchObject({ name: 'of today' });
     await outdates(approval);
+  });
+
+  test('another name of anything but the subject outdates no request, and approvers see both names', async () => {
+    const { operations } = opened;
+    const vault = await governedVault('held');
+    const key = await keyIn(vault.id, 'in use');
+    const endpoint = await operations.endpoints.create(administrator, {
+      ...{ name: 'till', vaultId: vault.id, keyId: key.id },
+    });
+    const db = await database();
+    const { application: other } = await operations.applications.register(administrator, {
+      ...{ name: `other of ${db.groupId}`, groupId: db.groupId },
+    });
+    const target = await operations.tdeGroups.create(administrator, { name: `target of ${db.groupId}` });
+    const requests = {
+      key: await waits(operations.keys.softDelete(person('manager'), key.id)),
+      master: await waits(db.destroy('destroyer')),
+      move: await waits(operations.applications.move(person('connector'), db.applicationId, target.id)),
+    };
+    expect(requests.master.impact).toMatchObject({ groupApplications: [other.name] });
+    expect(requests.move.impact).toMatchObject({ to: target.name, leaves: [other.name] });
+    // These people may neither decide the requests nor withdraw them.
+    const by = person('connector');
+    await operations.endpoints.rename(by, endpoint.id, { name: 'till 2' });
+    await operations.applications.rename(by, other.id, { name: `${other.name} 2` });
+    await operations.tdeGroups.rename(by, target.id, { name: `${target.name} 2` });
+    const renaming = await waits(operations.vaults.rename(person('manager'), vault.id, { name: 'held 2' }));
+    await approve('anna', renaming);
+    await approve('bert', renaming);
+
+    const seen = async ({ id }: Approval) => {
+      const { changed, impact, formerNames } = await operations.approvals.get(person('anna'), id);
+      return { changed, impact, names: formerNames.map(({ formerName, name }) => [formerName, name]) };
+    };
+    expect(await seen(requests.key)).toMatchObject({
+      changed: null,
+      impact: { endpoints: ['till 2'] },
+      names: [
+        ['held', 'held 2'],
+        ['till', 'till 2'],
+      ],
+    });
+    expect(await seen(requests.master)).toMatchObject({
+      changed: null,
+      impact: { groupApplications: [`${other.name} 2`] },
+      names: [[other.name, `${other.name} 2`]],
+    });
+    expect(await seen(requests.move)).toMatchObject({
+      changed: null,
+      impact: { to: `${target.name} 2`, leaves: [`${other.name} 2`] },
+    });
+    for (const request of [requests.key, requests.move]) {
+      await approve('anna', request);
+      expect(await approve('bert', request)).toMatchObject({ state: 'completed' });
+    }
+  });
+
+  test('another thing of the same name outdates: what is bound is which one it is', async () => {
+    const vault = await governedVault('exchanged');
+    const key = await keyIn(vault.id, 'of an endpoint');
+    const given = { name: 'one of two', vaultId: vault.id, keyId: key.id };
+    const endpoint = await opened.operations.endpoints.create(administrator, given);
+    const approval = await waits(opened.operations.keys.softDelete(person('security'), key.id));
+    await opened.operations.endpoints.delete(administrator, endpoint.id);
+    await opened.operations.endpoints.create(administrator, given);
+    expect(await changedOf(approval)).toMatchObject({ endpoints: [given.name] });
+    await outdates(approval);
+  });
+
+  test('approvers see each name of the last 90 days that the subject had, who changed it, and when', async () => {
+    const { vaults, approvals, dualControl } = opened.operations;
+    const vault = await vaults.create(administrator, { name: 'ledger of the bank' });
+    const rename = (name: string) => vaults.rename(person('manager'), vault.id, { name });
+    // The oldest of these was given up too long ago.
+    await rename('ledger');
+    await rename('ledger of the bank');
+    const tooOld = 'update audit_events set at = at - ? where subject_id = ? and kind = ?';
+    const days = 91 * 24 * 3_600_000;
+    await queryStored(opened.folder, tooOld, days, vault.id, 'vault.renamed');
+    try {
+      for (const name of ['scratch', 'ledger of the bank', 'scratch', 'scratch of the tests']) await rename(name);
+      await dualControl.change(person('security'), vault.id, twoOf());
+      const approval = await waits(vaults.delete(person('manager'), vault.id));
+      const { formerNames } = await approvals.get(person('anna'), approval.id);
+      expect(formerNames).toEqual(
+        ['scratch', 'ledger of the bank'].map((formerName) => ({
+          ...{ kind: 'vault', id: vault.id, name: 'scratch of the tests', formerName },
+          ...{ until: expect.any(Number), by: { id: tokenIds.manager, name: 'manager' } },
+        })),
+      );
+      await approvals.withdraw(person('manager'), approval.id);
+      expect((await approvals.get(person('anna'), approval.id)).formerNames).toEqual([]);
+    } finally {
+      await queryStored(opened.folder, `${tooOld} and at < ?`, -days, vault.id, 'vault.renamed', Date.now() - days / 2);
+    }
+  });
+
+  test('many new names hide none that came before', async () => {
+    const { vaults, approvals, dualControl } = opened.operations;
+    const vault = await vaults.create(administrator, { name: 'the first name' });
+    for (let count = 1; count <= 25; count += 1)
+      await vaults.rename(person('manager'), vault.id, { name: `name ${count} of ${vault.id}` });
+    await dualControl.change(person('security'), vault.id, twoOf());
+    const approval = await waits(vaults.delete(person('manager'), vault.id));
+    const { formerNames } = await approvals.get(person('anna'), approval.id);
+    expect([formerNames.length, formerNames.at(-1)?.formerName]).toEqual([20, 'the first name']);
   });
 
   test('processes that come and go outdate nothing', async () => {

@@ -599,9 +599,9 @@ describe('a line that another version has written', () => {
   test('is not called changed when it has a member that only a newer version knows', async () => {
     await expect(verifyLines([JSON.stringify({ ...released, tomorrow: 1 })])).rejects.toMatchObject({
       exitClass: 'config',
-      message: 'line 1 has members that this version of dke does not know',
+      message: 'line 1 has members that this command does not know',
     });
-    // What is no record of a newer version either is what it was: changed or truncated.
+    // A line that no version has written was changed or truncated.
     expect((await verifyLines(['{"tomorrow":1}'])).findings[0]).toMatch(/not a line of an export/);
   });
 });

@@ -35,7 +35,8 @@ export const approvalsHandlers = ({ approvals }: Operations): Handlers['approval
   get: async ({ actor, path }) => {
     const approval = await approvals.get(actor, path.id);
     const { changed, mayDecide, able } = approval;
-    return { ...representApproval(approval), changed, mayDecide, able };
+    const formerNames = approval.formerNames.map((each) => ({ ...each, until: toRfc3339(each.until) }));
+    return { ...representApproval(approval), changed, formerNames, mayDecide, able };
   },
   approve: async ({ actor, path, body }) =>
     representApproval(await approvals.approve(actor, path.id, body.comment ?? null)),

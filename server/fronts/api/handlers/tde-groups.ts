@@ -10,6 +10,10 @@ export const tdeGroupsHandlers = ({ tdeGroups }: Operations): Handlers['tdeGroup
     return { id: group.id, answer: representGroup(group) };
   },
   list: async ({ actor, query }) => representPage(await tdeGroups.list(actor, query), representGroup),
-  rename: async ({ actor, path, body }) => representGroup(await tdeGroups.rename(actor, path.id, body)),
+  rename: async ({ actor, path, query, body }) => {
+    if (query.dryRun !== true) return representGroup(await tdeGroups.rename(actor, path.id, body));
+    const plan = await tdeGroups.planRename(actor, path.id, body);
+    return { ...representGroup(await tdeGroups.get(actor, path.id)), plan };
+  },
   get: async ({ actor, path }) => representGroup(await tdeGroups.get(actor, path.id)),
 });

@@ -23,7 +23,11 @@ export const vaultsHandlers = ({ vaults, dualControl }: Operations): Handlers['v
     if (query.dryRun !== true) return representVault(await vaults.delete(actor, path.id));
     return { ...representVault(await vaults.get(actor, path.id)), plan: await vaults.planDelete(actor, path.id) };
   },
-  rename: async ({ actor, path, body }) => representVault(await vaults.rename(actor, path.id, body)),
+  rename: async ({ actor, path, query, body }) => {
+    if (query.dryRun !== true) return representVault(await vaults.rename(actor, path.id, body));
+    const plan = await vaults.planRename(actor, path.id, body);
+    return { ...representVault(await vaults.get(actor, path.id)), plan };
+  },
   setProfile: async ({ actor, path, body }) => representVault(await vaults.setProfile(actor, path.id, body.profile)),
   dualControl: async ({ actor, path }) => represent(await dualControl.get(actor, path.id)),
   setDualControl: async ({ actor, path, query, body }) => {

@@ -6,6 +6,16 @@ import { identifier, integrity, moment, pageOf, pageQuery, queryFlag, type Route
 
 const identity = z.strictObject({ id: identifier, name: z.string() });
 const state = z.enum(approvalStates);
+const formerName = z
+  .strictObject({
+    kind: z.string(),
+    id: identifier,
+    name: z.string(),
+    formerName: z.string(),
+    until: moment,
+    by: identity,
+  })
+  .openapi('FormerName');
 const operation = z.enum(governedKindNames);
 
 export const approvalRuleSchema = z
@@ -41,11 +51,15 @@ export const approvalSchema = z
     parameters: z.record(z.string(), z.unknown()).readonly(),
     impact: z.record(z.string(), z.unknown()).readonly().openapi({
       description:
-        'As it was at the time of the request. Of one request that waits (`get`), times of use, processes and copies are those of now.',
+        'As it was at the time of the request. Of one request that waits (`get`), names, times of use, processes and copies are those of now.',
     }),
     changed: z.record(z.string(), z.unknown()).readonly().nullable().optional().openapi({
       description:
         'Of one request (`get`): what it would be now, if that is not what was asked for. An approval then ends the request as outdated. Empty: it is no longer possible. Null: nothing has changed.',
+    }),
+    formerNames: z.array(formerName).readonly().optional().openapi({
+      description:
+        'Of one request that waits (`get`): names of the last 90 days that the subject, the vaults of the rules and other things of the impact had, with who changed them when.',
     }),
     mayDecide: z.boolean().optional().openapi({
       description: 'Of a list, and of one request (`get`): whether the caller can approve or reject it now.',

@@ -206,7 +206,7 @@ export const keyRoutes = {
     needs: 'keys:read',
     tenancy: 'both',
     summary: 'Export the inventory of keys',
-    description: `Keys of all kinds and states, newest first, of all tenants for those who have the permission for the platform. Times of use are marks: whoever can write to the database can change them. ${exporting}`,
+    description: `Keys of all kinds and states, newest first, of all tenants for those who have the permission for the platform. Times of use are marks: an operator of the database can change them. ${exporting}`,
     query: z.strictObject({ ...keyFilters, ...exportFormat }),
     answer: null,
     streams: exportTypes,

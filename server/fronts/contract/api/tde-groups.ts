@@ -2,18 +2,18 @@
 // PDB needs.
 
 import { z } from '@hono/zod-openapi';
+import { approvalNeeds, dryRunQuery } from './approvals.ts';
 import { displayName, identifier, integrity, moment, newName, pageOf, pageQuery, type RouteGroup } from './row.ts';
 
-export const tdeGroupSchema = z
-  .strictObject({
-    id: identifier,
-    tenantId: identifier,
-    name: z.string(),
-    vaultId: identifier,
-    createdAt: moment,
-    integrity,
-  })
-  .openapi('TdeGroup');
+const groupShape = {
+  id: identifier,
+  tenantId: identifier,
+  name: z.string(),
+  vaultId: identifier,
+  createdAt: moment,
+  integrity,
+};
+export const tdeGroupSchema = z.strictObject(groupShape).openapi('TdeGroup');
 export type TdeGroup = z.output<typeof tdeGroupSchema>;
 
 export const tdeGroupRoutes = {
@@ -47,9 +47,13 @@ export const tdeGroupRoutes = {
     path: '/api/tde/groups/{id}/name',
     needs: 'applications:manage',
     summary: 'Rename a TDE group',
-    description: 'Its vault is renamed with it. The rule for a new name applies.',
+    description:
+      'Its vault is renamed with it. The rule for a new name applies. If its vault is under dual control, whatever ' +
+      'actions the rule names, others must approve.',
+    query: dryRunQuery,
     body: newName,
-    answer: tdeGroupSchema,
+    answer: z.strictObject({ ...groupShape, plan: approvalNeeds.optional() }).openapi('RenamedTdeGroup'),
+    mayWait: true,
     changes: 'get',
   },
 } as const satisfies RouteGroup;

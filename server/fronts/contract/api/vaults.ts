@@ -140,9 +140,12 @@ export const vaultRoutes = {
     needs: 'vaults:manage',
     summary: 'Rename a vault',
     description:
-      'The rule for a new name applies. The vault of a TDE group is renamed with the group, and only with it.',
+      'The rule for a new name applies. The vault of a TDE group is renamed with the group, and only with it. ' +
+      'Under dual control, whatever actions its rule names, others must approve.',
+    query: dryRunQuery,
     body: newName,
-    answer: vaultSchema,
+    answer: z.strictObject({ ...vaultShape, plan: approvalNeeds.optional() }).openapi('RenamedVault'),
+    mayWait: true,
     changes: 'get',
   },
   setProfile: {

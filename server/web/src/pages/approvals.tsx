@@ -42,6 +42,8 @@ const operations: Readonly<Record<Approval['operation'], string>> = {
   'vault.delete': 'Delete the vault',
   'application.move': 'Move the application',
   'dual-control.change': 'Change the dual control of the vault',
+  'vault.rename': 'Rename the vault',
+  'group.rename': 'Rename the group',
   'snapshot.export': 'Export the snapshot',
   'recovery-key.register': 'Register the recovery key',
   'snapshot.restore': 'Restore the snapshot',
@@ -64,6 +66,21 @@ const Missing = ({ approval: { state, missing, able } }: { approval: Approval })
     </p>
   );
 };
+
+/** An approver may know a thing by a name that someone has changed. */
+const FormerNames = ({ names = [] }: { names: Approval['formerNames'] }) =>
+  names.length > 0 && (
+    <Notice tone="warn" title="Renamed in the last 90 days">
+      <ul className="space-y-1">
+        {names.map(({ kind, id, name, formerName, until, by }) => (
+          <li key={`${id} ${formerName}`} className="wrap-anywhere">
+            The {kind} “{name}” was called “{formerName}” until <Time value={until} seconds />. Renamed by{' '}
+            <Actor id={by.id} name={by.name} />.
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
 
 /** Lists show a request as it was made: the request itself says what it would do now. */
 const Detail = ({ listed }: { listed: Approval }) => {
@@ -90,6 +107,7 @@ const Detail = ({ listed }: { listed: Approval }) => {
           <ChangedView then={{ name: approval.subject.name, ...listed.impact }} now={changed} />
         </Notice>
       )}
+      <FormerNames names={approval.formerNames} />
       {isOpen && now.dataUpdatedAt > 0 && (
         <p className="text-xs text-muted">
           Computed <Time value={new Date(now.dataUpdatedAt).toISOString()} seconds />

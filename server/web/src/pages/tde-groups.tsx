@@ -90,6 +90,7 @@ export const TdeGroupsPage = () => {
           name={renaming.name}
           help="Its vault is renamed with it. Its applications and keys stay."
           path={`${groupsPath}/${encodeURIComponent(renaming.id)}`}
+          vaultId={renaming.vaultId}
           renews={[groupsPath, vaultsPath]}
           onClose={() => setRenaming(null)}
         />

@@ -1,11 +1,34 @@
 // Gives a resource another name. What refers to it does so by its id, so nothing else changes.
 
+import { useQuery } from '@tanstack/react-query';
+import { send } from '../../api/client.ts';
+import type { VaultDualControl } from '../../api/types.ts';
 import { NameField } from '../fields/field.tsx';
+import { vaultPath } from '../keys/vaults.ts';
+import { Notice } from '../page/notice.tsx';
 import { EditDialog } from './edit-dialog.tsx';
 
 interface Named {
   readonly name: string;
 }
+
+/** A vault under a rule gets another name when others have approved it. */
+const NeedsApproval = ({ vaultId }: { vaultId: string }) => {
+  const path = `${vaultPath(vaultId)}/dual-control`;
+  const { data } = useQuery({
+    queryKey: [path],
+    queryFn: ({ signal }) => send<VaultDualControl>({ method: 'GET', path }, { signal }),
+    staleTime: 0,
+  });
+  if (data === undefined || data.rule === null) return null;
+  return (
+    <Notice tone="info" title={`Under dual control: ${data.rule.required} must approve the new name`}>
+      {data.approvers.length === 0
+        ? 'There are no eligible approvers.'
+        : `Eligible approvers: ${data.approvers.map(({ name }) => name).join(', ')}.`}
+    </Notice>
+  );
+};
 
 export const RenameDialog = ({
   kind,
@@ -13,6 +36,7 @@ export const RenameDialog = ({
   help,
   path,
   own = false,
+  vaultId,
   renews,
   onClose,
 }: {
@@ -28,6 +52,8 @@ export const RenameDialog = ({
    * The name is all that the resource itself takes; otherwise it is changed at a place of its own.
    */
   own?: boolean;
+  /** The vault that is renamed: its dual control governs it. */
+  vaultId?: string;
   /** First parts of the query keys that the change concerns. */
   renews: readonly string[];
   onClose: () => void;
@@ -44,7 +70,10 @@ export const RenameDialog = ({
     done={(renamed) => `“${name}” is now “${renamed.name}”`}
   >
     {({ body, onBody, fault }) => (
-      <NameField help={help} value={body.name} onValue={(next) => onBody({ name: next })} fault={fault('name')} />
+      <>
+        <NameField help={help} value={body.name} onValue={(next) => onBody({ name: next })} fault={fault('name')} />
+        {vaultId !== undefined && <NeedsApproval vaultId={vaultId} />}
+      </>
     )}
   </EditDialog>
 );

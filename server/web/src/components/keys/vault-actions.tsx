@@ -149,6 +149,7 @@ export const useVaultActions = (): {
             name={acting.vault.name}
             help="Its id and its keys stay."
             path={vaultPath(acting.vault.id)}
+            vaultId={acting.vault.id}
             renews={[vaultsPath, keysPath]}
             onClose={close}
           />

@@ -133,8 +133,8 @@ export const Narrow = <Row,>({
 const formats: readonly FileFormat[] = ['csv', 'ndjson'];
 
 /**
- * The list with its filters as a file of the service, which records that it was taken: of the list's
- * own tenant, also for those who may export every tenant.
+ * The list with its filters as a file of the service, which records that it was taken: of the
+ * list's own tenant, also for those who may export every tenant.
  */
 export const RecordedExport = ({ path, filters }: { path: string; filters: Query }) => {
   const tenant = useTenant();

@@ -1,4 +1,4 @@
-// Of a long list that was read far, only the beginning is read again: when the person comes back,
+// Only the beginning of a long list that was read far is read again: when the person comes back,
 // and after a change.
 
 import type { QueryClient } from '@tanstack/react-query';
