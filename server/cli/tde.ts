@@ -159,7 +159,7 @@ const addApplication = (tde: Noun): void => {
   noun.row(
     applications.rename,
     'rename <application> <name>',
-    'Renames an application. Its app_id and credentials stay: databases notice nothing.',
+    'Renames an application. Its app_id, its credentials and the label of its token stay: databases notice nothing.',
   );
   noun.row(applications.enable, 'enable <application>', 'Re-enables an application.');
   noun.row(

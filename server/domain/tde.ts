@@ -58,6 +58,11 @@ export interface TdeApplication {
   readonly name: string;
   /** The app_id offered in server_url. Instances may use others: any `appIdPattern` text. */
   readonly appId: string;
+  /**
+   * The label of its PKCS#11 token: its first name. It never changes, because programs find the
+   * token by it.
+   */
+  readonly tokenLabel: string;
   readonly state: ApplicationState;
   /** The weaker cryptography that it may use, in the order of `compatibilitySwitches`. */
   readonly compatibility: readonly CompatibilitySwitch[];

@@ -56,6 +56,7 @@ export interface TdeRepositories {
      */
     stored(tenant: TenantScope, id: string): Promise<TdeApplication | undefined>;
     findByName(tenantId: string, name: string): Promise<TdeApplication | undefined>;
+    findByTokenLabel(tenantId: string, tokenLabel: string): Promise<TdeApplication | undefined>;
     list(
       tenant: TenantScope,
       filter: { readonly groupId?: string | undefined },

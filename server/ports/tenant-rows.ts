@@ -55,6 +55,8 @@ export interface CarriedTable {
   readonly fixed: readonly string[];
   /** Columns that say which row of another table is meant, and of which table. */
   readonly references: ReadonlyMap<string, TenantTable>;
+  /** Columns whose values no two rows of a tenant share. */
+  readonly unshared: readonly string[];
   /** What makes a row unique; by the first one it is found. */
   readonly identity: readonly [string, ...string[]];
   /** The table with whose rows its own come, where they have no id. */
@@ -107,11 +109,18 @@ export interface TenantRows {
   count(table: TenantTable, tenantId: string): Promise<number>;
   /**
    * Inserts rows of a tenant, or replaces what is policy, with fresh authentication codes; a
-   * tampered row gets no valid one.
+   * tampered row gets no valid one. Throws for a row of another tenant, or in the place of one.
    */
   put(tenantId: string, table: TenantTable, rows: readonly TenantRow[]): Promise<void>;
   /** Like `find`, without rows of other tenants. */
   findIn(table: TenantTable, tenantId: string, ids: readonly string[]): Promise<readonly TenantRow[]>;
+  /** Rows of the tenant whose column has one of these values. */
+  findBy(
+    table: TenantTable,
+    tenantId: string,
+    column: string,
+    values: readonly string[],
+  ): Promise<readonly TenantRow[]>;
   /**
    * Record owners of rows of this tenant, by the rows' ids. A row that was changed from outside
    * owns nothing.

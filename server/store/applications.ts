@@ -72,18 +72,20 @@ export const createApplications = (
     const row = await query.where('id', '=', id).executeTakeFirst();
     return row && toApplication(row, check('tde_applications', row));
   };
+  const findBy = async (column: 'name' | 'token_label', tenantId: string, value: string) => {
+    const row = await db
+      .selectFrom('tde_applications')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where(column, '=', value)
+      .executeTakeFirst();
+    return row && toApplication(row, check('tde_applications', row));
+  };
   return {
     get: soundOnly(stored, 'application', ({ name }) => name),
     stored,
-    findByName: async (tenantId, name) => {
-      const row = await db
-        .selectFrom('tde_applications')
-        .selectAll()
-        .where('tenant_id', '=', tenantId)
-        .where('name', '=', name)
-        .executeTakeFirst();
-      return row && toApplication(row, check('tde_applications', row));
-    },
+    findByName: (tenantId, name) => findBy('name', tenantId, name),
+    findByTokenLabel: (tenantId, label) => findBy('token_label', tenantId, label),
     list: async (tenant, { groupId }, { after, limit }) => {
       const scoped = groupId === undefined ? inScope : alsoInScope;
       let query = scoped(db.selectFrom('tde_applications').selectAll(), tenant).orderBy('id').limit(limit);

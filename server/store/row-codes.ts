@@ -38,6 +38,7 @@ interface Coded {
   readonly codeWhenSet?: { readonly [column: string]: RegExp | undefined };
   readonly codeSinceVersions?: readonly string[];
   readonly codeSinceLayout?: { readonly [column: string]: Layout | undefined };
+  readonly codeUnlessSame?: { readonly [column: string]: string | undefined };
   readonly digests?: { readonly [column: string]: string | undefined };
 }
 const coded = Object.fromEntries(Object.entries(tables).filter(([, table]) => 'code' in table)) as unknown as {
@@ -57,15 +58,18 @@ interface CodedColumn {
   readonly whenSet: RegExp | undefined;
   readonly sinceVersions: boolean;
   readonly since: Layout;
+  /** The column of which it is a copy where the text does not have it. */
+  readonly unlessSameAs: string | undefined;
 }
 const codedColumns = new Map<PolicyTable, readonly CodedColumn[]>(
   policyTables.map((table) => {
-    const { code, codeWhenSet = {}, codeSinceVersions = [], codeSinceLayout = {} } = coded[table];
+    const { code, codeWhenSet = {}, codeSinceVersions = [], codeSinceLayout = {}, codeUnlessSame = {} } = coded[table];
     const columnOf = (name: string): CodedColumn => ({
       name,
       whenSet: codeWhenSet[name],
       sinceVersions: codeSinceVersions.includes(name),
       since: codeSinceLayout[name] ?? 1,
+      unlessSameAs: codeUnlessSame[name],
     });
     return [table, code.map(columnOf)];
   }),
@@ -98,7 +102,13 @@ const newestLayout = (table: PolicyTable, row: Row): Layout => layoutsFor(table,
 const rowText = (table: PolicyTable, row: Row, layout: Layout): string => {
   const version = Number(row.row_version ?? 0);
   const values: unknown[] = [table];
-  for (const { name, whenSet, sinceVersions, since } of codedColumns.get(table) ?? []) {
+  for (const { name, whenSet, sinceVersions, since, unlessSameAs } of codedColumns.get(table) ?? []) {
+    if (unlessSameAs !== undefined) {
+      // Under its name: no other value of the text can be taken for it.
+      if (layout === newest && row[name] !== undefined && row[name] !== row[unlessSameAs])
+        values.push({ [name]: row[name] });
+      continue;
+    }
     const isOmitted = since > layout || (layout === 1 && whenSet !== undefined && row[name] == null);
     if ((version > 0 || !sinceVersions) && !isOmitted) values.push(row[name]);
   }
@@ -115,6 +125,14 @@ const fits = (table: PolicyTable, row: Row, layout: Layout): boolean =>
     if (row[name] == null) return true;
     return since <= layout && (layout > 1 || whenSet === undefined || whenSet.test(String(row[name])));
   });
+
+/** A text before the newest layout says nothing of a column that is a copy of another one. */
+const hasItsCopies = (table: PolicyTable, row: Row, layout: Layout): boolean =>
+  layout === newest ||
+  (codedColumns.get(table) ?? []).every(
+    ({ name, unlessSameAs }) =>
+      unlessSameAs === undefined || row[name] === undefined || row[name] === row[unlessSameAs],
+  );
 
 /**
  * Whether the values beside the code are those whose digests are under it. A column that was not
@@ -170,6 +188,7 @@ export const rowIntegrity = (
     const isOurs = layoutsFor(table, row).some(
       (layout) =>
         (layout === own || fits(table, row, layout)) &&
+        hasItsCopies(table, row, layout) &&
         authenticationCode(authenticate, table, row, layout) === row.row_mac,
     );
     return isOurs && hasItsValues(table, row) ? 'ok' : 'tampered';

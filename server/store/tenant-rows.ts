@@ -12,6 +12,14 @@ import type { KeyTags } from './key-tags.ts';
 import type { PolicyRows } from './row-set.ts';
 import { type Declaration, declared, leavesTombstones, ownedBy, type PolicyTable, type Schema } from './schema.ts';
 import type { Terms } from './search.ts';
+import type { TableDeclaration } from './tables/table.ts';
+
+/** Columns of the constraints and indexes that say: one value in a tenant once. */
+const unsharedOf = ({ unique, indexes = [] }: Pick<TableDeclaration, 'unique' | 'indexes'>): readonly string[] =>
+  [unique, ...indexes.filter((index) => index.unique && index.where === undefined)].flatMap((each) => {
+    const [tenant, column, ...more] = each !== undefined && 'columns' in each ? each.columns : [];
+    return tenant === 'tenant_id' && column !== undefined && more.length === 0 ? [column] : [];
+  });
 
 /** A table whose rows snapshots carry, and what it declares of that. */
 type Carried = readonly [TenantTable, Declaration, Extract<Declaration['snapshots'], { readonly marks: unknown }>];
@@ -47,6 +55,7 @@ const carriedTable = ([name, table, snapshots]: Carried): CarriedTable => {
     policy,
     fixed,
     references,
+    unshared: unsharedOf(table),
     identity: [first, ...rest],
     comesWith: references.get(first),
     leavesTombstones: leavesTombstones(table),
@@ -128,6 +137,26 @@ const putRows = async (
   });
 };
 
+/**
+ * Throws for rows that are not the tenant's: other nodes read again only what is of the tenant that
+ * a change names. Asked before rows are put, of those in whose place they come, and afterwards.
+ */
+const requireOwned = async (
+  db: Kysely<Schema>,
+  tenantId: string,
+  table: TenantTable,
+  given: readonly TenantRow[],
+): Promise<void> => {
+  const [first] = of(table).identity;
+  const ids = [...new Set(given.map(({ row }) => row[first] ?? null))];
+  await inParts(ids, async (part) => {
+    const { rows } = await sql<{ readonly others: number | string | null }>`
+      select sum(case when ${ownedBy(table, tenantId)} then 0 else 1 end) as others from ${sql.table(table)}
+      where ${sql.ref(first)} in (${sql.join(part)})`.execute(db);
+    if (Number(rows[0]?.others ?? 0) > 0) throw new Error(`a row of ${table} is not of the tenant that it is put for`);
+  });
+};
+
 /** Rows that do not fit together. */
 const conflicts = (db: Kysely<Schema>): Pick<TenantRows, 'strays' | 'namesakes'> => ({
   strays: async (tenantId) =>
@@ -205,6 +234,17 @@ export const createTenantRows = (
     });
     return all;
   };
+  const findBy: TenantRows['findBy'] = async (table, tenantId, column, values) => {
+    const all: TenantRow[] = [];
+    await inParts(values, async (part) => {
+      const { rows: found } = await sql<Loose>`
+        select ${selection(table)} from ${sql.table(table)}
+        where ${ownedBy(table, tenantId)} and ${sql.ref(column)} in (${sql.join(part)})
+        order by ${sql.ref(of(table).identity[0])}`.execute(db);
+      all.push(...found.map((row) => load(table, row)));
+    });
+    return all;
+  };
   const destroyed = async (where: RawBuilder<unknown>): Promise<ReadonlySet<string>> => {
     const found = new Set<string>();
     for (const table of [...carried.values()].filter((each) => each.leavesTombstones).map(({ name }) => name)) {
@@ -226,6 +266,7 @@ export const createTenantRows = (
     },
     find: (table, ids) => find(table, ids),
     findIn: (table, tenantId, ids) => find(table, ids, ownedBy(table, tenantId)),
+    findBy,
     destroyedSince: async (at) => [...(await destroyed(sql`destroyed_at > ${at}`))],
     destroyedAmong: async (ids) => {
       const found = new Set<string>();
@@ -240,7 +281,11 @@ export const createTenantRows = (
         select count(*) as count from ${sql.table(table)} where ${ownedBy(table, tenantId)}`.execute(db);
       return Number(found[0]?.count ?? 0);
     },
-    put: (_tenantId, table, given) => putRows(db, policyRows, terms, tags, table, given),
+    put: async (tenantId, table, given) => {
+      await requireOwned(db, tenantId, table, given);
+      await putRows(db, policyRows, terms, tags, table, given);
+      await requireOwned(db, tenantId, table, given);
+    },
     place: async (places) => {
       const placeOf = new Map(places.map((each) => [each.id, each]));
       let isSound = true;

@@ -5,8 +5,17 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { formatRecoveryKey } from '../../server/base/recovery-key.ts';
+import type { SnapshotOpening } from '../../server/fronts/contract/api/snapshots.ts';
+import type { Application } from '../../server/fronts/contract/api/tde-applications.ts';
+import { createGroup, registerApplication } from '../support/console-api.ts';
 import { freePort, startDaemon } from '../support/daemon.ts';
+import { endProcess } from '../support/host.ts';
 import { makeOthersKey } from '../support/others-key.ts';
+import { library } from '../support/pkcs11-host.ts';
+import { startSite } from '../support/site.ts';
+import { makeRecoveryKey } from '../support/snapshot-files.ts';
+import { answerOpening } from '../support/snapshots.ts';
 import { presentTokens, startTokens, type Token } from '../support/token.ts';
 import { installed, run } from '../support/tools.ts';
 
@@ -166,4 +175,46 @@ describe.runIf(present).each(presentTokens)('GnuTLS with %s', (name) => {
       await server.stop();
     }
   });
+});
+
+test.runIf(present)('p11tool finds the token of a renamed application by its URI, also after a restore', async () => {
+  const site = await startSite({ toml: '[snapshots]\nrestore_second_person = false\n' });
+  try {
+    const { api } = site;
+    const registered = await registerApplication(api, 'reports', await createGroup(api, 'reports'));
+    const path = `/api/tde/applications/${registered.application.id}`;
+    const environment = {
+      ...{ GNUTLS_PIN: 'any', DKE_PKCS11_CONF: site.config('reports', registered) },
+      ...{ DKE_PKCS11_SOCKET: site.socket, DKE_AGENT_LOG_DIR: site.logDirectory },
+    };
+    const p11tool = async (...args: string[]): Promise<string> => {
+      const all = ['--batch', '--provider', library, '--login', ...args, 'pkcs11:token=reports'];
+      const { code, out, complaints } = await run('p11tool', all, { environment });
+      expect(code, complaints).toBe(0);
+      return out;
+    };
+    const rename = (name: string): Promise<Application> => api.call('PUT', `${path}/name`, { name });
+    const recovery = makeRecoveryKey();
+    await api.call('POST', '/api/recovery-keys', { name: 'safe', publicKey: formatRecoveryKey(recovery.publicKey) });
+    const pair = ['--curve', 'secp256r1', '--label', 'signing', '--outfile', join(site.folder, 'signing.pem')];
+    await p11tool('--generate-ecc', ...pair);
+    await rename('figures');
+    const { id } = await api.call<{ readonly id: string }>('POST', '/api/snapshots', {});
+    expect(await rename('numbers')).toMatchObject({ name: 'numbers', tokenLabel: 'reports' });
+    // A new agent asks the service again.
+    const isFound = async (): Promise<void> => {
+      for (const pid of site.agents()) await endProcess(pid);
+      expect(await p11tool('--list-all')).toMatch(/Type: Private key .*\n\s+Label: signing\n/);
+    };
+    await isFound();
+    const opening = await api.call<SnapshotOpening>('POST', `/api/snapshots/${id}/openings`, {
+      recoveryKeyId: recovery.id,
+    });
+    const answer = answerOpening({ ...opening, expiresAt: Date.parse(opening.expiresAt) }, recovery.key);
+    await api.call('POST', `/api/snapshots/${id}/restore`, answer);
+    expect(await api.call('GET', path)).toMatchObject({ name: 'figures', tokenLabel: 'reports' });
+    await isFound();
+  } finally {
+    await site.end();
+  }
 });

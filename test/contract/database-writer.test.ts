@@ -151,6 +151,7 @@ const samples = (): Readonly<Record<Table, Sample>> => ({
       groupId: idOf('tde_groups'),
       name: 'application',
       appId: 'app',
+      tokenLabel: 'token',
       state: 'enabled',
       compatibility: [],
       callers: { networks: [], certificates: [] },

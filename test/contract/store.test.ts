@@ -295,6 +295,7 @@ describe.each(implementations)('the $name store', ({ open, tamper }) => {
     const [here = '', there = ''] = groups.map(({ id }) => id);
     const application: TdeApplication = {
       ...{ id: newId(5), tenantId: tenant.id, groupId: here, name: 'erp', appId: 'erp', state: 'enabled' },
+      tokenLabel: 'erp',
       ...{ callers: { networks: ['10.0.0.0/8'], certificates: [] } },
       ...{ compatibility: ['sha1-signatures'], createdAt: 5, integrity: 'ok' },
     };

@@ -13,8 +13,9 @@ import { chromiumPath, openConsoleBrowser } from '../support/console-browser.ts'
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { type HalfRequest, openHalfRequest } from '../support/half-request.ts';
 import { until } from '../support/host.ts';
-import { instance } from '../support/open-service.ts';
+import { instance, masterKey } from '../support/open-service.ts';
 import { startServerProcess } from '../support/server-process.ts';
+import { callTdeRoute, Refused } from '../support/tde-route.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { requestMetadata, signXksCall } from '../support/xks-client.ts';
 
@@ -101,6 +102,39 @@ const untilFleet = async (at: XksEndpoint, size: number, members: readonly strin
     return last === wanted ? true : undefined;
   }).catch(() => expect(last).toBe(wanted));
 };
+
+test('no node uses a key whose vault another node has disabled, whatever it was loading', async () => {
+  const groupId = await createGroup(one.api, 'vaults');
+  const registered = await registerApplication(one.api, 'of the vaults', groupId);
+  const { vaultId } = await one.api.call<{ vaultId: string }>('GET', `/api/tde/groups/${groupId}`);
+  const door = { accessGuid: registered.accessGuid, appId: registered.application.appId };
+  const handles = await Promise.all(
+    Array.from({ length: 4 }, async (_, at) => {
+      const made = await callTdeRoute(one.server, door, 'generateKey', masterKey(`vault ${at}`));
+      return made.head.handle;
+    }),
+  );
+  const cbc = { algorithm: 'aes-cbc', iv: Buffer.alloc(16).toString('base64') } as const;
+  const use = (member: FleetMember, handle: number): Promise<string> =>
+    callTdeRoute(member.server, door, 'encrypt', cbc, { handle, raw: plain }).then(
+      () => 'used',
+      (error: unknown) => (error instanceof Refused ? error.code : Promise.reject(error as Error)),
+    );
+  const all = () => Promise.all([one, two].flatMap((member) => handles.map((handle) => use(member, handle))));
+  for (let round = 0; round < 3; round += 1) {
+    let isChanged = false;
+    const meanwhile = (async () => {
+      while (!isChanged) await all();
+    })();
+    await changeBy(one, `/api/vaults/${vaultId}/disable`).finally(() => {
+      isChanged = true;
+    });
+    await meanwhile;
+    expect(new Set(await all())).toEqual(new Set(['key-disabled']));
+    await changeBy(two, `/api/vaults/${vaultId}/enable`);
+    expect(new Set(await all())).toEqual(new Set(['used']));
+  }
+});
 
 describe.each(['HTTP/1.1', 'HTTP/2'] as const)(
   'a body over %s that comes after a change that was answered',

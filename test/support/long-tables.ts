@@ -41,8 +41,8 @@ const longTables = (
     ],
     [
       'tde_applications',
-      'id, tenant_id, group_id, name, app_id, state, created_at, row_mac',
-      `${id('a')}, ${t}, '${groupId}', ${id('application ')}, 'db', 'enabled', 1, ''`,
+      'id, tenant_id, group_id, name, app_id, token_label, state, created_at, row_mac',
+      `${id('a')}, ${t}, '${groupId}', ${id('application ')}, 'db', ${id('application ')}, 'enabled', 1, ''`,
     ],
     [
       'keys',

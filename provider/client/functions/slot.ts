@@ -35,10 +35,10 @@ export const slot = {
   // see it.
   C_GetTokenInfo: async (application, { slot }) => {
     checkSlot(slot);
-    const { applicationName, applicationId } = await application.info();
+    const { applicationName, applicationId, tokenLabel = applicationName } = await application.info();
     const sessions = [...application.sessions.values()];
     return {
-      label: applicationName,
+      label: tokenLabel,
       manufacturer,
       model: 'DKE',
       serialNumber: applicationId.replaceAll('-', '').slice(0, 16),

@@ -291,6 +291,8 @@ export type TdeApplication = {
   readonly name: string;
   /** app_id, the last segment of server_url; instances can use others */
   readonly appId: string;
+  /** The label of its PKCS#11 token: the name with which it was registered. It never changes. */
+  readonly tokenLabel: string;
   readonly state: 'enabled' | 'disabled';
   /** Weaker cryptography that it is allowed to use: docs/compatibility.md. */
   readonly compatibility: readonly ('rsa-pkcs1-encryption' | 'sha1-signatures' | 'short-rsa-verification' | 'short-rsa-keys' | 'repeated-ivs')[];

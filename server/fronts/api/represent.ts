@@ -199,6 +199,7 @@ export const representApplication = (application: TdeApplication): applications.
   groupId: application.groupId,
   name: application.name,
   appId: application.appId,
+  tokenLabel: application.tokenLabel,
   state: application.state,
   compatibility: application.compatibility,
   callers: {

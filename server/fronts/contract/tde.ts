@@ -108,6 +108,8 @@ const nextPart = answer({ state: base64Text(maxState) });
 const serviceInfo = answer({
   applicationId: line,
   applicationName: line,
+  /** The label of the application's token. An older service has none: it is the name. */
+  tokenLabel: optional(line),
   groupId: line,
   tenantId: line,
   serverVersion: line,

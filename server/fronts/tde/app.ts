@@ -225,6 +225,8 @@ const changing: ReadonlySet<TdeRoute> = new Set([...onceRoutes, 'destroyObject',
 export interface TdeTrace {
   readonly requestId: string;
   readonly started: number;
+  /** Asked before the state that the answer tells: a change in between is newer than the number. */
+  readonly epoch: number;
   /** The id of the application, once it is known. */
   caller: string | null;
   route: TdeRoute | 'unknown';
@@ -381,7 +383,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
       'X-Request-Id',
       id,
       epochHeader,
-      epoch(),
+      trace.epoch,
     ];
     for (const header of trace.pending) headers.push(...header);
     // What was not read of a request cannot be told from the next one.
@@ -425,7 +427,7 @@ export const createTdeFront = (options: TdeFrontOptions): TdeFront => {
     handle: (incoming, outgoing) => {
       const id = idOf(incoming);
       const started = performance.now();
-      const trace: TdeTrace = { requestId: id, started, caller: null, route: 'unknown', pending: [] };
+      const trace: TdeTrace = { requestId: id, started, epoch: epoch(), caller: null, route: 'unknown', pending: [] };
       describe?.(incoming, trace);
       answer(incoming, id, trace)
         .then(({ route, reply: { head, raw } }) => {

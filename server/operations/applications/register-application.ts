@@ -25,6 +25,11 @@ export const registerApplication =
       const group = await findGroup(tx, actor.tenantId, groupId);
       if ((await tx.applications.findByName(group.tenantId, name)) !== undefined)
         throw new ServiceError('conflict', 'an application with this name already exists');
+      const labelled = await tx.applications.findByTokenLabel(group.tenantId, name);
+      if (labelled !== undefined)
+        throw new ServiceError('conflict', `the token of the application ${labelled.name} has this label`, {
+          hint: 'choose another name: the first name of an application stays the label of its token',
+        });
       const now = clock.now();
       const application: TdeApplication = {
         id: newId(now),
@@ -32,6 +37,7 @@ export const registerApplication =
         groupId,
         name,
         appId: chosen,
+        tokenLabel: name,
         state: 'enabled',
         compatibility: [],
         callers: anyCaller,

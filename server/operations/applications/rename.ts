@@ -1,5 +1,6 @@
-// Renames a TDE application or a group. Its id, its credentials and its app_id stay: databases
-// notice nothing. The vault of a group is renamed with it, unless it is deleted.
+// Renames a TDE application or a group. Its id, its credentials, its app_id and the label of its
+// token stay: databases notice nothing. The vault of a group is renamed with it, unless it is
+// deleted.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { TdeApplication, TdeGroup } from '../../domain/tde.ts';

@@ -19,9 +19,8 @@ export interface DirectoryLimits {
 
 /** What the XKS front asks about endpoints and their keys. */
 const endpointLookUps = ({
-  checks: { sound },
   tenants: { stopOf },
-  vaults,
+  vaultOf,
   endpoints: { held, byPrefix, keys },
 }: WorkingMemory): Pick<Directory, 'endpoint' | 'key' | 'endpoints' | 'endpointById'> => ({
   endpoint: (prefix) => {
@@ -34,9 +33,7 @@ const endpointLookUps = ({
     const configured = held.get(endpoint.id)?.endpoint;
     if (found === undefined || configured === undefined) return undefined;
     if (found.key.vaultId !== configured.vaultId || found.key.tenantId !== configured.tenantId) return undefined;
-    const vault = vaults.get(found.key.vaultId);
-    if (vault !== undefined) sound('vaults', vault);
-    return isVaultOpen(vault) ? found.view : undefined;
+    return isVaultOpen(vaultOf(found.key.vaultId)) ? found.view : undefined;
   },
   endpoints: () => [...held.values()].map(({ endpoint }) => endpoint),
   endpointById: (id) => held.get(id)?.endpoint,
@@ -89,6 +86,7 @@ export const createDirectory = (
     stopOf: tenants.stopOf,
     vault: (id) => vaults.get(id),
     close: () => {
+      endpoints.onClientAuthorities(() => undefined);
       for (const id of [...endpoints.held.keys()]) endpoints.release(id);
       for (const id of [...endpoints.keys.held.keys()]) endpoints.keys.release(id);
       objects.clear();

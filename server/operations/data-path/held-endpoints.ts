@@ -148,7 +148,11 @@ export const createHeldEndpoints = (
       [...endpoints.values()].find(({ view }) => view.credentials.some((credential) => credential.id === id))?.endpoint
         .id,
     renew,
-    release: (id) => release(id),
+    release: (id) => {
+      const before = endpoints.get(id);
+      release(id);
+      if (authoritiesOf(before) !== undefined) tellAuthorities();
+    },
     clientAuthorities: () => [...new Set([...endpoints.values()].flatMap((held) => authoritiesOf(held) ?? []))],
     onClientAuthorities: (tell) => {
       tellAuthorities = tell;

@@ -1,5 +1,7 @@
 // Token objects that were used lately, with their opened keys, and the answers of searches by
-// label. A call that has read while something changed reads again.
+// label. A call that has read while something changed reads again. What another cache holds, as the
+// vault of a key, is not copied here: it is looked up at each use, so that it is never older than
+// there.
 
 import { ServiceError } from '../../base/errors.ts';
 import type { Changes } from '../../domain/changes.ts';
@@ -27,6 +29,7 @@ const isOpen = (cached: CachedObject): cached is OpenObject => cached.reference 
 export interface ObjectCache extends Pick<Directory, 'object' | 'findObjects' | 'findElsewhere' | 'withObjectKeys'> {
   /** Drops what these changes are about, and every answer of a search. References go at once. */
   forget(changes: Changes): void;
+  dropOfVaults(ids: ReadonlySet<string>): void;
   dropOfTenants(ids: ReadonlySet<string>): void;
   clear(): void;
 }
@@ -101,6 +104,8 @@ export const createObjectCache = (
     for (const [handle, { loaded }] of objects) if (isDropped(loaded)) dropObject(handle);
   };
   const dropOfTenants = (ids: ReadonlySet<string>): void => dropWhere(({ object }) => ids.has(object.tenantId));
+  const dropOfVaults = (ids: ReadonlySet<string>): void =>
+    dropWhere(({ key }) => key !== undefined && ids.has(key.vaultId));
   const clear = (): void => dropWhere(() => true);
 
   const load = async (handle: number): Promise<CachedObject | undefined> => {
@@ -123,7 +128,13 @@ export const createObjectCache = (
       if (object === undefined || object.destroyedAt !== null) return undefined;
       directory.sound('tde_objects', object);
       if (key !== undefined) directory.sound('keys', key);
-      const loaded: LoadedObject = { object, key, vault: key === undefined ? undefined : directory.vault(key.vaultId) };
+      const loaded: LoadedObject = {
+        object,
+        key,
+        get vault() {
+          return key === undefined ? undefined : directory.vault(key.vaultId);
+        },
+      };
       const entry: CachedObject = { loaded, reference: undefined };
       cacheObject(handle, entry);
       return entry;
@@ -184,6 +195,7 @@ export const createObjectCache = (
         dropWhere(({ object, key }) => keys.has(object.id) || (key !== undefined && vaults.has(key.vaultId)));
       for (const handle of changes.objects ?? []) dropObject(handle);
     },
+    dropOfVaults,
     dropOfTenants,
     clear,
   };

@@ -16,16 +16,23 @@ interface HeldUse {
   written: number;
 }
 
+const nameOf = (endpointId: string, keyId: string): string => `${endpointId} ${keyId}`;
+
 interface UseMarks extends Pick<Directory, 'drainCredentialUses' | 'keyUses' | 'keyUsesWritten'> {
   noteCredential(entry: Pick<XksRequestRecord, 'credentialId' | 'at'>): void;
-  /** What the front sets: the same one for as long as the endpoint is there. */
+  /** What the front sets: the same one for as long as the endpoint has this key. */
   markOf(endpoint: Pick<Endpoint, 'id' | 'keyId'>): XksUse;
 }
 
-export const createUseMarks = ({ clock }: Pick<Ports, 'clock'>, isHeld: (endpointId: string) => boolean): UseMarks => {
+/** `keyIdOf`: the key that this endpoint has now. */
+export const createUseMarks = (
+  { clock }: Pick<Ports, 'clock'>,
+  keyIdOf: (endpointId: string) => string | undefined,
+): UseMarks => {
   const credentials = new Map<string, number>();
   /**
-   * Uses of keys by endpoint id. An endpoint that is gone stays here until its last use is written.
+   * Uses of keys by endpoint and key: a restore may give an endpoint another key. An endpoint that
+   * is gone stays here until its last use is written.
    */
   const keys = new Map<string, HeldUse>();
   return {
@@ -38,8 +45,8 @@ export const createUseMarks = ({ clock }: Pick<Ports, 'clock'>, isHeld: (endpoin
       return taken;
     },
     markOf: ({ id, keyId }) => {
-      const held = keys.get(id) ?? { endpointId: id, keyId, use: { at: 0 }, written: 0 };
-      keys.set(id, held);
+      const held = keys.get(nameOf(id, keyId)) ?? { endpointId: id, keyId, use: { at: 0 }, written: 0 };
+      keys.set(nameOf(id, keyId), held);
       return held.use;
     },
     keyUses: (all) => {
@@ -49,11 +56,12 @@ export const createUseMarks = ({ clock }: Pick<Ports, 'clock'>, isHeld: (endpoin
         .map(({ endpointId, keyId, use }): EndpointUse => ({ endpointId, keyId, at: use.at }));
     },
     keyUsesWritten: (uses) => {
-      for (const { endpointId, at } of uses) {
-        const held = keys.get(endpointId);
+      for (const { endpointId, keyId, at } of uses) {
+        const held = keys.get(nameOf(endpointId, keyId));
         if (held !== undefined) held.written = Math.max(held.written, at);
       }
-      for (const [id, { use, written }] of keys) if (!isHeld(id) && use.at <= written) keys.delete(id);
+      for (const [name, { endpointId, keyId, use, written }] of keys)
+        if (keyIdOf(endpointId) !== keyId && use.at <= written) keys.delete(name);
     },
   };
 };

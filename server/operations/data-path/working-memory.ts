@@ -2,6 +2,7 @@
 // again, one change after the other.
 
 import type { Changes } from '../../domain/changes.ts';
+import { isVaultOpen } from '../../domain/key-policy.ts';
 import { everyTenant, type TenantScope } from '../../domain/tenant.ts';
 import type { Vault } from '../../domain/vault.ts';
 import type { Directory } from '../../ports/directory.ts';
@@ -23,11 +24,17 @@ export const createWorkingMemory = (
   const checks = createReadChecks(ports);
   const tenants = createHeldTenants(ports, checks);
   const vaults = new Map<string, Vault>();
-  const uses = createUseMarks(ports, (endpointId) => endpoints.held.has(endpointId));
+  /** The vault of a key, for its use now; an alarm when its row was changed from outside. */
+  const vaultOf = (id: string): Vault | undefined => {
+    const vault = vaults.get(id);
+    if (vault !== undefined) checks.sound('vaults', vault);
+    return vault;
+  };
+  const uses = createUseMarks(ports, (endpointId) => endpoints.held.get(endpointId)?.endpoint.keyId);
   const endpoints = createHeldEndpoints(ports, checks, tenants.stopOf, uses.markOf);
   const applications = createHeldApplications(ports, checks);
-  const objects = createObjectCache(ports, mostObjects, { ...checks, vault: (id) => vaults.get(id) });
-  return { checks, tenants, vaults, uses, endpoints, applications, objects };
+  const objects = createObjectCache(ports, mostObjects, { ...checks, vault: vaultOf });
+  return { checks, tenants, vaults, vaultOf, uses, endpoints, applications, objects };
 };
 export type WorkingMemory = ReturnType<typeof createWorkingMemory>;
 
@@ -92,6 +99,18 @@ export const createRenewals = (
    */
   const epochBase = clock.now();
   let renewals: Promise<void> = Promise.resolve();
+  /**
+   * One after the other, so that what was read earlier never replaces what was read later. What
+   * clients were told in the meantime may be the state before: the number changes again.
+   */
+  const inTurn = (work: () => Promise<void>): Promise<void> => {
+    const counted = (): Promise<void> =>
+      work().finally(() => {
+        generation += 1;
+      });
+    renewals = renewals.then(counted, counted);
+    return renewals;
+  };
 
   const releaseTenant = (id: string): void => {
     for (const { endpoint } of [...endpoints.held.values()])
@@ -124,6 +143,9 @@ export const createRenewals = (
     for (const id of changes.tenants ?? []) await renewTenant(id);
     for (const id of changes.restored ?? []) await loadTenantAgain(id);
     for (const id of changes.vaults ?? []) await renewVault(id);
+    // Keys that were opened while the vault was read are released, too.
+    const closed = (changes.vaults ?? []).filter((id) => !isVaultOpen(vaults.get(id)));
+    if (closed.length > 0) objects.dropOfVaults(new Set(closed));
     for (const id of changes.credentials ?? []) {
       const endpointId = endpoints.withCredential(id);
       if (endpointId !== undefined) await endpoints.renew(endpointId);
@@ -147,31 +169,22 @@ export const createRenewals = (
   };
 
   return {
-    loadTenants,
-    load: loadAll,
+    loadTenants: () => inTurn(loadTenants),
+    load: () => inTurn(loadAll),
     reload: () => {
       forget({ vaults: [...vaults.keys()] });
       objects.clear();
-      renewals = renewals.then(loadAgain, loadAgain);
-      return renewals;
+      return inTurn(loadAgain);
     },
     forget,
     renew: (changes) => {
       // References go at once, before anything is awaited; what remains is read again in order.
       forget(changes);
-      renewals = renewals.then(
-        () => renewNow(changes),
-        () => renewNow(changes),
-      );
-      return renewals;
+      return inTurn(() => renewNow(changes));
     },
     renewRefused: async () => {
       const refused = checks.refused();
-      renewals = renewals.then(
-        () => renewNow(refused),
-        () => renewNow(refused),
-      );
-      await renewals;
+      if (Object.keys(refused).length > 0) await inTurn(() => renewNow(refused));
     },
     epoch: () => epochBase + generation,
   };

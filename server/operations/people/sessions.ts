@@ -38,8 +38,13 @@ export const createSessions = (
   const { store, ring, clock } = ports;
   const lookUp = createFindSession(ports, claimedRoles);
   const believed = new Map<string, { readonly found: Found; readonly at: number }>();
-  /** After a change of users: what was believed may be wrong now. */
-  const forget = (): void => believed.clear();
+  /** Changes with each `forget`: what was read before is not believed afterwards. */
+  let generation = 0;
+  /** After a change of users or sessions: what was believed may be wrong now. */
+  const forget = (): void => {
+    generation += 1;
+    believed.clear();
+  };
   const { list, end, recordEnd } = createSessionEnds(ports, forget);
   const hashOf = (value: string): string | undefined =>
     valuePattern.test(value) ? ring.hashToken('session', value) : undefined;
@@ -72,11 +77,12 @@ export const createSessions = (
       let entry = believed.get(hash);
       if (entry === undefined || now - entry.at >= believedMs || clock.now() >= entry.found.expiresAt) {
         believed.delete(hash);
+        const before = generation;
         hash = (await storedHashOf(value)) ?? hash;
         const { found, isOfToken } = await lookUp(hash, isUse);
         entry = { found, at: now };
         // A token that is revoked, anywhere, ends its sessions at once.
-        if (!isOfToken) believed.set(hash, entry);
+        if (!isOfToken && before === generation) believed.set(hash, entry);
         const [oldest] = believed.keys();
         if (believed.size > mostBelieved && oldest !== undefined) believed.delete(oldest);
       }
@@ -95,7 +101,6 @@ export const createSessions = (
     signOut: async (value, { requestId, peer }) => {
       const hash = await storedHashOf(value);
       if (hash === undefined) return;
-      believed.delete(hash);
       const found = await store.read.sessions.findByHash(hash);
       if (found === undefined) return;
       const { holder } = await viewSession(store.read, found);
@@ -112,6 +117,7 @@ export const createSessions = (
           'sign-out',
         );
       });
+      forget();
     },
 
     list: ({ reach }, { userId, ...query }) => list(reach, userId, query),
@@ -126,7 +132,7 @@ export const createSessions = (
         return count;
       });
       await ring.refreshHashKey(store, 'session-hash');
-      believed.clear();
+      forget();
       return { sessionsEnded: ended };
     },
   };

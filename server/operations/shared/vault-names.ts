@@ -18,7 +18,7 @@ export const requireFreeVaultName = async (tx: Repositories, tenantId: string, n
 /** Throws where the vault cannot have the name. */
 export const requireNewVaultName = async (tx: Repositories, before: Sound<Vault>, name: string): Promise<void> => {
   if (before.state === 'deleted') throw new ServiceError('conflict', 'the vault is deleted');
-  await requireFreeVaultName(tx, before.tenantId, name);
+  if (before.name !== name) await requireFreeVaultName(tx, before.tenantId, name);
 };
 
 /** The step within a transaction; the caller renews the directory after it. */
@@ -29,6 +29,7 @@ export const renameVaultIn = async (
   name: string,
 ): Promise<Vault> => {
   await requireNewVaultName(tx, before, name);
+  if (before.name === name) return before;
   const after: Vault = { ...before, name };
   await tx.vaults.update(after);
   await recordEvent(tx, 'vault.renamed', actor, about('vault', after), { name, from: before.name });

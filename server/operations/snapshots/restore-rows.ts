@@ -12,7 +12,8 @@ import { destructionTime } from '../keys/destruction-time.ts';
 import { takerOfLabel } from '../shared/labels.ts';
 import { nameFromLabel } from '../shared/names.ts';
 import { putMaterials, wipeLeftovers } from './restore-materials.ts';
-import { findGone, putTable, reusedNames } from './restore-table.ts';
+import { reusedNames } from './restore-names.ts';
+import { findGone, putTable } from './restore-table.ts';
 import {
   beginRestore,
   counterOf,
@@ -136,11 +137,12 @@ const moveStrays = async ({ tx: { tenantRows }, target }: RunningRestore): Promi
 /**
  * What was made since may have a name that was given to something of the snapshot. The rules are
  * those of live operations: programs keep two keys under one label, a master key shares its label
- * with none. Vaults that shared a name when the snapshot was made still may.
+ * with none. Vaults that shared a name when the snapshot was made still may. A name that a row gave
+ * up to one of the snapshot is its own again, or it was reused.
  */
-const refuseNamesakes = async ({ tx, target, vaultIds }: RunningRestore): Promise<void> => {
+const refuseNamesakes = async ({ tx, target, vaultIds, displaced }: RunningRestore): Promise<void> => {
   const { vaults, handles } = await tx.tenantRows.namesakes(target.tenantId);
-  const named: string[] = [];
+  const named: string[] = [...displaced.values()].flat();
   for (const id of vaults) {
     const vault = vaultIds.has(id) ? undefined : await tx.vaults.stored(target.tenantId, id);
     if (vault !== undefined) named.push(`vault ${vault.name}`);

@@ -7,6 +7,7 @@ import { idBytes } from '../../base/ids.ts';
 import type { SnapshotRow } from '../../ports/snapshot-archive.ts';
 import { type CarriedTable, differIn, same, type TenantRow, type TenantTable } from '../../ports/tenant-rows.ts';
 import { nameFromLabel } from '../shared/names.ts';
+import { claimNames, freeNames } from './restore-names.ts';
 import { counterOf, idHere, type RestoreBatch, type RunningRestore } from './running-restore.ts';
 
 /** A row of the snapshot, and the same with the ids of the tenant. */
@@ -41,32 +42,6 @@ const strangeReference = (table: TenantTable, column: string): ServiceError =>
 
 const takenIds = (table: TenantTable): ServiceError =>
   new ServiceError('conflict', `another tenant already uses ids of the snapshot (${table}): nothing was changed`);
-
-export const reusedNames = (names: readonly string[]): ServiceError =>
-  new ServiceError(
-    'conflict',
-    `names were reused since the snapshot was created: ${names.join(', ')}; nothing was changed`,
-    { hint: 'rename or remove the current resources with these names, or restore to a new tenant' },
-  );
-
-/**
- * No two groups of a tenant have one name, and no two applications: what was renamed since may have
- * left its name to another one. The file does not take it away again.
- */
-const refuseTakenNames = async (
-  { tx, target }: RunningRestore,
-  table: TenantTable,
-  put: readonly TenantRow[],
-): Promise<void> => {
-  const named = { tde_groups: ['group', tx.groups], tde_applications: ['application', tx.applications] } as const;
-  if (table !== 'tde_groups' && table !== 'tde_applications') return;
-  const [kind, repository] = named[table];
-  for (const { row } of put) {
-    const name = String(row.name);
-    const other = await repository.findByName(target.tenantId, name);
-    if (other !== undefined && other.id !== row.id) throw reusedNames([`${kind} ${name}`]);
-  }
-};
 
 const toTarget = (restore: RunningRestore, { identity, references }: CarriedTable, row: SnapshotRow): SnapshotRow => {
   const changed: Record<string, SnapshotRow[string]> = { ...row };
@@ -270,6 +245,15 @@ const noteActivated = (
   }
 };
 
+/**
+ * The label of a token is its application's first name, and stays: a snapshot from before the
+ * column was there has none.
+ */
+const withTokenLabel = (row: SnapshotRow, existing: TenantRow | undefined): SnapshotRow =>
+  row.token_label == null
+    ? { ...row, token_label: (existing?.integrity === 'ok' ? existing.row.token_label : row.name) ?? null }
+    : row;
+
 export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, table: TenantTable): Promise<void> => {
   const { tx, target, newIds } = restore;
   const { tenantRows } = tx;
@@ -301,9 +285,12 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
   };
   for (const found of here) {
     const existing = before.get(identityText(declared, found.row));
-    const each = table === 'access_guids' ? { ...found, row: withHash(restore, found.row, existing) } : found;
+    let each = found;
+    if (table === 'access_guids') each = { ...found, row: withHash(restore, found.row, existing) };
+    else if (table === 'tde_applications') each = { ...found, row: withTokenLabel(found.row, existing) };
     if (existing?.integrity === 'ok' && !each.tampered && differIn(fixed, each.row, existing.row))
       throw differsForever(declared, each.row);
+    if (existing === undefined || !each.tampered) claimNames(restore, declared, each.row);
     let wanted: SnapshotRow | undefined = each.row;
     if (table === 'tde_applications')
       restore.applications.set(String(each.row.id), String((each.tampered ? existing?.row : each.row)?.name));
@@ -328,7 +315,7 @@ export const putTable = async (restore: RunningRestore, { rows }: RestoreBatch, 
     counter.changed += 1;
     putRow(wanted, 'ok', existing);
   }
-  await refuseTakenNames(restore, table, put);
+  await freeNames(restore, declared, put);
   await tenantRows.put(restore.target.tenantId, table, put);
   if (table === 'keys') await putBindings(restore, here);
 };

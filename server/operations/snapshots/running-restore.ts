@@ -62,6 +62,10 @@ export interface RunningRestore extends Omit<RestorePorts, 'clock'> {
    * its application.
    */
   readonly applications: Map<string, string>;
+  /** Whose each unshared value of the snapshot is: ids here, by table, column and value. */
+  readonly claimed: Map<string, string>;
+  /** What the rows were called whose name the snapshot gives to another one, by their ids. */
+  readonly displaced: Map<string, readonly string[]>;
   /**
    * Keys of the tenant that are copies of another one, as the file says: their values are compared.
    */
@@ -99,6 +103,8 @@ export const beginRestore = (
   labels: new Map(),
   activated: [],
   applications: new Map(),
+  claimed: new Map(),
+  displaced: new Map(),
   claimedCopies: new Set(),
   gone: new Map(),
   newValues: new Set(),

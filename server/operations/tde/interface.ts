@@ -57,6 +57,7 @@ export interface TdeCaller {
 export interface TdeServiceInfo {
   readonly applicationId: string;
   readonly applicationName: string;
+  readonly tokenLabel: string;
   readonly groupId: string;
   readonly tenantId: string;
   readonly serverVersion: string;

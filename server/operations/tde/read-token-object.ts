@@ -58,6 +58,7 @@ export const readTokenObjects = (
       recipient: ring.recipient(application.tenantId),
       applicationId: application.id,
       applicationName: application.name,
+      tokenLabel: application.tokenLabel,
       groupId: application.groupId,
       tenantId: application.tenantId,
       serverVersion: identity.version,

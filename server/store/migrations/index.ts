@@ -11,6 +11,7 @@ import { valuesUnderTheCode } from './0007-values-under-the-code.ts';
 import { codedChanges } from './0008-coded-changes.ts';
 import { bytewiseText } from './0009-bytewise-text.ts';
 import { waysOfRequests } from './0010-ways-of-requests.ts';
+import { tokenLabels } from './0011-token-labels.ts';
 import type { SchemaMigration } from './migration.ts';
 
 /** The schema of the first release. Nothing older is upgraded. */
@@ -26,4 +27,5 @@ export const migrations: readonly SchemaMigration[] = [
   codedChanges,
   bytewiseText,
   waysOfRequests,
+  tokenLabels,
 ];

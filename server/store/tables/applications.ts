@@ -61,18 +61,21 @@ export const applicationsTables = {
       row_version: rowVersion,
       /** Canonical JSON; null: any. */
       callers: text({ null: true }),
+      token_label: text({ default: '' }),
     },
     unique: { name: 'tde_applications_name', columns: ['tenant_id', 'name'] },
     indexes: [
       { name: 'tde_applications_by_group', columns: ['group_id', 'id'] },
       { name: 'tde_applications_of_tenant', columns: ['tenant_id', 'id'] },
+      { name: 'tde_applications_token_label', columns: ['tenant_id', 'token_label'], unique: true },
     ],
     plans: { tde_applications_by_scope: "coalesce(tenant_id, '')" },
     codeWhenSet: { compatibility: /^\[/, callers: /^\{/ },
+    codeUnlessSame: { token_label: 'name' },
     beside: {},
     snapshots: {
       marks: [],
-      fixed: [],
+      fixed: ['token_label'],
       beside: 'copied',
       existing: 'replaced',
       reactivates: whenEnabled('application', ['group_id', 'compatibility', 'callers']),

@@ -258,6 +258,12 @@ export const policyTable = <
        */
       readonly codeSinceLayout?: { readonly [Name in ColumnOf<C>]?: 3 };
       /**
+       * A column that came later and began as a copy of another one is in the text of the newest
+       * layout only, and only where the two differ: rows from before it, whose copy the migration
+       * made, stay valid.
+       */
+      readonly codeUnlessSame?: { readonly [Name in ColumnOf<C>]?: ColumnOf<C> };
+      /**
        * Columns beside the code whose SHA-256 is in a column under it, in hexadecimal. Null there:
        * a row of an earlier version, or no value.
        */

@@ -20,7 +20,13 @@ test('while the database takes no change, each is tried once a minute, and one l
   const meter = createMeter(clock);
   const application: TdeApplication = {
     ...{ id: newId(1), tenantId: newId(2), groupId: newId(3), name: 'erp', appId: 'erp', state: 'enabled' },
-    ...{ callers: { networks: [], certificates: [] }, compatibility: [], createdAt: 5, integrity: 'ok' },
+    ...{
+      tokenLabel: 'erp',
+      callers: { networks: [], certificates: [] },
+      compatibility: [],
+      createdAt: 5,
+      integrity: 'ok',
+    },
   };
   const authenticate = authenticateApplication({
     ...{ clock, meter },

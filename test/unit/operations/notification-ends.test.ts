@@ -182,7 +182,7 @@ const application = async (more: Partial<TdeApplication> = {}): Promise<TdeAppli
   const groupId = newId(time);
   const made: TdeApplication = {
     ...{ id: newId(time), tenantId, groupId, name: newId(time), appId: 'app', state: 'enabled', compatibility: [] },
-    ...{ callers: anyCaller, createdAt: time, integrity: 'ok', ...more },
+    ...{ tokenLabel: newId(time), callers: anyCaller, createdAt: time, integrity: 'ok', ...more },
   };
   await write(async (tx) => {
     await tx.groups.insert({ id: groupId, tenantId, name: groupId, vaultId, createdAt: time, integrity: 'ok' });

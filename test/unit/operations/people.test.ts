@@ -576,6 +576,42 @@ describe('a sign-in at an OpenID provider that manages roles', () => {
   });
 });
 
+test.each(['by an administrator', 'by sign-out'])(
+  'a session that is ended %s while a request looks it up is not believed afterwards',
+  async (how) => {
+    const { store, ports, remove } = await openLockoutStore({
+      core: { random: (bytes: Buffer) => bytes.fill(1), wipe: (bytes: Buffer) => bytes.fill(0) },
+      people: { secondFactor: 'never', sessionIdleMs: 60_000, sessionMs: 60_000 },
+    });
+    const user = storedUser({ name: 'ida' });
+    await store.write((tx) => tx.users.insert(user));
+    let meanwhile: (() => Promise<unknown>) | undefined;
+    const users = {
+      ...store.read.users,
+      get: async (...asked: Parameters<typeof store.read.users.get>) => {
+        const found = await store.read.users.get(...asked);
+        const work = meanwhile;
+        meanwhile = undefined;
+        await work?.();
+        return found;
+      },
+    };
+    const opening = { ...ports, store: { ...store, read: { ...store.read, users } } };
+    const sessions = createSessions(opening, undefined as never, createClaimedRoles(createAttempts(opening)));
+    const holder = { kind: 'user', id: user.id, name: user.name, tenantId: null } as const;
+    const proof = { method: 'password', proved: 1 } as const;
+    const { value } = await store.write((tx) => sessions.insert(tx, holder, proof, originOf(), administrator));
+    const [session] = (await sessions.list(everyTenant, user.id, {})).items;
+    meanwhile = () =>
+      how === 'by sign-out'
+        ? sessions.operations.signOut(value, originOf())
+        : sessions.end(administrator, everyTenant, session?.id ?? '', user.id);
+    await sessions.operations.authenticate(value, 'r', null);
+    expect(await codeOf(sessions.operations.authenticate(value, 'r', null))).toBe('unauthenticated');
+    await remove();
+  },
+);
+
 test('a token that is older than its owner’s subject ends when tokens of people of the provider do', async () => {
   const day = 86_400_000;
   const { store, ports, remove } = await openLockoutStore({

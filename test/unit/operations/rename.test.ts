@@ -1,7 +1,7 @@
 // New names of vaults, endpoints, applications and groups: the rule of a new thing, one audit
 // record with the former name, and the search and the approvals that follow.
 import { describe, expect, test } from 'vitest';
-import { administrator, auditKindsOf } from '../../support/open-service.ts';
+import { administrator, auditKindsOf, instance } from '../../support/open-service.ts';
 import { everything } from '../../support/people.ts';
 import { sharedService } from '../../support/shared.ts';
 import { queryStored } from '../../support/test-store.ts';
@@ -88,6 +88,34 @@ test.each(all.filter(({ kind }) => kind !== 'endpoint'))(
     expect((await operations().rename(administrator, other.id, { name: left })).name).toBe(left);
   },
 );
+
+test('the token of an application keeps its label, which no other application gets', async () => {
+  const { applications, tde } = opened.operations;
+  const first = fresh('reports');
+  const groupId = (await makeGroup()).id;
+  const { application, accessGuid } = await applications.register(administrator, { name: first, groupId });
+  await applications.rename(administrator, application.id, { name: fresh('figures') });
+  const caller = await tde.authenticate({
+    ...{ accessGuid, appId: application.appId, instance, requestId: 'r', peer: null },
+  });
+  expect(await tde.info(caller)).toMatchObject({ tokenLabel: first });
+  await expect(applications.register(administrator, { name: first, groupId })).rejects.toMatchObject({
+    code: 'conflict',
+    hint: expect.stringContaining('label of its token'),
+  });
+  // Names and labels are apart: another application may have the name, under its own label.
+  const other = await makeApplication();
+  expect(await applications.rename(administrator, other.id, { name: first })).toMatchObject({
+    name: first,
+    tokenLabel: other.name,
+  });
+  // The label is under the code of the row.
+  await queryStored(
+    opened.folder,
+    `update tde_applications set token_label = 'planted' where id = '${application.id}'`,
+  );
+  expect((await applications.get(administrator, application.id)).integrity).toBe('tampered');
+});
 
 test('the vault of a group is renamed with it, and only with it', async () => {
   const { vaults, tdeGroups } = opened.operations;

@@ -5,9 +5,12 @@
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../server/base/clock.ts';
 import { newId } from '../../../server/base/ids.ts';
+import type { Changes } from '../../../server/domain/changes.ts';
 import type { TdeApplication } from '../../../server/domain/tde.ts';
 import { createDirectory } from '../../../server/operations/data-path/directory.ts';
 import { credentialOwner, keyOwner } from '../../../server/operations/keys/key-records.ts';
+import { defaultTenantSetting } from '../../../server/operations/shared/find.ts';
+import { usesAdmitted } from '../../../server/operations/tde/token-key-pipeline.ts';
 import type { KeyRef } from '../../../server/ports/crypto-core.ts';
 import type { Directory } from '../../../server/ports/directory.ts';
 import type { Ports } from '../../../server/ports/ports.ts';
@@ -29,7 +32,13 @@ const credential = {
 };
 const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId, name: 'erp', appId: 'erp', state: 'enabled' },
-  ...{ callers: { networks: [], certificates: [] }, compatibility: [], createdAt: 5, integrity: 'ok' },
+  ...{
+    tokenLabel: 'erp',
+    callers: { networks: [], certificates: [] },
+    compatibility: [],
+    createdAt: 5,
+    integrity: 'ok',
+  },
 };
 const recordOf = (version: number, owner = keyOwner(key), recordClass: RecordClass = 'vault-copy'): OwnedRecord => {
   const sealed = { version, class: recordClass, attributes: '{}', epoch: 1 } as const;
@@ -233,13 +242,15 @@ test('a credential that was opened before another one could not be read is relea
   expect([shown, released]).toEqual([[3, 4], [2]]);
 });
 
-test('a new or changed vault releases the opened keys of its own objects, and of no other vault', async () => {
-  const objects = [1, 2].map((number) => {
-    const id = newId(100 + number);
-    const own = { ...vault, id: newId(200 + number), name: `vault ${number}` };
-    return { handle: number, own, key: { ...key, id, kind: 'master' as const, vaultId: own.id } };
+/** Master keys, each in a vault of its own, that the directory finds by these handles. */
+const tokenKeys = (...handles: readonly number[]) => {
+  const objects = handles.map((handle) => {
+    const id = newId(100 + handle);
+    const own = { ...vault, id: newId(200 + handle), name: `vault ${handle}` };
+    return { handle, own, key: { ...key, id, kind: 'master' as const, vaultId: own.id } };
   });
   reads = {
+    vaults: { ...store.read.vaults, stored: async (_, id) => objects.find(({ own }) => own.id === id)?.own },
     objects: {
       ...store.read.objects,
       get: async (handle) => {
@@ -247,6 +258,7 @@ test('a new or changed vault releases the opened keys of its own objects, and of
         if (found === undefined) return undefined;
         return {
           ...{ handle, id: found.key.id, tenantId: tenant.id, class: 'secret-key', destroyedAt: null, integrity: 'ok' },
+          ...{ usages: ['decrypt'], wrappedSensitive: false },
         } as unknown as Awaited<ReturnType<Repositories['objects']['get']>>;
       },
     },
@@ -256,10 +268,180 @@ test('a new or changed vault releases the opened keys of its own objects, and of
       of: (owner) => ({ ...store.read.records.of(owner), get: async () => recordOf(1, owner, 'sealed-copy') }),
     },
   };
-  const use = async () => {
-    const used = await directory.withObjectKeys([1, 2], (opened) => opened.map(({ reference }) => reference));
-    return used?.value;
+  return objects;
+};
+const oneTokenKey = () => {
+  const [one] = tokenKeys(1);
+  if (one === undefined) throw new Error('no key');
+  return one;
+};
+/** What a caller may do with the key of this handle. */
+const admitted = async (handle: number): Promise<readonly string[]> => {
+  const loaded = await directory.object(handle);
+  return loaded === undefined ? [] : usesAdmitted(loaded);
+};
+const openedRefs = async (...handles: readonly number[]): Promise<readonly KeyRef[] | undefined> =>
+  (await directory.withObjectKeys(handles, (opened) => opened.map(({ reference }) => reference)))?.value;
+
+test.each([
+  ['while its vault is read', {}],
+  ['while a restored tenant is read before its vault', { restored: [newId(400)] }],
+])('a key that is loaded %s follows the change of the vault', async (_when, before: Changes) => {
+  const { own } = oneTokenKey();
+  await directory.renew({ vaults: [own.id] });
+  const held = await directory.object(1);
+  expect(await admitted(1)).toEqual(['decrypt']);
+  const meanwhile: unknown[] = [];
+  const load = async (): Promise<void> => {
+    meanwhile.push(await openedRefs(1));
   };
+  const change = { ...own, state: 'disabled' as const };
+  reads = {
+    ...reads,
+    vaults: {
+      ...store.read.vaults,
+      stored: async () => {
+        await load();
+        return change;
+      },
+    },
+    applications: {
+      ...store.read.applications,
+      list: async () => {
+        await load();
+        return [];
+      },
+    },
+  };
+  await Promise.all([directory.renew(before), directory.renew({ vaults: [own.id] })]);
+  expect(meanwhile.length).toBeGreaterThan(0);
+  expect(await admitted(1)).toEqual([]);
+  // Who found the key before sees it as it is now.
+  expect(held && usesAdmitted(held)).toEqual([]);
+  // Nothing that was opened in the meantime is left open.
+  expect(released).toEqual(expect.arrayContaining(meanwhile.flat()));
+});
+
+test('a key that is being read when it changes is not kept as it was', async () => {
+  const { handle, key: before } = oneTokenKey();
+  const after = { ...before, disabledAt: 7 };
+  const answers = [before, after];
+  reads = {
+    ...reads,
+    keys: {
+      ...store.read.keys,
+      stored: async () => {
+        const read = answers.shift() ?? after;
+        if (read === before) directory.forget({ keys: [before.id] });
+        return read;
+      },
+    },
+  };
+  expect((await directory.object(handle))?.key).toBe(after);
+  expect((await directory.object(handle))?.key).toBe(after);
+});
+
+test('a change that comes during the first load is shown, whatever that has read before', async () => {
+  await store.write((tx) => tx.decisions.set(defaultTenantSetting, tenant.id));
+  const disabled = { ...vault, state: 'disabled' as const };
+  let shown: Promise<void> | undefined;
+  reads = {
+    vaults: {
+      ...store.read.vaults,
+      stored: async () => disabled,
+      list: async (...asked) => {
+        const found = await store.read.vaults.list(...asked);
+        if (shown === undefined) {
+          shown = directory.renew({ vaults: [vault.id] });
+          // Nothing that the change reads waits for more than this.
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return found;
+      },
+    },
+  };
+  await directory.load();
+  await shown;
+  expect(directory.vault(vault.id)?.state).toBe('disabled');
+});
+
+test('what clients are told while a change is read has another epoch afterwards', async () => {
+  const meanwhile: number[] = [];
+  reads = {
+    vaults: {
+      ...store.read.vaults,
+      stored: async (...asked) => {
+        meanwhile.push(directory.epoch());
+        return store.read.vaults.stored(...asked);
+      },
+    },
+  };
+  await directory.renew({ vaults: [vault.id] });
+  expect(meanwhile).toHaveLength(1);
+  expect(directory.epoch()).toBeGreaterThan(meanwhile[0] ?? 0);
+  // Where nothing changes, what clients remember counts.
+  const epoch = directory.epoch();
+  await directory.renewRefused();
+  expect(directory.epoch()).toBe(epoch);
+});
+
+test('a vault whose row was changed from outside is an alarm when a key of the token asks for it', async () => {
+  const { own } = oneTokenKey();
+  reads = {
+    ...reads,
+    vaults: { ...store.read.vaults, stored: async () => ({ ...own, integrity: 'tampered' as const }) },
+  };
+  await directory.renew({ vaults: [own.id] });
+  expect(await admitted(1)).toEqual([]);
+  expect(complaints).toEqual(['a stored row was changed from outside: every use of it is refused']);
+  // With the genuine row it is used again.
+  reads = { ...reads, vaults: { ...store.read.vaults, stored: async () => own } };
+  await directory.renewRefused();
+  expect(await admitted(1)).toEqual(['decrypt']);
+});
+
+test('an endpoint that a restore gives another key marks the uses of that one', async () => {
+  const view = () => directory.endpoint('/door');
+  const used = (at: number): void => {
+    const now = view();
+    if (now !== undefined) now.use.at = at;
+  };
+  used(10);
+  const second = { ...key, id: newId(9), name: 'second' };
+  await store.write(async (tx) => {
+    await tx.keys.insert(second);
+    await tx.endpoints.get(tenant.id, endpoint.id);
+    await tx.endpoints.update({ ...endpoint, keyId: second.id });
+  });
+  await directory.renew({ restored: [tenant.id] });
+  used(20);
+  const uses = directory.keyUses(true);
+  expect(uses.map(({ keyId, at }) => [keyId, at])).toEqual([
+    [key.id, 10],
+    [second.id, 20],
+  ]);
+  directory.keyUsesWritten(uses);
+  expect(directory.keyUses(true)).toEqual([]);
+});
+
+test('the authorities of a deleted tenant’s endpoints stop to be trusted with it', async () => {
+  const told: (readonly string[])[] = [];
+  const settings = { ...endpoint.settings, clientCertificate: { authorities: 'PEM', commonName: 'cloud' } };
+  reads = { endpoints: { ...store.read.endpoints, stored: async () => ({ ...endpoint, settings }) } };
+  await directory.renew({ endpoints: [endpoint.id] });
+  directory.onClientAuthorities(() => void told.push(directory.clientAuthorities()));
+  expect(directory.clientAuthorities()).toEqual(['PEM']);
+  reads = {
+    ...reads,
+    tenants: { ...store.read.tenants, stored: async () => ({ ...tenant, state: 'deleted' as const }) },
+  };
+  await directory.renew({ tenants: [tenant.id] });
+  expect(told).toEqual([[]]);
+});
+
+test('a new or changed vault releases the opened keys of its own objects, and of no other vault', async () => {
+  const objects = tokenKeys(1, 2);
+  const use = () => openedRefs(1, 2);
   const opened = await use();
   // Renewals of another vault, and of an application without keys, release nothing.
   await directory.renew({ vaults: [newId(300)], applications: [newId(301)] });

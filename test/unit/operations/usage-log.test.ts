@@ -18,7 +18,13 @@ const log = { ...quietLog, error: (message: string) => void complaints.push(mess
 const { tenant, insert, key } = oneEndpoint();
 const application: TdeApplication = {
   ...{ id: newId(7), tenantId: tenant.id, groupId: newId(8), name: 'erp', appId: 'erp', state: 'enabled' },
-  ...{ compatibility: [], callers: { networks: [], certificates: [] }, createdAt: 1, integrity: 'ok' },
+  ...{
+    tokenLabel: 'erp',
+    compatibility: [],
+    callers: { networks: [], certificates: [] },
+    createdAt: 1,
+    integrity: 'ok',
+  },
 };
 const tokenId = newId(9);
 

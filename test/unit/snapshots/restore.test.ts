@@ -15,7 +15,8 @@ import {
 import { codeOfWork } from '../../support/outcomes.ts';
 import { sharedService } from '../../support/shared.ts';
 import { makeRecoveryKey } from '../../support/snapshot-files.ts';
-import { checksOf, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { actorIn, checksOf, dumpTenant, handOf, type SnapshotHand } from '../../support/snapshots.ts';
+import { queryStored } from '../../support/test-store.ts';
 
 const settings = '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n';
 const opened = sharedService({ toml: `${settings}[snapshots]\nrestore_second_person = false\n` });
@@ -232,7 +233,8 @@ describe.each([
     const made = await make(name);
     const id = await hand.make(tenantId);
     await operations().rename(administrator, made.id, { name: `${name}, old` });
-    const other = await make(name);
+    const other = await make(`${name}, other`);
+    await operations().rename(administrator, other.id, { name });
     await expect(hand.restore(id)).rejects.toMatchObject({
       code: 'conflict',
       message: expect.stringContaining(`${kind} ${name}`),
@@ -243,6 +245,77 @@ describe.each([
     expect((await operations().get(administrator, made.id)).name).toBe(name);
     expect((await operations().get(administrator, other.id)).name).toBe(`${name}, new`);
   });
+
+  test('comes back where rows of the snapshot have exchanged their names since', async () => {
+    const names = ['x', 'y', 'z'].map((each) => `${kind} ${each}`);
+    const made: Awaited<ReturnType<typeof make>>[] = [];
+    for (const name of names) made.push(await make(name));
+    const id = await hand.make(tenantId);
+    const rename = (at: number, name = ''): Promise<unknown> =>
+      operations().rename(administrator, made[at]?.id ?? '', { name });
+    await rename(0, `${kind} put aside`);
+    await rename(1, names[0]);
+    await rename(2, names[1]);
+    await rename(0, names[2]);
+    await hand.restore(id);
+    for (const each of made) expect(await operations().get(administrator, each.id)).toEqual(each);
+    // A name that only one of the snapshot left, to one that is not in it, is not taken away.
+    await rename(1, `${kind} put aside`);
+    await rename(0, names[1]);
+    const newer = await make(`${kind} newer`);
+    await operations().rename(administrator, newer.id, { name: names[0] ?? '' });
+    await expect(hand.restore(id)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining(`: ${kind} ${names[0]}`),
+    });
+    expect((await operations().get(administrator, newer.id)).name).toBe(names[0]);
+    await operations().rename(administrator, newer.id, { name: `${kind} newest` });
+  });
+});
+
+test('a group whose vault a restore gave the wanted name back gets that name, too', async () => {
+  const { tdeGroups, vaults } = opened.operations;
+  const group = await tdeGroups.create(administrator, { name: 'wages' });
+  const change = (by: string): Promise<unknown> =>
+    queryStored(opened.folder, `update tde_groups set created_at = created_at ${by} where id = '${group.id}'`);
+  // The row of the group in the file was changed from outside: what is here stays.
+  await change('+ 1');
+  const id = await hand.make(tenantId);
+  await change('- 1');
+  await tdeGroups.rename(administrator, group.id, { name: 'salaries' });
+  await hand.restore(id);
+  expect((await tdeGroups.get(administrator, group.id)).name).toBe('salaries');
+  expect((await vaults.get(administrator, group.vaultId)).name).toBe('TDE group wages');
+  expect((await tdeGroups.rename(administrator, group.id, { name: 'wages' })).name).toBe('wages');
+  expect((await vaults.get(administrator, group.vaultId)).name).toBe('TDE group wages');
+});
+
+test('exchanged names come back, also where the rows are far from each other in the file', async () => {
+  const { tdeGroups } = opened.operations;
+  const made = [];
+  for (let at = 0; at < 210; at += 1) made.push(await tdeGroups.create(administrator, { name: `far ${at}` }));
+  const [first, last] = [made[0], made.at(-1)];
+  if (first === undefined || last === undefined) throw new Error('no groups');
+  const id = await hand.make(tenantId);
+  await tdeGroups.rename(administrator, first.id, { name: 'far away' });
+  await tdeGroups.rename(administrator, last.id, { name: first.name });
+  await tdeGroups.rename(administrator, first.id, { name: last.name });
+  expect((await hand.restore(id)).counts.tde_groups).toMatchObject({ changed: 2, created: 0 });
+  for (const each of [first, last]) expect(await tdeGroups.get(administrator, each.id)).toEqual(each);
+});
+
+test('a restore gives a former name back, and the token keeps its label', async () => {
+  const { applications, tdeGroups } = opened.operations;
+  const group = await tdeGroups.create(administrator, { name: 'labelled' });
+  const { application } = await applications.register(administrator, { name: 'labelled', groupId: group.id });
+  await applications.rename(administrator, application.id, { name: 'relabelled' });
+  const id = await hand.make(tenantId);
+  await applications.rename(administrator, application.id, { name: 'renamed again' });
+  await hand.restore(id);
+  expect(await applications.get(administrator, application.id)).toEqual({ ...application, name: 'relabelled' });
+  const { tenantId: copy } = await hand.restore(id, { newTenant: 'copy with labels' });
+  const copied = await applications.list(actorIn(copy), { limit: 1000 });
+  expect(copied.items.find(({ name }) => name === 'relabelled')).toMatchObject({ tokenLabel: 'labelled' });
 });
 
 async function* pieces(file: Buffer): AsyncGenerator<Uint8Array> {

@@ -183,6 +183,27 @@ test('the same content under other ids is restored', async () => {
   expect(await tryOne(withFreshIds(genuine))).toBe('restored');
 });
 
+test.each([
+  ['tde_groups', 'name', 'group'],
+  ['tde_applications', 'name', 'application'],
+  ['tde_applications', 'token_label', 'application with the token label'],
+] as const)('two rows of %s with one %s are refused by name', async (table, column, kind) => {
+  const items = withFreshIds(genuine);
+  const at = items.findIndex((item) => item.kind === 'row' && item.table === table);
+  const one = items[at];
+  if (one?.kind !== 'row') throw new Error('no such row');
+  const other = { ...one, row: { ...one.row, id: newId(Date.now()), name: 'other', token_label: 'other' } };
+  const row = Object.fromEntries(
+    Object.entries({ ...other.row, [column]: one.row[column] ?? '' }).filter(([name]) => name in one.row),
+  );
+  const { id, file } = await forger.write(items.toSpliced(at + 1, 0, { ...other, row }));
+  await opened.operations.snapshots.import(administrator, once(file), forger.verifier);
+  await expect(hand.restore(id, { newTenant: `twice ${table} ${column}` })).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining(`one name (${kind} ${one.row[column]})`),
+  });
+});
+
 /** The genuine items, with another value in a column of the first row of a table. */
 const withValue = (table: string, column: string, value: SnapshotRow[string]): readonly ForgedItem[] => {
   const items = withFreshIds(genuine);

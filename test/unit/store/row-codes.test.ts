@@ -51,6 +51,32 @@ test('null is a value in the layout that new rows have, and no two rows have one
   expect(integrity(moved, code(limited, 1))).toBe('tampered');
 });
 
+test('a copy of another column is in the text where it differs, and in no earlier layout', () => {
+  const own = { id: 'one', tenant_id: 't', group_id: 'g', name: 'n', app_id: 'a', state: 'enabled', created_at: 1 };
+  const row = { ...own, compatibility: null, callers: null, row_version: 7 };
+  const code = (of: Readonly<Record<string, unknown>>, layout?: 1 | 2 | 3): string =>
+    authenticationCode((text) => text, 'tde_applications', of, layout);
+  const integrity = (label: string, mac: string, version = 7): string =>
+    rowIntegrity((text) => text, 'tde_applications', {
+      ...{ ...row, token_label: label, row_version: version, row_mac: mac },
+    });
+  const [same, other] = [code({ ...row, token_label: 'n' }), code({ ...row, token_label: 'm' })];
+  // A row from before the column was there, to which the migration has given the copy.
+  expect(same).toBe(code(row));
+  expect(other).toContain('{"token_label":"m"}');
+  expect(integrity('n', same)).toBe('ok');
+  expect(integrity('m', other)).toBe('ok');
+  for (const label of ['m', '', 'x']) expect(integrity(label, same)).toBe('tampered');
+  for (const label of ['n', '', 'x']) expect(integrity(label, other)).toBe('tampered');
+  for (const layout of [1, 2] as const) {
+    expect(integrity('n', code(row, layout))).toBe('ok');
+    expect(integrity('m', code(row, layout))).toBe('tampered');
+  }
+  const without = code({ ...row, row_version: 0 });
+  expect(integrity('n', without, 0)).toBe('ok');
+  expect(integrity('m', without, 0)).toBe('tampered');
+});
+
 test('a column that came later is in no text of an earlier layout, and has no value in a row of one', () => {
   const own = Object.fromEntries(policyColumns.tde_objects.map((column) => [column, null]));
   const row = { ...own, id: 'one', rules: null, content: null, row_version: 7 };

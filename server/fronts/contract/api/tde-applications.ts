@@ -41,6 +41,9 @@ export const applicationSchema = z
     groupId: identifier,
     name: z.string(),
     appId: z.string().openapi({ description: 'app_id, the last segment of server_url; instances can use others' }),
+    tokenLabel: z.string().openapi({
+      description: 'The label of its PKCS#11 token: the name with which it was registered. It never changes.',
+    }),
     state: z.enum(['enabled', 'disabled'] satisfies ApplicationState[]),
     compatibility: switches.openapi({
       description: 'Weaker cryptography that it is allowed to use: docs/compatibility.md.',
@@ -239,7 +242,8 @@ export const applicationRoutes = {
     needs: 'applications:manage',
     scope: { kind: 'application', parameter: 'id' },
     summary: 'Rename a TDE application',
-    description: 'Its app_id and credentials stay: databases notice nothing. The rule for a new name applies.',
+    description:
+      'Its app_id, its credentials and the label of its token stay: databases notice nothing. The rule for a new name applies.',
     body: newName,
     answer: applicationSchema,
     changes: 'get',

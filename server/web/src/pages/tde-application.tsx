@@ -203,6 +203,7 @@ export const TdeApplicationPage = () => {
                   </Link>,
                 ],
                 ['app_id', <code key="appId">{value.appId}</code>],
+                ['Token label', <Copyable key="tokenLabel" value={value.tokenLabel} label="token label" />],
                 ['Registered', <Time key="created" value={value.createdAt} />],
                 [
                   'History',
@@ -229,7 +230,7 @@ export const TdeApplicationPage = () => {
         <RenameDialog
           kind="application"
           name={application.name}
-          help="Its app_id and credentials stay: its databases notice nothing."
+          help="Its app_id, its credentials and the label of its token stay: its databases notice nothing."
           path={applicationPath(id)}
           renews={[applicationsPath]}
           onClose={() => setRenaming(false)}
