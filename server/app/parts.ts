@@ -24,6 +24,7 @@ import { readMetrics } from '../operations/service/read-metrics.ts';
 import { readOverview } from '../operations/service/read-overview.ts';
 import { createBackupAuthority } from '../operations/service/service-backup.ts';
 import { setupSteps } from '../operations/service/setup-steps.ts';
+import { tellCertificates } from '../operations/service/told-certificates.ts';
 import { tellHealth } from '../operations/service/told-health.ts';
 import { createJobBoard } from '../operations/shared/job-board.ts';
 import { createSnapshots, type Snapshots } from '../operations/snapshots/index.ts';
@@ -59,11 +60,28 @@ export interface Parts {
   readonly forwarding: LogForwarding;
   readonly snapshots: Snapshots;
   readonly notifications: ReturnType<typeof createNotificationWatch>;
+  /** To the node that notifies. */
+  readonly tellCertificates: ReturnType<typeof tellCertificates>;
   readonly retention: TenantRetention;
   readonly jobs: Jobs;
 }
 
 type Reported = Pick<Observed, 'accessLogState' | 'telemetryState'> & { readonly refusals: LimitRefusals };
+
+/** What this node tells the one that notifies. */
+const createTold = (
+  { store, fleet }: Pick<OpenedPorts['ports'], 'store' | 'fleet'>,
+  { served }: Pick<Certificates, 'served'>,
+  views: Parameters<typeof tellHealth>[2],
+) => {
+  const health = tellHealth({ store }, fleet.id, views);
+  const own = tellCertificates({ store }, fleet.id, served);
+  const tellAll = async (): Promise<void> => {
+    await health();
+    await own();
+  };
+  return { tellCertificates: own, tellAll };
+};
 
 export const createParts = (
   { config, version, log, logState }: Pick<ServiceOptions, 'config' | 'version' | 'log' | 'logState'>,
@@ -74,8 +92,7 @@ export const createParts = (
   { disks, ...observed }: Reported & { readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
-  const { store, fleet } = ports;
-  const clock = systemClock;
+  const [{ store, fleet }, clock] = [ports, systemClock];
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
     config.auditSinks.map((sink) => ({
@@ -153,6 +170,7 @@ export const createParts = (
   );
   const retention = createTenantRetention(ports);
   const requestMinutes = createRequestMinutes(ports);
+  const told = createTold(ports, certificates, { health: operations.health, logState });
   const jobs: Jobs = {
     erasure,
     requestMinutes,
@@ -162,7 +180,7 @@ export const createParts = (
     housekeeping: createHousekeeping(
       ports,
       { requestLogDays: config.limits.requestLogDays, requestLogRows: config.limits.requestLogRows },
-      tellHealth(ports, fleet.id, { health: operations.health, logState }),
+      told.tellAll,
       async () => {
         await backupAnswers.run();
         await sealer.run();
@@ -183,5 +201,5 @@ export const createParts = (
     ),
     externalKeyStores: createKeyStoreWatch(ports, config.externalKeyStores.probeSeconds * 1000, board),
   };
-  return { operations, metrics, latency, forwarding, snapshots, notifications, retention, jobs };
+  return { operations, metrics, latency, forwarding, snapshots, notifications, ...told, retention, jobs };
 };

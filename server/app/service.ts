@@ -78,7 +78,7 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     refusals,
     disks,
   });
-  const { operations, metrics, latency, notifications, retention } = parts;
+  const { operations, metrics, latency, notifications, tellCertificates, retention } = parts;
   // A certificate, a signal or a rotation of the root key can start one at any time.
   lifecycle.opened('the checks of notifications', () => notifications.stop());
   const fronts = createFronts(ports, operations, {
@@ -125,9 +125,11 @@ const open = async (options: ServiceOptions, lifecycle: Lifecycle): Promise<Serv
     renewTls: async () => withAuthorities(await certificates.renew(trustedAuthorities)),
     withAuthorities: ({ pairs }) => withAuthorities(pairs),
     tlsTaken: ({ pairs }) => {
-      for (const change of certificates.taken(pairs))
-        record('tls.issuer-changed', { ...change })
-          .then(() => notifications.checkAll())
+      const changes = certificates.taken(pairs);
+      if (changes.length > 0)
+        Promise.all(changes.map((change) => record('tls.issuer-changed', { ...change })))
+          .then(() => tellCertificates(true))
+          .then(notifications.checkAll)
           .catch((error: unknown) => log.error('the change of the issuer could not be recorded', { error }));
     },
     onClientAuthorities: (tell) => directory.onClientAuthorities(tell),

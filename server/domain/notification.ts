@@ -112,7 +112,7 @@ export const notificationKinds = {
   'tls.certificate-created': {
     text: 'at its start, the service found no certificate and created a self-signed one, which clients do not trust: {name}',
     fix: 'copy the new tls.crt to clients (ca_file in pkcs11.toml, --ca-file of dke), or stop the service and restore tls.crt and tls.key from a backup',
-    end: 'its node serves another one; otherwise after 30 days',
+    end: 'its node no longer serves it, or is removed; otherwise after 30 days',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -121,7 +121,7 @@ export const notificationKinds = {
   'tls.issuer-changed': {
     text: 'the certificate has another issuer than the one before, so clients that trust only that one refuse it: {name}',
     fix: 'copy the certificate of the new issuer to clients (ca_file in pkcs11.toml, --ca-file of dke, the trust store of the cloud), or put the former certificate back and run systemctl reload dke-server',
-    end: 'its node serves another one; otherwise after 30 days',
+    end: 'its node no longer serves it, or is removed; otherwise after 30 days',
     action: 'View settings',
     page: '/settings',
     leadDays: [],
@@ -195,7 +195,7 @@ export const notificationKinds = {
   'administrator.recovered': {
     text: 'an administrator token was created on the host of the service: {name}',
     fix: 'confirm with the operators of the host that this was intended; if not, revoke the token and run dke audit list --kind administrator.recovered',
-    end: 'the token is revoked; otherwise after 30 days',
+    end: 'the token is revoked by a user or a token that it has not created, changed or invited; otherwise after 30 days',
     action: 'View tokens',
     page: '/tokens',
     leadDays: [],

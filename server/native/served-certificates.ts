@@ -95,9 +95,8 @@ export const fitsAnother = (key: string, pem: string): boolean => {
 
 /** What a log says of a chain. */
 export const summaryOf = (pem: string) => {
-  const [own] = chainOf(pem);
-  const { names, endsAt } = readServedCertificate(pem);
-  return { names: names.join(', '), expiresAt: new Date(endsAt).toISOString(), fingerprint: own?.fingerprint256 ?? '' };
+  const { names, endsAt, fingerprint } = readServedCertificate(pem);
+  return { names: names.join(', '), expiresAt: new Date(endsAt).toISOString(), fingerprint };
 };
 
 /** Why a chain should not be served at this time; undefined when nothing is wrong. */
@@ -180,6 +179,7 @@ export const readServedCertificate = (pem: string): ServedCertificate => {
   const chain = chainOf(pem);
   const [own] = chain;
   return {
+    fingerprint: own?.fingerprint256 ?? '',
     names: own === undefined ? [] : namesOf(own),
     beginsAt: own === undefined ? 0 : Date.parse(own.validFrom),
     endsAt: Math.min(...chain.map(({ validTo }) => Date.parse(validTo))),

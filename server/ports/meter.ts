@@ -64,6 +64,8 @@ export interface ProcessFacts {
 
 /** A certificate that the listener serves. */
 export interface ServedCertificate {
+  /** SHA-256 of the certificate; distinguishes it from every other one. */
+  readonly fingerprint: string;
   readonly names: readonly string[];
   /** When the server's own certificate becomes valid. */
   readonly beginsAt: number;

@@ -364,10 +364,14 @@ export interface Repositories extends PeopleRepositories, TdeRepositories, XksRe
      */
     erasable(covered: number): Promise<{ readonly pending: number; readonly waiting: number }>;
     /**
-     * Keys that were destroyed before this time and are not yet unrecoverable, ordered by the time
-     * of their destruction, then id. `after`: the last key of the page before.
+     * Keys that were destroyed in this time and are not yet unrecoverable, ordered by the time of
+     * their destruction, then id. `after`: the last key of the page before.
      */
-    listErasable(before: number, limit: number, after?: Key | undefined): Promise<readonly Key[]>;
+    listErasable(
+      times: { readonly since: number; readonly before: number },
+      limit: number,
+      after?: Key | undefined,
+    ): Promise<readonly Key[]>;
     /**
      * Whose key material is stored, by tenant and object, with the key of that id; those behind
      * `after`.

@@ -14,8 +14,12 @@ export const createErasableKeys = (
   db: Kysely<Schema>,
   toKey: (row: Selectable<Schema['keys']>) => Key,
 ): Pick<Repositories['keys'], 'erasable' | 'listErasable' | 'otherCopies' | 'materialOwners' | 'listByIds'> => {
-  const destroyed = (before: number) =>
-    db.selectFrom('keys').where('destroyed_at', '<', before).where('unrecoverable_at', 'is', null);
+  const destroyed = (since: number, before: number) =>
+    db
+      .selectFrom('keys')
+      .where('destroyed_at', '>=', since)
+      .where('destroyed_at', '<', before)
+      .where('unrecoverable_at', 'is', null);
   const listByIds = async (ids: readonly string[]): Promise<readonly Key[]> => {
     const all: Key[] = [];
     for (let at = 0; at < ids.length; at += atOnce) {
@@ -26,7 +30,7 @@ export const createErasableKeys = (
   };
   return {
     erasable: async (covered) => {
-      const found = await destroyed(Number.MAX_SAFE_INTEGER)
+      const found = await destroyed(0, Number.MAX_SAFE_INTEGER)
         .select((e) => [
           e.fn.countAll<number>().as('all'),
           e.fn.count<number>(e.case().when('destroyed_at', '>=', covered).then(1).end()).as('pending'),
@@ -35,8 +39,8 @@ export const createErasableKeys = (
       const pending = Number(found?.pending ?? 0);
       return { pending, waiting: Number(found?.all ?? 0) - pending };
     },
-    listErasable: async (before, limit, after) => {
-      let query = destroyed(before).selectAll().orderBy('destroyed_at').orderBy('id').limit(limit);
+    listErasable: async ({ since, before }, limit, after) => {
+      let query = destroyed(since, before).selectAll().orderBy('destroyed_at').orderBy('id').limit(limit);
       if (after !== undefined)
         query = query.where((e) => e(e.refTuple('destroyed_at', 'id'), '>', e.tuple(after.destroyedAt ?? 0, after.id)));
       return (await query.execute()).map(toKey);

@@ -10,6 +10,8 @@ const readers: Readonly<Record<string, string>> = {
   [deciding]: 'proves what it reads',
   'server/diagnostics/endpoint/run.ts': 'evidence of a diagnosis: removed credentials, by their names',
   'server/fronts/api/handlers/audit.ts': shows,
+  'server/operations/access/recovered-tokens.ts':
+    'whose act ends an alert, which a writer of the database can end in any case; the revocation is proven',
   'server/operations/approvals/former-names.ts': 'shows former names; an approval is bound to ids and the present name',
   'server/operations/audit/audit-origin.ts': 'the age of the first key, which notifications show',
   'server/operations/audit/compare-written.ts': 'compares each record with the tree that this node knows',
@@ -17,9 +19,8 @@ const readers: Readonly<Record<string, string>> = {
   'server/operations/audit/forwarded-items.ts': 'hands records on; sinks and verifiers compare the tree',
   'server/operations/audit/read-audit.ts': shows,
   'server/operations/audit/read-key-migrations.ts': shows,
-  'server/operations/notifications/access-sources.ts': 'tells of a recovered administrator',
   'server/operations/notifications/age-sources.ts': 'tells of an age',
-  'server/operations/notifications/certificate-sources.ts': 'tells of a new certificate',
+  'server/operations/notifications/recent-records.ts': 'tells of recovered administrators and new certificates',
   'server/operations/notifications/service-sources.ts': 'tells of a late checkpoint',
   'server/operations/requests/request-minutes.ts':
     'compares the request log with the audit log, whose tree dke audit verify proves',

@@ -679,6 +679,26 @@ export const claims: Claims = {
         'contract/insider-matrix',
       ),
     ],
+    'Revoke an administrator token that was created on the host': [
+      change(
+        'server/operations/access/recovered-tokens.ts',
+        'if (id === recovered.subjectId) return true;',
+        '',
+        'unit/operations/recovered-administrator',
+      ),
+      change(
+        'server/operations/access/recovered-tokens.ts',
+        'if (actorId !== id && (await isGivenBy({ audit }, recovered, actorId, seen))) return true;',
+        'if (actorId === recovered.subjectId) return true;',
+        'unit/operations/recovered-administrator',
+      ),
+      change(
+        'server/operations/notifications/inbox.ts',
+        "before.kind === 'administrator.recovered' &&",
+        "before.kind === 'token.old' &&",
+        'unit/operations/recovered-administrator',
+      ),
+    ],
     'Read everything that an administrator may': [
       change(
         'server/operations/access/manage-tokens.ts',
@@ -973,6 +993,22 @@ export const claims: Claims = {
         "return { health: 'what this node has told cannot be read' };",
         'return {};',
         'unit/operations/told-health',
+      ),
+    ],
+    'Write a text as the state of the erasure run': [
+      change(
+        'server/operations/root/told-erasure.ts',
+        "runOf(node) === run && node.duties.includes('erasure') &&",
+        "node.duties.includes('erasure') &&",
+        'unit/operations/told-erasure',
+      ),
+    ],
+    'Mark a notification as resolved': [
+      change(
+        'server/store/notifications.ts',
+        "const ofKind = open.where('kind', '=', kind)",
+        "const ofKind = db.selectFrom('notifications').selectAll().where('kind', '=', kind)",
+        'unit/operations/notifications',
       ),
     ],
     'Commit changes while the rows are compared': [

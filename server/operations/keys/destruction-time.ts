@@ -44,10 +44,13 @@ export async function* endedValues(from: Pick<Repositories, 'objects'>, since: n
     }
 }
 
-/** Destroyed before this time and not yet unrecoverable: rows that the service wrote. */
-export async function* destroyedKeys(from: Pick<Repositories, 'keys'>, before = ever): AsyncGenerator<Key> {
+/** Destroyed in this time and not yet unrecoverable: rows that the service wrote. */
+export async function* destroyedKeys(
+  from: Pick<Repositories, 'keys'>,
+  { since = 0, before = ever }: { readonly since?: number; readonly before?: number } = {},
+): AsyncGenerator<Key> {
   for (let after: Key | undefined; ; ) {
-    const page = await from.keys.listErasable(before, atOnce, after);
+    const page = await from.keys.listErasable({ since, before }, atOnce, after);
     for (const key of page) if (key.integrity === 'ok' && key.state === 'destroyed') yield key;
     after = page.at(-1);
     if (page.length < atOnce) return;

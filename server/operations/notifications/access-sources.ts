@@ -10,8 +10,9 @@ import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
 import type { Window } from '../../ports/window.ts';
 import { countPeople, listIdentities } from '../access/identities.ts';
+import { isRevokedByAnother } from '../access/recovered-tokens.ts';
 import { byId, each, fewAtOnce } from '../shared/paging.ts';
-import { createdDays, pageSize } from './recent-records.ts';
+import { recentRecords } from './recent-records.ts';
 import type { NotificationSource } from './watch.ts';
 
 /** Every item of a list by id. */
@@ -48,19 +49,15 @@ export const accessSources = ({
 
   /**
    * A way around every sign-in: all administrators hear of it, also of one whose token has expired
-   * by now. Who revokes the token has dealt with it.
+   * by now, or was revoked before the first check. It ends with a revocation by an identity that
+   * the token has not given.
    */
   const recovered = async (): Promise<readonly Condition[]> => {
-    const from = clock.now() - createdDays * dayMs;
-    const filter = { kind: 'administrator.recovered', from, order: 'newest' } as const;
-    const found: Condition[] = [];
-    for (const { subjectId, at, actorName, details } of await read.audit.list(everyTenant, filter, {
-      limit: pageSize,
-    })) {
-      const token = await read.tokens.get(everyTenant, subjectId);
-      // A row that was changed from outside ends nothing.
-      if (token?.integrity === 'ok' && token.revokedAt !== null) continue;
-      found.push({
+    const found = new Map<string, Condition>();
+    for await (const event of recentRecords(read, 'administrator.recovered', clock.now())) {
+      const { subjectId, at, actorName, details } = event;
+      if (found.has(subjectId) || (await isRevokedByAnother(read, event))) continue;
+      found.set(subjectId, {
         kind: 'administrator.recovered',
         tenantId: serviceTenantId,
         subject: { kind: 'token', id: subjectId, name: `${String(details.name)}, by ${actorName}` },
@@ -68,7 +65,7 @@ export const accessSources = ({
         details: { ...details },
       });
     }
-    return found;
+    return [...found.values()];
   };
 
   const dualControl = async (): Promise<readonly Condition[]> => {

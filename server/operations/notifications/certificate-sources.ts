@@ -4,11 +4,13 @@ import type { Clock } from '../../base/clock.ts';
 import { toRfc3339 } from '../../base/clock.ts';
 import { serviceTenantId } from '../../base/ids.ts';
 import type { AuditEvent } from '../../domain/audit-event.ts';
+import type { FleetNode } from '../../domain/node.ts';
 import { type Condition, certificateDays, dayMs } from '../../domain/notification.ts';
-import { everyTenant } from '../../domain/tenant.ts';
+import type { Fleet } from '../../ports/fleet.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
-import type { Repositories } from '../../ports/store.ts';
-import { createdDays, pageSize } from './recent-records.ts';
+import type { Store } from '../../ports/store.ts';
+import { readToldCertificates } from '../service/told-certificates.ts';
+import { recentRecords } from './recent-records.ts';
 import type { NotificationSource } from './watch.ts';
 
 export interface CertificateViews {
@@ -20,7 +22,15 @@ export interface CertificateViews {
 }
 
 export const certificateSources = (
-  { read, clock }: { readonly read: Repositories; readonly clock: Pick<Clock, 'now'> },
+  {
+    store: { read, link },
+    clock,
+    fleet,
+  }: {
+    readonly store: Pick<Store, 'read' | 'link'>;
+    readonly clock: Pick<Clock, 'now'>;
+    readonly fleet: Pick<Fleet, 'nodes'>;
+  },
   { certificates, certificateFaults }: CertificateViews,
 ): readonly NotificationSource[] => {
   const served = (): Promise<readonly Condition[]> => {
@@ -50,32 +60,45 @@ export const certificateSources = (
   };
 
   /**
-   * Certificates that clients may not know, for a while after they were first served. Of each node
-   * the newest: a later one takes the place of the one before.
+   * Whether the node of an event may still serve the certificate that it is about: until the node
+   * tells otherwise, it does. A node that does not share its store is this one, whatever its name
+   * was.
+   */
+  const isServed = async (
+    { sequence, details }: AuditEvent,
+    nodes: readonly Pick<FleetNode, 'id' | 'name' | 'state' | 'self'>[],
+  ): Promise<boolean> => {
+    const own = certificates().map(({ fingerprint }) => fingerprint);
+    const isIn = (served: readonly string[] | undefined): boolean =>
+      served === undefined || served.length === 0 || served.includes(String(details.fingerprint));
+    if (link === undefined) return isIn(own);
+    const named = nodes.filter(({ name }) => name === details.node);
+    for (const { id, state, self } of named)
+      if (state !== 'removed' && isIn(self ? own : await readToldCertificates(read, id, sequence))) return true;
+    return named.length === 0;
+  };
+
+  /**
+   * Certificates that clients may not know, for a while after they were first served: each while
+   * its node serves it, whatever the node serves beside it.
    */
   const unknownCertificates =
     (kind: 'tls.certificate-created' | 'tls.issuer-changed') => async (): Promise<readonly Condition[]> => {
-      const from = clock.now() - createdDays * dayMs;
-      const of = (each: 'tls.certificate-created' | 'tls.issuer-changed') =>
-        read.audit.list(everyTenant, { kind: each, from, order: 'newest' }, { limit: pageSize });
-      const newest = new Map<string, AuditEvent>();
-      for (const event of [...(await of('tls.certificate-created')), ...(await of('tls.issuer-changed'))]) {
-        const node = String(event.details.node);
-        if ((newest.get(node)?.sequence ?? 0) < event.sequence) newest.set(node, event);
-      }
-      return [...newest.values()]
-        .filter((event) => event.kind === kind)
-        .map(({ at, details }) => ({
+      const found = new Map<string, Condition>();
+      const nodes = await fleet.nodes();
+      for await (const event of recentRecords(read, kind, clock.now())) {
+        const { at, details } = event;
+        const id = `${String(details.node)} ${String(details.fingerprint)}`;
+        if (found.has(id) || !(await isServed(event, nodes))) continue;
+        found.set(id, {
           kind,
           tenantId: serviceTenantId,
-          subject: {
-            kind: 'certificate',
-            id: String(details.fingerprint),
-            name: `${String(details.names)} on ${String(details.node)}`,
-          },
+          subject: { kind: 'certificate', id, name: `${String(details.names)} on ${String(details.node)}` },
           harmAt: at,
           details: { ...details },
-        }));
+        });
+      }
+      return [...found.values()];
     };
 
   return [

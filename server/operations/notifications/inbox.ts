@@ -5,6 +5,7 @@ import type { TenantActor } from '../../domain/actor.ts';
 import { type Notification, notificationRow, placeOf, textOf } from '../../domain/notification.ts';
 import type { Page } from '../../domain/page.ts';
 import type { Ports } from '../../ports/ports.ts';
+import { actsByRecovered } from '../access/recovered-tokens.ts';
 import { byId, pageOf } from '../shared/paging.ts';
 import { about, aboutService, recordEvent } from '../shared/record-event.ts';
 import type { NotificationDelivery } from './deliver.ts';
@@ -31,6 +32,15 @@ export const inbox = (
         const before = await tx.notifications.get(actor.reach, id);
         if (before === undefined) throw new ServiceError('not-found', 'notification not found');
         if ((before.acknowledgedAt !== null) === takes || before.resolvedAt !== null) return tell(before);
+        // Who has its value would end the alert about it, and stay unnoticed.
+        if (
+          takes &&
+          before.kind === 'administrator.recovered' &&
+          (await actsByRecovered(tx, before.subject.id, actor.id))
+        )
+          throw new ServiceError('forbidden', 'you act by the token that this notification is about', {
+            hint: 'it must be acknowledged by a user or a token that this token has not created, changed or invited',
+          });
         const by = takes ? { acknowledgedAt: clock.now(), acknowledgedBy: actor.name } : released;
         const after: Notification = { ...before, ...by };
         await tx.notifications.update(after);

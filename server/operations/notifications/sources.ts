@@ -24,11 +24,11 @@ export const createSources = (
   ports: Pick<Ports, 'store' | 'clock' | 'deadlines' | 'erasure' | 'core' | 'directory' | 'root' | 'ring' | 'fleet'>,
   views: NotificationViews,
 ): readonly NotificationSource[] => {
-  const { store, clock, ring } = ports;
+  const { store, clock, ring, fleet } = ports;
   const from = { read: store.read, clock };
   return [
     ...exchangeSources(from),
-    ...certificateSources(from, views),
+    ...certificateSources({ store, clock, fleet }, views),
     ...accessSources(from),
     ...snapshotSources(from, views.schedule),
     ...ageSources({ store, clock, ring }, views.reminders),

@@ -91,12 +91,7 @@ export const createNotificationWatch = (
   ) => {
     const now = clock.now();
     const is = new Map<string, Condition>();
-    for await (const one of inSteps(found)) {
-      // A second condition with this key would hide the first one, and be acknowledged together
-      // with it.
-      if (is.has(keyOf(one))) throw new Error(`${one.kind} has two conditions about ${one.subject.id}`);
-      is.set(keyOf(one), one);
-    }
+    for await (const one of inSteps(found)) is.set(keyOf(one), one);
     const open = new Map<string, Notification>();
     for await (const one of inSteps(await from.notifications.listOpenOf(kinds, subjects))) open.set(keyOf(one), one);
     const changes: NonNullable<ReturnType<typeof change>>[] = [];
@@ -107,8 +102,25 @@ export const createNotificationWatch = (
     return changes;
   };
 
-  const lookAt = async ({ kinds, look }: NotificationSource): Promise<void> => {
-    const found = await look();
+  /**
+   * One condition of each key: a second one would be acknowledged together with the first. It is a
+   * mistake of its source, so it is logged; the worst one and all others are raised.
+   */
+  const withoutDoubles = async ({ about, look }: NotificationSource): Promise<readonly Condition[]> => {
+    const now = clock.now();
+    const found = new Map<string, Condition>();
+    for await (const one of inSteps(await look())) {
+      const before = found.get(keyOf(one));
+      if (before !== undefined)
+        log.error(`${about}: two conditions about the same`, { kind: one.kind, subject: one.subject.id });
+      if (before === undefined || stageOf(before, now) < stageOf(one, now)) found.set(keyOf(one), one);
+    }
+    return [...found.values()];
+  };
+
+  const lookAt = async (source: NotificationSource): Promise<void> => {
+    const { kinds } = source;
+    const found = await withoutDoubles(source);
     const changed = await reconcile(store.read, kinds, found, null);
     const subjects = [...new Set(changed.map(({ notification }) => notification.subject.id))];
     if (subjects.length === 0) return;

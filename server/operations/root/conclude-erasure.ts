@@ -159,7 +159,8 @@ export const isErased = async (from: Reads, key: Key, walk: Walk, files: readonl
  */
 export const isRunDue = async (from: Reads): Promise<boolean> => {
   const covered = await coveredUntil(from);
-  for await (const { destroyedAt } of destroyedKeys(from)) if ((destroyedAt ?? 0) >= covered) return true;
+  // Keys that wait for files may be many, and this is asked by each status.
+  for await (const _key of destroyedKeys(from, { since: covered })) return true;
   for await (const _value of endedValues(from, covered)) return true;
   return (await listUnerased(from, ever)).some(({ purgedAt }) => (purgedAt ?? 0) >= covered);
 };
@@ -173,7 +174,7 @@ export const isConclusionDue = async (store: Pick<Store, 'read' | 'write' | 'sna
   const { read: from, write } = store;
   const covered = await coveredUntil(from);
   const earlier: Key[] = [];
-  for await (const key of destroyedKeys(from, covered)) earlier.push(key);
+  for await (const key of destroyedKeys(from, { before: covered })) earlier.push(key);
   const purged = (await listUnerased(from, covered)).length;
   if (earlier.length === 0 && purged === 0) return false;
   const walk = await walkKeys(store);

@@ -362,7 +362,7 @@ const markSome = async (
   after: Key | undefined,
 ): Promise<{ readonly marked: number; readonly after: Key | undefined; readonly isLast: boolean }> => {
   if (walk.unknown.length > 0) return { marked: 0, after, isLast: true };
-  const page = await tx.keys.listErasable(before, keysAtOnce, after);
+  const page = await tx.keys.listErasable({ since: 0, before }, keysAtOnce, after);
   const files = await filesLeft(tx);
   const named = exceptions(missing, files);
   let marked = 0;

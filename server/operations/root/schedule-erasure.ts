@@ -1,7 +1,6 @@
 // When erasure runs run: soon after destructions, which are collected for one run, and again when
 // one failed or is held back.
 
-import { canonicalJson } from '../../base/bytes.ts';
 import { rotationSetting } from '../../domain/changes.ts';
 import type { ErasureBlockers, ErasureRuns, ErasureState } from '../../ports/erasure.ts';
 import type { Fleet } from '../../ports/fleet.ts';
@@ -10,6 +9,7 @@ import { DutyLost } from '../nodes/node-duties.ts';
 import { recoverMissing } from '../snapshots/recover-missing.ts';
 import { isConclusionDue, isRunDue } from './conclude-erasure.ts';
 import { Interrupted, missingFor, type Outcome, type RunPorts, runErasure } from './run-erasure.ts';
+import { readToldErasure, writeToldErasure } from './told-erasure.ts';
 
 export interface ErasureScheduler extends ErasureRuns {
   /**
@@ -21,16 +21,16 @@ export interface ErasureScheduler extends ErasureRuns {
   stop(): Promise<void>;
 }
 
-/** How far the run is, as the node with the duty says. It decides nothing. */
-const toldSetting = 'erasure-state';
-
 /** A run has begun, or was asked for, and is not over. */
 const isRequested = async ({ decisions }: Pick<Repositories, 'decisions'>): Promise<boolean> =>
   (await decisions.get('erasure-started')) !== undefined || (await decisions.get(rotationSetting)) !== undefined;
 
+type ErasureFleet = Pick<Fleet, 'holds' | 'perform' | 'run' | 'nodes'>;
+const idle: ErasureState = { state: 'idle', blockers: null, failure: null, waitsFor: null };
+
 /** The state of the run on every node: the one that has the duty tells the others. */
 const createSharedState = (
-  { store, fleet }: Pick<RunPorts, 'store'> & { readonly fleet: Pick<Fleet, 'holds'> },
+  { store, fleet }: Pick<RunPorts, 'store'> & { readonly fleet: ErasureFleet },
   ownState: () => ErasureState,
   /** A run must follow, whether or not one was asked for here. */
   isDue: () => Promise<boolean>,
@@ -38,10 +38,7 @@ const createSharedState = (
   let told: string | undefined;
   let telling: Promise<void> = Promise.resolve();
   const write = async (): Promise<void> => {
-    const text = canonicalJson(ownState());
-    if (text === told || !fleet.holds('erasure')) return;
-    await store.write((tx) => tx.settings.set(toldSetting, text), { durable: false, background: true });
-    told = text;
+    told = await writeToldErasure({ store, fleet }, ownState, told);
   };
   return {
     /** In order. What cannot be told now is told with the next change. */
@@ -49,14 +46,13 @@ const createSharedState = (
       if (store.link !== undefined) telling = telling.then(write).catch(() => undefined);
     },
     told: () => telling,
-    /** Another node has the duty. */
+    /** Another node has the duty, or had it until now. */
     forget: (): void => {
       told = undefined;
     },
     state: async (): Promise<ErasureState> => {
       const isOwn = store.link === undefined || fleet.holds('erasure');
-      const text = isOwn ? undefined : await store.read.settings.get(toldSetting);
-      const found = text === undefined ? ownState() : (JSON.parse(text) as ErasureState);
+      const found = isOwn ? ownState() : ((await readToldErasure({ store, fleet })) ?? idle);
       if (found.state !== 'idle') return found;
       // What was destroyed a moment ago, or while no node has the duty, waits for its run.
       const isWaiting = (await isRequested(store.read)) || (await isDue());
@@ -66,7 +62,7 @@ const createSharedState = (
 };
 
 export const createErasureScheduler = (
-  ports: RunPorts & { readonly fleet: Pick<Fleet, 'holds' | 'perform'> },
+  ports: RunPorts & { readonly fleet: ErasureFleet },
   /**
    * How long destructions are collected for one run, and how long a run waits that has failed, and
    * one that is held back.
@@ -111,11 +107,10 @@ export const createErasureScheduler = (
   };
   const soon = (): void => later(Math.max(delays.gatherMs, lastMs), 'destructions');
   const ownState = (): ErasureState => {
-    const rest = { blockers: null, failure: null, waitsFor: null };
-    if (held !== null) return { ...rest, state: 'blocked', blockers: held };
-    if (failure !== null) return { ...rest, state: 'failed', failure };
-    if (running !== undefined) return { ...rest, state: 'running' };
-    return timer === undefined ? { ...rest, state: 'idle' } : { ...rest, state: 'waiting', waitsFor };
+    if (held !== null) return { ...idle, state: 'blocked', blockers: held };
+    if (failure !== null) return { ...idle, state: 'failed', failure };
+    if (running !== undefined) return { ...idle, state: 'running' };
+    return timer === undefined ? idle : { ...idle, state: 'waiting', waitsFor };
   };
   const shared = createSharedState(ports, ownState, () => isRunDue(store.read));
   const start = (): void => {
@@ -172,6 +167,9 @@ export const createErasureScheduler = (
     state: shared.state,
     resume: async () => {
       if (!fleet.holds('erasure')) return;
+      // What another node has told last is over, also where nothing is due.
+      shared.forget();
+      shared.tell();
       // The service serves in the meantime.
       if (root.previous !== undefined) start();
       else if (await isDue()) soon();

@@ -157,7 +157,7 @@ export const eraseFromSnapshots = async (
       erased = { at: clock.now(), size: await store.read.audit.size() };
       const since = ((await erasedUntil(store.read))?.at ?? 0) - marginMs;
       const units = new Set(await store.read.tenantRows.destroyedSince(since));
-      for await (const { id } of destroyedKeys(store.read, erased.at + 1)) units.add(id);
+      for await (const { id } of destroyedKeys(store.read, { before: erased.at + 1 })) units.add(id);
       const which = async (): Promise<ReadonlySet<string>> => {
         goOn();
         return units;

@@ -225,11 +225,14 @@ const audited = <K extends AuditKind>(kind: K, subjectId: string, details: objec
   write((tx) =>
     tx.audit.append({
       ...{ kind, actor: serviceActor('r'), tenantId: serviceTenantId, details: details as AuditDetails<K> },
-      subject: { kind: kind === 'administrator.recovered' ? 'token' : 'service', id: subjectId },
+      subject: {
+        kind: kind === 'administrator.recovered' || kind === 'token.revoked' ? 'token' : 'service',
+        id: subjectId,
+      },
     }),
   );
 const served = (names: string, beginsDays: number, endsDays: number): ServedCertificate => ({
-  ...{ names: [names], beginsAt: time + beginsDays * dayMs, endsAt: time + endsDays * dayMs },
+  ...{ fingerprint: names, names: [names], beginsAt: time + beginsDays * dayMs, endsAt: time + endsDays * dayMs },
 });
 const certificate = (notAfter: string): string =>
   authority.issue({ commonName: 'caller', usage: 'clientAuth', notBefore: '20260101000000Z', notAfter }).certificate;
@@ -312,7 +315,10 @@ const ends: Readonly<Record<NotificationKind, Begin>> = {
   },
   'tls.certificate-created': async () => {
     await audited('tls.certificate-created', 'service', { node: 'one', names: 'a', fingerprint: 'AA' });
-    return () => audited('tls.issuer-changed', 'service', { node: 'one', names: 'a', fingerprint: 'BB' });
+    facts.certificates = [{ ...served('a', 0, 300), fingerprint: 'AA' }];
+    return () => {
+      facts.certificates = [{ ...served('a', 0, 300), fingerprint: 'BB' }];
+    };
   },
   'tls.issuer-changed': async () => {
     await audited('tls.issuer-changed', 'service', { node: 'two', names: 'b', fingerprint: 'CC' });
@@ -370,7 +376,10 @@ const ends: Readonly<Record<NotificationKind, Begin>> = {
   'administrator.recovered': async () => {
     const made = await token({ expiresAt: time + dayMs });
     await audited('administrator.recovered', made.id, { name: 'administrator' });
-    return () => revoke(made);
+    return async () => {
+      await revoke(made);
+      await audited('token.revoked', made.id, { name: made.name });
+    };
   },
   'key-store.disconnected': async () => {
     const { id: endpointId } = await endpoint();

@@ -35,6 +35,7 @@ import { newTenant } from '../../../server/operations/tenants/create-tenant.ts';
 import type { ErasureState } from '../../../server/ports/erasure.ts';
 import type { LogState } from '../../../server/ports/log.ts';
 import type { LogSinkState } from '../../../server/ports/log-sink.ts';
+import type { ServedCertificate } from '../../../server/ports/meter.ts';
 import type { Store } from '../../../server/ports/store.ts';
 import { openStore } from '../../../server/store/store.ts';
 import { makeAuthority } from '../../support/authority.ts';
@@ -218,11 +219,29 @@ describe('a notification', () => {
     expect(await since()).toEqual(['raised 3']);
   });
 
-  test('is never about two things: one would be hidden, so that the source says so', async () => {
-    found = [ending('e.example', time + dayMs), ending('e.example', time + 2 * dayMs)];
+  test('is about one thing: of two conditions about the same, the worse one is raised, and others with it', async () => {
+    found = [
+      ending('e.example', time + 20 * dayMs),
+      ending('e.example', time + dayMs),
+      ending('e.example', time + 5 * dayMs),
+      ending('f.example', time + 2 * dayMs),
+    ];
     await watch.check();
-    expect(complaints.at(-1)).toContain('certificates could not be checked');
-    expect(await open()).toEqual([]);
+    expect(complaints.at(-1)).toBe('certificates: two conditions about the same');
+    expect((await open()).map(({ subject, stage }) => [subject.name, stage])).toEqual([
+      ['e.example', 3],
+      ['f.example', 2],
+    ]);
+  });
+
+  test('is raised again when its row says that it is over, while its cause is there', async () => {
+    found = [ending('g.example', time + dayMs), ending('h.example', time + dayMs)];
+    await watch.check();
+    const [first] = await open();
+    if (first !== undefined) await store.write((tx) => tx.notifications.update({ ...first, resolvedAt: time }));
+    expect(await open()).toHaveLength(1);
+    await watch.check();
+    expect((await open()).map(({ subject }) => subject.name).sort()).toEqual(['g.example', 'h.example']);
   });
 
   test('stays open while its state is unknown, and the others are checked', async () => {
@@ -324,7 +343,7 @@ describe('what is checked', () => {
   let certificateFaults = async (): Promise<readonly string[]> => [];
   let hashKeys: Readonly<Record<string, { readonly since: number | null; readonly former: number }>> = {};
   const hours = new Map<string, LatencySummary>();
-  const sources = (certificates: { names: string[]; beginsAt: number; endsAt: number }[] = []) =>
+  const sources = (certificates: readonly ServedCertificate[] = []) =>
     createSources(
       {
         store,
@@ -545,7 +564,9 @@ describe('what is checked', () => {
   });
 
   test('certificates: 30, 7 and 1 days before their end, and yearly', async () => {
-    const from = sources([{ names: ['keys.example'], beginsAt: time - 350 * dayMs, endsAt: time + 6 * dayMs }]);
+    const from = sources([
+      { fingerprint: 'AA', names: ['keys.example'], beginsAt: time - 350 * dayMs, endsAt: time + 6 * dayMs },
+    ]);
     expect((await look('tls.certificate-expiring', from)).map((each) => stageOf(each, time))).toEqual([2]);
     expect((await look('tls.certificate-old', from)).map((each) => stageOf(each, time))).toEqual([1]);
   });
@@ -782,7 +803,7 @@ describe('what is checked', () => {
       { subject: { name: 'one is missing; two expired' }, details: { faults: ['one is missing', 'two expired'] } },
     ]);
     certificateFaults = async () => [];
-    const pair = { names: ['keys.example'], beginsAt: time - 300 * dayMs };
+    const pair = { fingerprint: 'AA', names: ['keys.example'], beginsAt: time - 300 * dayMs };
     const served = sources([
       { ...pair, endsAt: time + dayMs },
       { ...pair, endsAt: time + 9 * dayMs },
