@@ -11,12 +11,6 @@ import { type Factor, hasSecondFactor, type User } from './user.ts';
 export const signInSteps = ['second-factor', 'new-password', 'enrolment'] as const;
 export type SignInStep = (typeof signInSteps)[number];
 
-/**
- * How long what was read of a caller is believed: by sessions, and after them by what is under way.
- * Both together are the second that docs/postgresql.md promises.
- */
-export const callerBelievedMs = 500;
-
 /** What a session can be started with. */
 export const signInMethods = ['password', 'invitation', 'passkey', 'openid', 'token'] as const;
 export type SignInMethod = (typeof signInMethods)[number];

@@ -3,8 +3,8 @@
 // in either direction, the work that follows a body, the answer of what reads. These believe a look
 // for a while; the unit of work of a change believes none, and reads the caller itself.
 
+import { callerBelievedMs } from '../../base/caller-belief.ts';
 import type { Clock } from '../../base/clock.ts';
-import { callerBelievedMs } from '../../domain/sign-in.ts';
 import type { RouteRow } from '../contract/api/row.ts';
 
 /**

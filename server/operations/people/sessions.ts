@@ -3,8 +3,8 @@
 // A session of a token ends with the token; a session of a user ends when what the user may do
 // changes (end-sessions.ts).
 
+import { callerBelievedMs } from '../../base/caller-belief.ts';
 import type { Actor } from '../../domain/actor.ts';
-import { callerBelievedMs } from '../../domain/sign-in.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { StoredUser } from '../../ports/people.ts';
 import type { Ports } from '../../ports/ports.ts';

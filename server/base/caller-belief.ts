@@ -1,0 +1,7 @@
+// How long what was read of a caller is believed, without a look at what is stored.
+
+/**
+ * Milliseconds that sessions believe what they have read, and after them what is under way. Both
+ * together are the second that docs/postgresql.md promises.
+ */
+export const callerBelievedMs = 500;
