@@ -1,4 +1,4 @@
-// How long what was read of a caller is believed, without a look at what is stored.
+// How long what was read of a caller is believed before it is read again.
 
 /**
  * Milliseconds that sessions believe what they have read, and after them what is under way. Both

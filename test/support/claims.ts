@@ -525,7 +525,7 @@ export const claims: Claims = {
         'unit/operations/people',
       ),
       change(
-        'server/domain/sign-in.ts',
+        'server/base/caller-belief.ts',
         'callerBelievedMs = 500',
         'callerBelievedMs = 1_000',
         'unit/operations/people',
