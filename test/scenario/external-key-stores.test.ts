@@ -157,6 +157,23 @@ describe('the probe plays the cloud’s part', () => {
     expect(line).toMatchObject({ state: 'failed' });
     expect(line?.evidence).toContain(`cks-1 FAILED ${timedOut}`);
   });
+
+  test('a failure that was repaired is not the headline of the diagnostics until the next probe', async () => {
+    // After the one of its start, no probe comes during the test.
+    const site = await start('[external_key_stores]\nprobe_seconds = 86400\n');
+    const { endpoint } = await createXksEndpoint(site, 'repaired');
+    const store = await register(site, endpoint.id);
+    front.behave({ answer: { status: 404, body: '{"errorName":"InvalidUriPathException"}' } });
+    const { connection } = await probeInTime(site, store);
+    expect(connection.state).toBe('FAILED');
+    front.behave({});
+    const { results } = await site.api.call<{ results: { id: string; state: string }[] }>(
+      'POST',
+      `/api/endpoints/${endpoint.id}/diagnostics`,
+      {},
+    );
+    expect(results.find(({ id }) => id === 'store-status')).toMatchObject({ state: 'ok' });
+  });
 });
 
 describe('the cloud, where it can be asked', () => {

@@ -37,6 +37,13 @@ describe('for people', () => {
       'name  a\\u{202e}b\\u{200d}c\\u{2028}\n',
     );
     expect(written('text', (output) => output.record({ name: 'x\ny' }))).toBe('name  x\\u{a}y\n');
+    // Errors name what others have named, too.
+    let told = '';
+    const error = new CommandError('not-found', 'no vault a\u202eb\u009b', { hint: 'dke vault list\u001b[2J\u200d' });
+    printError(error, 'text', (text) => {
+      told += text;
+    });
+    expect(told).toContain('no vault a\\u{202e}b\\u{9b}\n  dke vault list\\u{1b}[2J\\u{200d}\n');
   });
 
   test('nested members are shown under both names; a missing value is a dash', () => {

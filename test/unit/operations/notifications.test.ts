@@ -160,9 +160,12 @@ describe('a notification', () => {
     pass(dayMs);
     await watch.check();
     expect((await open())[0]?.acknowledgedBy).toBe('anna');
+    // Alerts are about what still waits for a person.
+    expect(await store.read.notifications.countOpen()).toEqual([]);
     pass(22 * dayMs);
     await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'medium', stage: 2, acknowledgedAt: null, id: first?.id });
+    expect(await store.read.notifications.countOpen()).toMatchObject([{ severity: 'medium', count: 1 }]);
     pass(8 * dayMs);
     await watch.check();
     expect((await open())[0]).toMatchObject({ severity: 'critical', stage: 4 });
