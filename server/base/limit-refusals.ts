@@ -1,7 +1,7 @@
 // Counts what limits refuse: each refusal in a metric, and in the log the first one at once, then
 // one line a minute with the addresses that were refused most. Who can choose it: strangers choose
 // how often and from where, so that lines and addresses are bounded. Which kinds exist is this
-// list, and each of them is tested (test/unit/listener/limits.test.ts).
+// list, and each of them is tested (test/scenario/limits.test.ts).
 
 import { ServiceError } from './errors.ts';
 

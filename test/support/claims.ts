@@ -973,7 +973,7 @@ export const claims: Claims = {
         'server/store/postgres/session.ts',
         "if (row.settings !== expectedSettings || row.commits === 'off')",
         "if (row.commits === 'off')",
-        'scenario/nodes-sessions',
+        'unit/store/session-settings',
       ),
     ],
     'Run a copy of a data directory': [

@@ -43,7 +43,10 @@ describe('no one gets in without a credential', () => {
       const { request, calls, refusals, advance } = openFront();
       for (const body of ['{', '['.repeat(60_000), '{"unknown":1}', '"\\u0000"', 'x'.repeat(70_000)])
         for (let at = 0; at < tries / 5; at += 1)
-          expect([400, 413, 500]).toContain((await request(target(row), post(body))).status);
+          // A route that takes no body may reach the test's operation, which throws.
+          expect(row.body === undefined ? [400, 413, 500] : [400, 413]).toContain(
+            (await request(target(row), post(body))).status,
+          );
       const answer = await request(target(row), post('{'));
       expect([answer.status, answer.headers.get('retry-after'), refusals]).toEqual([429, `${seconds}`, ['sign-ins']]);
       advance(3_000);

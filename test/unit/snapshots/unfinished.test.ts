@@ -56,6 +56,12 @@ test('one of an earlier run of this node ends at once', async () => {
   expect(await stateOf(id)).toBe('failed');
 });
 
+test('one of this run ends at once when none is made here, as after a failure that could not be recorded', async () => {
+  const id = await begin(runOf(self));
+  expect(await settle(true, self, other)).toEqual([id]);
+  expect(await stateOf(id)).toBe('failed');
+});
+
 test('one of another node ends when that run is over, by its heartbeat or by a newer run, and not before', async () => {
   const id = await begin(runOf(other));
   expect(await settle(true, self, other)).toEqual([]);
