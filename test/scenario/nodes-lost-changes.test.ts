@@ -123,6 +123,35 @@ test('a restart before the confirmation ends no quarantine, and nodes that were 
   }
 });
 
+test('the old primary, with all that was confirmed, ends the quarantine at the next start, and nothing else does', async () => {
+  const [one, two] = await start();
+  const [revoked] = await endpointsOf(one, ['a']);
+  if (revoked === undefined) throw new Error('there is no endpoint');
+  await fleet.postgres.keepState();
+  await untilActive(fleet, one, ['one', 'two']);
+  await one.api.call('POST', `/api/endpoints/${revoked.endpoint.id}/disable`);
+  await untilShown(fleet, one);
+  await fleet.postgres.failOver();
+  for (const { api } of [one, two])
+    await expect.poll(async () => (await api.send('GET', '/health')).text).toBe('{"status":"quarantine"}');
+  for (const member of [one, two]) await member.stop();
+  // The database without the changes keeps them closed; the one with all of them opens them.
+  await one.start();
+  expect(await one.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: true });
+  await one.stop();
+  await fleet.postgres.failBack();
+  for (const member of [one, two]) {
+    await member.start();
+    expect(await member.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });
+    await expect.poll(async () => (await member.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+    expect((await revoked.at(member.server).encrypt(plain)).status).toBe(400);
+  }
+  // It is over, also for the start after that.
+  await two.stop('SIGKILL');
+  await two.start();
+  expect(await two.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });
+});
+
 test('a node whose root key was restored without a checkpoint is in quarantine, unless another node serves', async () => {
   const [one, two] = await start();
   writeFileSync(join(fleet.folder, 'passphrase'), 'a long passphrase of a backup', { mode: 0o600 });

@@ -56,6 +56,8 @@ export interface PostgresServer {
    * received what came later: connections are lost.
    */
   failOver(): Promise<void>;
+  /** The server is again the one from before `failOver`, with all that it had. */
+  failBack(): Promise<void>;
   /** The server's port; with `tls`, it also listens on this port of 127.0.0.1. */
   readonly port: number;
   /** New connections get this certificate; only for a server with `tls`. */
@@ -146,6 +148,7 @@ export const startPostgres = async ({
   } as const;
   const data = join(folder, 'data');
   const kept = join(folder, 'kept');
+  const former = join(folder, 'former');
   if (make !== undefined) await make(data, as);
   else await makeCluster(data, as);
   const port = tls === undefined ? 5432 : await freePort();
@@ -236,8 +239,15 @@ export const startPostgres = async ({
     },
     failOver: async () => {
       await stop('SIGQUIT');
-      rmSync(data, { recursive: true, force: true });
+      rmSync(former, { recursive: true, force: true });
+      renameSync(data, former);
       execFileSync('cp', ['-a', kept, data]);
+      await start();
+    },
+    failBack: async () => {
+      await stop('SIGQUIT');
+      rmSync(data, { recursive: true, force: true });
+      renameSync(former, data);
       await start();
     },
     port,
