@@ -171,6 +171,22 @@ test('what counts once is given to both nodes at the same time: one of them take
   }
 });
 
+test('a session that an API token began ends with the token, at once and on every node', async () => {
+  const { record, token } = await apiOf(0).call<{ record: { id: string }; token: string }>('POST', '/api/tokens', {
+    name: 'for an hour',
+    grants: [{ role: 'auditor', scope: null }],
+    expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+  });
+  const browser = openBrowser();
+  await browser.call('POST', '/api/session', { token });
+  const [one, two] = fleet.members.map(({ server }) => server.port);
+  for (const port of [one, two]) expect((await browser.ask('GET', '/api/session', undefined, port)).status).toBe(200);
+  // The other node has just believed the session, and asks for the token at each use.
+  await apiOf(0).call('DELETE', `/api/tokens/${record.id}`);
+  expect((await browser.ask('GET', '/api/session', undefined, two)).status).toBe(401);
+  expect((await browser.ask('GET', '/api/session', undefined, one)).status).toBe(401);
+});
+
 test('a passkey is made, is a second factor, and signs in on its own', async () => {
   answeredBy = [];
   const authenticator = createAuthenticator(publicUrl);
