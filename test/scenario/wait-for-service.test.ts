@@ -39,7 +39,7 @@ test('C_Initialize waits until the service answers, and others do not wait', asy
   expect(opened).toBe(false);
   await site.startServer();
   expect((await opening).rv).toBe('CKR_OK');
-  expect(logged('the service answers')).toBe(true);
+  await until('the agent to say so', async () => (logged('the service answers') ? true : undefined));
   expect((await patient.call('find', { label: 'ANY' })).rv).toBe('CKR_OK');
 });
 
@@ -56,7 +56,7 @@ test('when the time is over, the first call tells why', async () => {
   await site.stopServer();
   const brief = site.database(site.config('brief', erp, `${timeouts}wait_seconds = 1\n`));
   expect((await brief.call('open', { pin })).rv).toBe('CKR_OK');
-  expect(logged('no longer waiting for the service')).toBe(true);
+  await until('the agent to say so', async () => (logged('no longer waiting for the service') ? true : undefined));
   expect((await brief.call('find', { label: 'ANY' })).rv).toBe('CKR_DEVICE_ERROR');
   await site.startServer();
 });
