@@ -146,7 +146,7 @@ test('the old primary, with all that was confirmed, ends the quarantine at the n
     await expect.poll(async () => (await member.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
     expect((await revoked.at(member.server).encrypt(plain)).status).toBe(400);
   }
-  // It is over, also for the start after that.
+  // The quarantine is over, also for the start after that.
   await two.stop('SIGKILL');
   await two.start();
   expect(await two.api.call('GET', '/api/quarantine')).toMatchObject({ quarantined: false });

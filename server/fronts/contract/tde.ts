@@ -307,8 +307,8 @@ export const envelopeType = 'application/vnd.dke.envelope';
 
 /**
  * A header of every answer: a number that changes with every change of keys and objects, as it was
- * when the request came: what the answer tells is at least as new. What a
- * client remembers of an object from answers with another number may be outdated.
+ * when the request came: what the answer tells is at least as new. What a client remembers of an
+ * object from answers with another number may be outdated.
  */
 export const epochHeader = 'X-Dke-Epoch';
 
