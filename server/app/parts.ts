@@ -92,7 +92,8 @@ export const createParts = (
   { disks, ...observed }: Reported & { readonly disks: Disks },
 ): Parts => {
   const { ports, idempotency, preconditions, deadlines, folder, erasure } = opened;
-  const [{ store, fleet }, clock] = [ports, systemClock];
+  const { store, fleet } = ports;
+  const clock = systemClock;
   const forwarding = createLogForwarding(
     { store, clock, log, fleet },
     config.auditSinks.map((sink) => ({

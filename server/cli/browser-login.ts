@@ -9,7 +9,8 @@ import { printable } from '../base/printable.ts';
 import { operations } from '../client/gen/operations.ts';
 import type { AnswerOf, Operation } from '../client/operation.ts';
 import { type Address, callOnce } from './client.ts';
-import { CommandError } from './exit-codes.ts';
+import { CommandError, notOurs } from './exit-codes.ts';
+import { asMayExist } from './secret-answer.ts';
 import { type Kept, parseKept } from './session-file.ts';
 
 const routes = operations.deviceSignIn;
@@ -35,8 +36,6 @@ const ask = async <E extends Operation>(address: Address, operation: E, body: ob
 /** A code is valid for so long; a service that stays away is not waited for beyond. */
 const codeMs = 10 * 60_000;
 const startAgain = { hint: 'run dke login again' };
-const notOurs = (hint = 'check --server (or DKE_SERVER)'): CommandError =>
-  new CommandError('unreachable', "the answer is not from this service's API", { hint });
 
 const isInterval = (seconds: unknown): seconds is number =>
   typeof seconds === 'number' && seconds >= 0 && seconds <= codeMs / 1000;
@@ -69,10 +68,7 @@ const parseDecision = (answer: unknown): Decision => {
   if (state !== 'issued') throw notOurs();
   const { token, record } = (issued ?? {}) as { readonly token?: unknown; readonly record?: unknown };
   const kept = parseKept({ user, token });
-  if (kept === undefined)
-    throw notOurs(
-      'a token may have been created: revoke it in the console, check --server (or DKE_SERVER), then run dke login again',
-    );
+  if (kept === undefined) throw asMayExist(notOurs());
   const { expiresAt } = (record ?? {}) as { readonly expiresAt?: unknown };
   return { kept, expiresAt: typeof expiresAt === 'string' ? expiresAt : null };
 };
@@ -93,19 +89,28 @@ export const signInByBrowser = async (
   );
   const until = performance.now() + codeMs;
   let isTold = false;
+  /** An answer that was lost may have been the one with the token. */
+  let mayBeIssued = false;
   for (let seconds = intervalSeconds; ; ) {
     await sleep(seconds * 1000);
     const decision = await ask(address, routes.poll, { deviceCode }).then(parseDecision, (error: unknown) => {
       // Too many commands of this address ask, or the service or the way to it is away: the person
       // may decide in the meantime.
       if (!(error instanceof CommandError) || !error.passes || performance.now() > until) throw error;
+      mayBeIssued ||= error.mayBeDone;
       if (!isTold) process.stderr.write(`Waiting: ${printable(error.message)}. Still asking until the code expires.\n`);
       isTold = true;
       return { intervalSeconds: seconds + intervalSeconds };
     });
     if (decision === 'refused') throw new CommandError('denied', 'the sign-in was refused', startAgain);
-    if (decision === 'expired' || performance.now() > until + codeMs)
-      throw new CommandError('denied', 'the code has expired', startAgain);
+    if (decision === 'expired' || performance.now() > until + codeMs) {
+      const over = new CommandError(
+        'denied',
+        'the code has expired, or its token was in an answer that was lost',
+        startAgain,
+      );
+      throw mayBeIssued ? asMayExist(over) : new CommandError('denied', 'the code has expired', startAgain);
+    }
     if ('kept' in decision) return decision;
     seconds = decision.intervalSeconds;
   }

@@ -222,7 +222,7 @@ export const showSecret = async <A>(
     try {
       file?.write(content);
     } catch (error) {
-      throw new CommandError('permission', `${out} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
+      throw new CommandError('may-exist', `${out} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
         hint: secretExists,
       });
     }

@@ -9,7 +9,7 @@ import { dnsTimeout, lookupWithin } from '../base/name-lookup.ts';
 import { openCalls } from '../client/client.ts';
 import { ApprovalRequired, ConnectionError, ProblemError, UnexpectedAnswer } from '../client/errors.ts';
 import type { AnswerOf, BodyOf, InputOf, Operation } from '../client/operation.ts';
-import { type Answer, type PendingNodes, passing, type Settings } from '../client/send.ts';
+import { type Answer, mayBeDone, type PendingNodes, passing, type Settings } from '../client/send.ts';
 import { rememberAnswer, rememberAsked } from './asked.ts';
 import { CommandError, classOfProblem } from './exit-codes.ts';
 
@@ -77,7 +77,8 @@ const untrusted = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-const connectionError = ({ url, code, sent: mayBeDone }: ConnectionError): CommandError => {
+const connectionError = (error: ConnectionError): CommandError => {
+  const { url, code } = error;
   if (untrusted.has(code))
     return new CommandError('unreachable', `the certificate of ${url} is not trusted`, {
       hint: 'pass --ca-file with the certificate of its authority; a self-signed one is tls.crt in the data directory',
@@ -94,15 +95,13 @@ const connectionError = ({ url, code, sent: mayBeDone }: ConnectionError): Comma
     });
   return new CommandError('unreachable', `${url} does not answer (${code})`, {
     hint: 'check --server (or DKE_SERVER), and that the service runs',
-    mayBeDone,
+    mayBeDone: mayBeDone(error),
     passes: passing.has(code),
   });
 };
 
-const problemError = (
-  { code, detail, fields, hint, requestId, status, reason }: ProblemError,
-  otherwise: ExitHint = {},
-): CommandError => {
+const problemError = (error: ProblemError, otherwise: ExitHint = {}): CommandError => {
+  const { code, detail, fields, hint, requestId, status } = error;
   const exitClass = classOfProblem[code as ServiceErrorCode] ?? otherwise.exitClass ?? 'internal';
   return new CommandError(
     exitClass,
@@ -114,7 +113,7 @@ const problemError = (
         (exitClass === 'denied' ? 'check the token in --token-file (or DKE_TOKEN_FILE)' : undefined),
       requestId,
       code: code as ServiceErrorCode,
-      mayBeDone: reason === 'unconfirmed' || (status >= 500 && status !== 503),
+      mayBeDone: mayBeDone(error),
       passes: passingStatus.has(status),
     },
   );
@@ -134,7 +133,7 @@ const commandError = (error: unknown): unknown => {
   if (error instanceof UnexpectedAnswer)
     return new CommandError('unreachable', `the answer (status ${error.status}) is not from this service's API`, {
       hint: 'check --server (or DKE_SERVER)',
-      mayBeDone: error.status < 300 || error.status >= 500,
+      mayBeDone: mayBeDone(error),
       passes: passingStatus.has(error.status),
     });
   if (!(error instanceof ApprovalRequired)) return error;

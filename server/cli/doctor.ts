@@ -17,7 +17,7 @@ import { readUnit } from '../diagnostics/unit.ts';
 import type { DiagnosisEvent } from '../fronts/contract/api/diagnostics.ts';
 import { openCaller } from './caller.ts';
 import { globalsOf } from './context-file.ts';
-import { CommandError } from './exit-codes.ts';
+import { CommandError, notOurs } from './exit-codes.ts';
 import { loadProvider } from './load-provider.ts';
 import { formatTable, type OutputFormat, paintOut, standardOutput } from './output.ts';
 import { clearProgress } from './progress.ts';
@@ -154,12 +154,7 @@ const readLines = (tell: (event: DiagnosisEvent) => void): Writable & { kept(): 
       rest = last;
       for (const line of complete.reverse()) {
         const event = eventOf(line);
-        if (event === undefined)
-          return done(
-            new CommandError('unreachable', "the answer is not from this service's API", {
-              hint: 'check --server (or DKE_SERVER)',
-            }),
-          );
+        if (event === undefined) return done(notOurs());
         if (event.kind === 'kept') kept = event.diagnosis.results;
         if (event.kind === 'stopped') stopped = event.detail;
         tell(event);

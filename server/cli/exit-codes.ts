@@ -78,3 +78,10 @@ export class CommandError extends Error {
     this.passes = more.passes ?? false;
   }
 }
+
+/**
+ * What answered is not this service, or not its API. `hint`: what to do, where it is not the
+ * address.
+ */
+export const notOurs = (hint = 'check --server (or DKE_SERVER)'): CommandError =>
+  new CommandError('unreachable', "the answer is not from this service's API", { hint });

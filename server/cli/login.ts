@@ -11,7 +11,7 @@ import { hoursOf, signInByBrowser } from './browser-login.ts';
 import { addressOf, outputOf } from './caller.ts';
 import { type Address, callOnce } from './client.ts';
 import { globalsOf } from './context-file.ts';
-import { CommandError } from './exit-codes.ts';
+import { CommandError, notOurs } from './exit-codes.ts';
 import {
   cookieName,
   type Kept,
@@ -54,10 +54,6 @@ const passkeyHint = 'passkeys and the OpenID provider need a browser: run dke lo
 
 type SignInStep = NonNullable<AnswerOf<typeof operations.session.start>['missing']>;
 
-const notOurs = (): CommandError =>
-  new CommandError('unreachable', "the answer is not from this service's API", {
-    hint: 'check --server (or DKE_SERVER)',
-  });
 const undone: Readonly<Record<SignInStep, string>> = {
   'second-factor': 'enter your second factor',
   'new-password': 'choose a new password',

@@ -93,7 +93,7 @@ const sayWhy = (error: unknown, place?: string): void => {
 // The reader of a pipe may close it before the end of a list: that is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (isShowingSecret())
-    sayWhy(new CommandError('permission', `standard output took no secret (${error.code})`, { hint: secretExists }));
+    sayWhy(new CommandError('may-exist', `standard output took no secret (${error.code})`, { hint: secretExists }));
   else if (error.code !== 'EPIPE') sayWhy(error, 'standard output');
   process.exit();
 });

@@ -11,7 +11,6 @@ import {
   spaceOf,
 } from '../base/request-minutes.ts';
 import { requestLineSchema } from '../fronts/contract/api/requests.ts';
-import { CommandError } from './exit-codes.ts';
 
 /** Takes what a check needs out of the records of an audit log, in their order. */
 export const gatherMinutes = (): {
@@ -47,7 +46,7 @@ const isOfNewerVersion = (value: unknown): boolean => {
 
 /**
  * `lines` are those of `GET /api/requests/export`, without a filter, or those that a sink received,
- * of this version or an older one. Throws `CommandError` at a line of a newer version.
+ * of this version or an older one.
  */
 export const verifyRequestLog = async (
   lines: AsyncIterable<string>,
@@ -64,17 +63,15 @@ export const verifyRequestLog = async (
     } catch {
       value = null;
     }
-    if (isOfNewerVersion(value))
-      throw new CommandError('config', `line ${number} has members that this command does not know`, {
-        hint: 'a newer service has written it: compare the log with the command of that version',
-      });
     const entry = requestLineSchema.safeParse(value);
     if (entry.success) {
       const { at, sequence } = entry.data;
       comparison.add({ at: Date.parse(at), sequence, space: spaceOf(entry.data), hash: hashEntry(entry.data) });
     } else if (strange.length < 20)
       strange.push(
-        `line ${number} is not a line of an export of the request log as ndjson: it was changed or truncated`,
+        isOfNewerVersion(value)
+          ? `line ${number} has members that this command does not know: a newer service has written it (compare the log with the command of that version), or it was changed`
+          : `line ${number} is not a line of an export of the request log as ndjson: it was changed or truncated`,
       );
   }
   const verdict = comparison.end();

@@ -163,6 +163,21 @@ const secondsOf = (headers: Headers): number | undefined => {
   return /^[0-9]{1,6}$/.test(text) ? Number(text) : undefined;
 };
 
+/** Errors of calls whose earlier attempt may have been carried out. */
+const afterAnother = new WeakSet<object>();
+
+/**
+ * Whether what was asked for may have been done although the call failed: in its last attempt, or
+ * in one before it whose answer did not come.
+ */
+export const mayBeDone = (error: unknown): boolean => {
+  if (typeof error === 'object' && error !== null && afterAnother.has(error)) return true;
+  if (error instanceof ConnectionError) return error.sent;
+  if (error instanceof ProblemError)
+    return error.reason === 'unconfirmed' || (error.status >= 500 && error.status !== 503);
+  return error instanceof UnexpectedAnswer && (error.status < 300 || error.status >= 500);
+};
+
 /** How long to wait before the call is repeated; undefined when it may not be. */
 export const pauseAfter = (error: unknown, attempt: number, doesNothingTwice: boolean): number | undefined => {
   const usual = 100 * 4 ** attempt;
@@ -204,6 +219,7 @@ export const send = async <T>(
   const isOneWay = body !== undefined && !(body instanceof Uint8Array);
   const retries = isOneWay ? 0 : (options.retries ?? settings.retries ?? 3);
   const end = performance.now() + timeoutMs;
+  let isMaybeDone = false;
   for (let attempt = 0; ; attempt += 1) {
     signal?.throwIfAborted();
     try {
@@ -228,7 +244,11 @@ export const send = async <T>(
       return await use(answer);
     } catch (error) {
       const pause = attempt < retries ? pauseAfter(error, attempt, doesNothingTwice) : undefined;
-      if (pause === undefined || performance.now() + pause > end) throw error;
+      isMaybeDone ||= mayBeDone(error);
+      if (pause === undefined || performance.now() + pause > end) {
+        if (isMaybeDone && error instanceof Error) afterAnother.add(error);
+        throw error;
+      }
       await wait(pause, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
     }
   }

@@ -45,3 +45,9 @@ export interface FleetNode {
   /** The one that answers. */
   readonly self: boolean;
 }
+
+/** What a node tells others in a setting of its own, which goes when the node is removed. */
+export const nodeSettings = {
+  health: (id: string): string => `node-health ${id}`,
+  certificates: (id: string): string => `node-certificates ${id}`,
+} as const;

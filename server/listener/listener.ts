@@ -275,7 +275,8 @@ const readProxyHeaders = (
   const behindProxy = new Map<string, string>();
   const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   const inTurn = createTurns(takeOver(server, 'connection'));
-  const beginTls = (socket: Socket, peer = socket.remoteAddress): void => inTurn(socket, originsOf(peer ?? null)[0][1]);
+  const beginTls = (socket: Socket, peer = socket.remoteAddress): void =>
+    inTurn(socket, originsOf(peer ?? null).at(-1)?.[1] ?? '');
   server.on('connection', (socket: Socket) => {
     if (!trusted.has(socket.remoteAddress)) {
       beginTls(socket);

@@ -14,6 +14,7 @@ import { type Authority, type IssuedCertificate, makeAuthority } from '../suppor
 import { runCommand } from '../support/command.ts';
 import { createGroup, registerApplication } from '../support/console-api.ts';
 import { instance } from '../support/open-service.ts';
+import { proxyHeader } from '../support/proxy-header.ts';
 import { type Site, startSite } from '../support/site.ts';
 
 let site: Site;
@@ -52,13 +53,7 @@ const info = async (
     localAddress: proxied === undefined ? '127.0.0.1' : '127.0.0.2',
   });
   await once(socket, 'connect');
-  if (proxied !== undefined)
-    socket.write(
-      Buffer.concat([
-        Buffer.from('0d0a0d0a000d0a515549540a2111000c', 'hex'),
-        Buffer.from([...proxied, 127, 0, 0, 1, 0x80, 0, 1, 0xbb]),
-      ]),
-    );
+  if (proxied !== undefined) socket.write(proxyHeader(proxied.join('.')));
   const { pathname } = new URL(issued.serverUrl);
   const client = new Client(site.server.url, {
     connect: (_options, done) => {

@@ -74,7 +74,7 @@ export const createAuthenticator = (
     if (authorization !== undefined) {
       const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization)?.[1];
       if (token === undefined) throw missing();
-      return { ...(await operations.authenticateAdmin(token, requestId, peerOf(context))), session: null };
+      return { ...(await operations.authenticateAdmin(token, requestId, peerOf(context), how)), session: null };
     }
     const value = getCookie(context, sessionCookie);
     if (value === undefined) throw missing();

@@ -128,6 +128,7 @@ export interface AuthenticationOperations {
     token: string,
     requestId: string,
     peer: string | null,
+    how?: { readonly isUse?: boolean },
   ): Promise<{ readonly actor: Actor; readonly grants: readonly Grant[] }>;
   /**
    * Whether this token may read metrics: 'unauthenticated' when not. Administrators' tokens may

@@ -324,7 +324,7 @@ const renewHash = async (
  */
 const authenticate =
   (ports: AuthenticatePorts, kind: TokenKind, channel: 'api' | 'metrics') =>
-  async (token: string): Promise<TokenHolder> => {
+  async (token: string, isUse = true): Promise<TokenHolder> => {
     const { store, ring, clock, usage, provider } = ports;
     const purpose = purposeOf[kind];
     const found = looksLikeBearer(purpose, token) ? await findTokenByValue(ports, purpose, token) : undefined;
@@ -352,14 +352,15 @@ const authenticate =
       });
     }
     usage.tokenUsed(found.id);
-    if (ring.isFormerTokenHash(found.hash)) await renewHash(ports, found, purpose, token);
+    // Not while a request is under way: a write would pass for the change that it is about.
+    if (isUse && ring.isFormerTokenHash(found.hash)) await renewHash(ports, found, purpose, token);
     return holder;
   };
 
 export const authenticateAdmin = (ports: AuthenticatePorts): AuthenticationOperations['authenticateAdmin'] => {
   const find = authenticate(ports, 'api', 'api');
-  return async (token, requestId, peer) => {
-    const { kind, id, name, grants } = await find(token);
+  return async (token, requestId, peer, { isUse } = {}) => {
+    const { kind, id, name, grants } = await find(token, isUse);
     return { actor: { kind, id, name, requestId, peer }, grants };
   };
 };

@@ -5,6 +5,7 @@
 import type { AuditKind, SubjectKind } from '../../domain/audit-event.ts';
 import { everyTenant } from '../../domain/tenant.ts';
 import type { Repositories } from '../../ports/store.ts';
+import { each, fewAtOnce } from '../shared/paging.ts';
 import type { Named } from './governed-operation.ts';
 import type { FormerName } from './interface.ts';
 
@@ -22,8 +23,8 @@ const renamed: Readonly<Partial<Record<SubjectKind, AuditKind>>> = {
   endpoint: 'endpoint.renamed',
 };
 
-const mostRecords = 100;
-const mostPages = 10;
+/** Records that are read for one thing. */
+const mostRecords = 1_000;
 /** Names of one thing. */
 const mostOfOne = 20;
 /** Things of one request, and names of all of them. */
@@ -37,26 +38,26 @@ const namesOf = async (
 ): Promise<readonly FormerName[]> => {
   const recorded = renamed[kind];
   if (recorded === undefined) return [];
-  // Each name once, by when it ended last: names that were changed to and fro hide no other one.
+  // The oldest first: what was changed since, however often, hides no name that came before. Each
+  // name once, by when it ended last.
   const names = new Map<string, FormerName>();
-  let after: string | undefined;
-  for (let page = 0; page < mostPages; page += 1) {
-    const window = { ...(after === undefined ? {} : { after }), limit: mostRecords };
-    const records = await audit.list(everyTenant, { kind: recorded, subjectId: id, order: 'newest' }, window);
-    for (const { at, actorId, actorName, details } of records) {
-      const { from } = details;
-      if (at < since || typeof from !== 'string' || from === name || names.has(from)) continue;
-      names.set(from, { kind, id, name, formerName: from, until: at, by: { id: actorId, name: actorName } });
-    }
-    const last = records.at(-1);
-    if (records.length < mostRecords || last === undefined) break;
-    after = String(last.sequence);
+  const records = each(
+    (window) => audit.list(everyTenant, { kind: recorded, subjectId: id, from: since, order: 'oldest' }, window),
+    ({ sequence }) => String(sequence),
+    fewAtOnce,
+  );
+  let read = 0;
+  for await (const { at, actorId, actorName, details } of records) {
+    const { from } = details;
+    read += 1;
+    if (read > mostRecords) break;
+    if (typeof from !== 'string' || from === name || (!names.has(from) && names.size === mostOfOne)) continue;
+    names.delete(from);
+    names.set(from, { kind, id, name, formerName: from, until: at, by: { id: actorId, name: actorName } });
   }
-  // Where there are too many, the oldest ones say more.
-  return [...names.values()].slice(-mostOfOne);
+  return [...names.values()].reverse();
 };
 
-/** Each thing once, in this order; what is beyond the limits is left out. */
 export const formerNamesOf = async (
   from: Pick<Repositories, 'audit'>,
   things: readonly Named[],

@@ -133,6 +133,8 @@ export const createRenewals = (
     await renewTenant(id);
     await renewHeld(({ tenantId }) => tenantId === id);
     await loadOf(id);
+    // Keys that were opened while older rows were still here.
+    objects.dropOfTenants(new Set([id]));
   };
 
   const forget = (changes: Changes): void => {
@@ -166,6 +168,7 @@ export const createRenewals = (
   const loadAgain = async (): Promise<void> => {
     await renewHeld(() => true);
     await loadAll();
+    objects.clear();
   };
 
   return {

@@ -5,6 +5,7 @@
 // an event says nothing about it: each text has the number of records that there were.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import { nodeSettings } from '../../domain/node.ts';
 import type { ServedCertificate } from '../../ports/meter.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -14,7 +15,6 @@ interface Told {
   readonly fingerprints: readonly string[];
 }
 
-const settingOf = (nodeId: string): string => `node-certificates ${nodeId}`;
 const fingerprint = /^(?:[0-9A-F]{2}:){31}[0-9A-F]{2}$/;
 const mostCertificates = 1_000;
 
@@ -46,7 +46,7 @@ export const readToldCertificates = async (
   nodeId: string,
   since: number,
 ): Promise<readonly string[] | undefined> => {
-  const text = await settings.get(settingOf(nodeId));
+  const text = await settings.get(nodeSettings.certificates(nodeId));
   const told = text === undefined ? undefined : parseToldCertificates(text);
   return told !== undefined && told.records >= since ? told.fingerprints : undefined;
 };
@@ -68,7 +68,11 @@ export const tellCertificates = (
     // Before the listener has its certificates, there is nothing to tell.
     if (text === told || fingerprints.length === 0) return;
     await store.write(
-      async (tx) => tx.settings.set(settingOf(nodeId), canonicalJson({ records: await tx.audit.size(), fingerprints })),
+      async (tx) =>
+        tx.settings.set(
+          nodeSettings.certificates(nodeId),
+          canonicalJson({ records: await tx.audit.size(), fingerprints }),
+        ),
       { durable: false, background: true },
     );
     told = text;

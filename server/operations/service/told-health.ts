@@ -3,6 +3,7 @@
 // cannot write it is one whose database is away: then it is offline for the others, too.
 
 import { canonicalJson } from '../../base/bytes.ts';
+import { nodeSettings } from '../../domain/node.ts';
 import type { LogState } from '../../ports/log.ts';
 import type { Ports } from '../../ports/ports.ts';
 import type { Repositories } from '../../ports/store.ts';
@@ -11,7 +12,6 @@ import type { Health } from './interface.ts';
 /** Why each failing check fails, by its name. */
 export type Failing = Readonly<Record<string, string>>;
 
-const settingOf = (nodeId: string): string => `node-health ${nodeId}`;
 const longestDetail = 200;
 const checkName = /^[a-z-]{1,40}$/;
 const mostChecks = 16;
@@ -43,7 +43,7 @@ export const readToldHealth = async (
   { settings }: Pick<Repositories, 'settings'>,
   nodeId: string,
 ): Promise<Failing> => {
-  const text = await settings.get(settingOf(nodeId));
+  const text = await settings.get(nodeSettings.health(nodeId));
   return text === undefined ? {} : parseFailing(text);
 };
 
@@ -62,7 +62,10 @@ export const tellHealth = (
     const text = canonicalJson(failing);
     if (text === told) return;
     const value = Object.keys(failing).length === 0 ? null : text;
-    await store.write((tx) => tx.settings.set(settingOf(nodeId), value), { durable: false, background: true });
+    await store.write((tx) => tx.settings.set(nodeSettings.health(nodeId), value), {
+      durable: false,
+      background: true,
+    });
     told = text;
   };
   return async () => {

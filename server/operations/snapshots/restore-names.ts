@@ -53,7 +53,10 @@ export const freeNames = async (
       const id = String(row.id);
       const name = called(declared, column, String(row[column]));
       // What never changes is not given away for a while either.
-      if (integrity === 'ok' && declared.fixed.includes(column)) throw reusedNames([name]);
+      if (integrity === 'ok' && declared.fixed.includes(column))
+        throw new ServiceError('conflict', `${name} is here, and never changes: nothing was changed`, {
+          hint: 'restore to a new tenant',
+        });
       displaced.set(id, [...(displaced.get(id) ?? []), name]);
     }
     await tenantRows.put(

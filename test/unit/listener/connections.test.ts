@@ -18,6 +18,7 @@ import { openClient } from '../../../server/cli/client.ts';
 import { createListener } from '../../../server/listener/listener.ts';
 import { watchRawConnections } from '../../../server/listener/raw-connections.ts';
 import { makeAuthority } from '../../support/authority.ts';
+import { proxyHeader } from '../../support/proxy-header.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-connections-'));
 const authority = makeAuthority(folder, 'connections');
@@ -589,4 +590,34 @@ describe('a request that takes longer to come than a request may', () => {
       hint: expect.stringContaining('repeat') as unknown,
     });
   });
+});
+
+test('connections of a balancer that are reset while they wait for their turn end nothing but themselves', async () => {
+  const listener = createListener({
+    ...{ tls: { pairs: [pair], clientAuthorities: undefined }, maxConnections: 256, trustedProxies: ['127.0.0.1'] },
+    holdNew: core.holdNewConnections,
+    handle: (_incoming, outgoing) => void outgoing.end('here'),
+  });
+  ends.push(() => listener.close(0));
+  const port = await listener.listen('127.0.0.1', 0);
+  const header = proxyHeader('192.0.2.7');
+  const openAndReset = async (): Promise<void> => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(Buffer.concat([header, Buffer.from('1603010200', 'hex')]));
+    // A turn later the peer is known, and the socket waits or has begun.
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+    socket.resetAndDestroy();
+  };
+  // An error without a listener would be an uncaught exception of this process.
+  for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 60 }, openAndReset));
+  const raw = connect(port, '127.0.0.1');
+  await once(raw, 'connect');
+  raw.write(header);
+  const socket = connectTls({ socket: raw, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+  ends.push(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  socket.write('GET / HTTP/1.1\r\nHost: here\r\n\r\n');
+  expect(String((await once(socket, 'data'))[0])).toContain('200 OK');
 });

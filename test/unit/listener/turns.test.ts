@@ -50,6 +50,20 @@ test('a flood of one origin delays another one by one handshake', () => {
   expect(turns().slice(0, 4)).toEqual([['flood 1'], ['caller'], ['other'], ['flood 2']]);
 });
 
+test('one that is reset while it waits ends nothing but itself', async () => {
+  const { connect, turns } = open();
+  connect('a', '192.0.2.1');
+  const reset = connect('b', '192.0.2.1');
+  connect('c', '192.0.2.1');
+  const closed = new Promise((resolve) => reset.once('close', resolve));
+  // Without a listener, this would be an uncaught exception.
+  reset.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+  await closed;
+  expect(turns()).toEqual([['c'], []]);
+  const begun = connect('d', '192.0.2.1');
+  expect(begun.listenerCount('error')).toBe(0);
+});
+
 test('one that closes while it waits does not begin, and takes no turn', async () => {
   const { connect, turns } = open();
   connect('a', '192.0.2.1');

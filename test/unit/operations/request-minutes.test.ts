@@ -596,11 +596,14 @@ describe('a line that another version has written', () => {
     expect((await verifyLines([JSON.stringify(cut)])).findings[0]).toMatch(/not a line of an export/);
   });
 
-  test('is not called changed when it has a member that only a newer version knows', async () => {
-    await expect(verifyLines([JSON.stringify({ ...released, tomorrow: 1 })])).rejects.toMatchObject({
-      exitClass: 'config',
-      message: 'line 1 has members that this command does not know',
-    });
+  test('is told apart when it has a member that only a newer version knows', async () => {
+    const findings = async (line: object) => (await verifyLines([JSON.stringify(line)])).findings;
+    expect((await findings({ ...released, tomorrow: 1 }))[0]).toMatch(/^line 1 has members .* a newer service/);
+    // A change is not hidden behind such a member.
+    expect(await findings({ ...released, principal: 'mallory', tomorrow: 1 })).toEqual([
+      expect.stringMatching(/^line 1 has members/),
+      expect.stringMatching(/1 were hashed and 0 are there/),
+    ]);
     // A line that no version has written was changed or truncated.
     expect((await verifyLines(['{"tomorrow":1}'])).findings[0]).toMatch(/not a line of an export/);
   });

@@ -84,14 +84,22 @@ export const onPendingNodes = (tell: typeof tellPending): void => {
   tellPending = tell;
 };
 
-/** Path and query string of a call. Empty and undefined query values are left out. */
+/**
+ * Path and query string of a call. Empty and undefined query values are left out. A call that says
+ * its tenant itself acts there; an empty one says: in none, so that every tenant is meant where a
+ * call may.
+ */
 export const formatTarget = ({ path, query }: Pick<ApiCall, 'path' | 'query'>): string => {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== '') search.set(name, String(value));
   }
   const tenant = tenantOfCalls();
-  if (tenant !== null && /^\/api\/(?!(?:session|profile|roles|device-sign-in)\b)/.test(path))
+  if (
+    tenant !== null &&
+    query?.tenant === undefined &&
+    /^\/api\/(?!(?:session|profile|roles|device-sign-in)\b)/.test(path)
+  )
     search.set('tenant', tenant);
   const text = search.toString();
   return text === '' ? path : `${path}?${text}`;

@@ -87,6 +87,7 @@ export const commands: Readonly<Record<string, Row>> = {
     ...option('--used-after', query.usedAfter),
     ...option('--used-before', query.usedBefore),
     ...(query.neverUsed === 'true' ? ['--never-used'] : []),
+    ...option('--tenant', query.tenant),
   ],
   'POST /api/keys/*/enable': on('key', 'enable'),
   'POST /api/keys/*/disable': on('key', 'disable'),

@@ -92,7 +92,7 @@ export const InventoryPage = () => {
   const setFilter = (
     change: Partial<typeof filters> & { readonly [name in 'format' | 'tenants']?: string | undefined },
   ) => void navigate({ search: (previous) => ({ ...previous, ...change }), replace: true });
-  const reach = tenants === 'all' ? {} : { tenant };
+  const reach = { tenant: tenants === 'all' ? '' : tenant };
   const call = { method: 'GET', path, query: { ...reach, ...filters, format } } as const;
   return (
     <Page
@@ -102,7 +102,7 @@ export const InventoryPage = () => {
     >
       <Panel flush>
         <FilterBar
-          active={Object.keys(filters).length > 0}
+          active={tenants !== undefined || Object.keys(filters).length > 0}
           onClear={() => void navigate({ search: { format }, replace: true })}
         >
           <SelectFilter

@@ -127,7 +127,7 @@ export const UsersPage = () => {
               rows={rows}
               actions={[disable]}
               nouns={['user', 'users']}
-              nameOf={({ displayName }) => displayName}
+              nameOf={nameOf}
               renews={[path]}
               onDone={onDone}
             />
