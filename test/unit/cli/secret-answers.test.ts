@@ -159,6 +159,16 @@ describe.each(offered)('the command of $name', ({ row, answer, words }) => {
     }
   });
 
+  const refusals = [
+    { status: 409, body: { code: 'conflict', detail: 'the name is taken', requestId: 'r' } },
+    { status: 403, body: { code: 'forbidden', detail: 'needs a right', requestId: 'r' } },
+    { status: 503, body: { code: 'unavailable', detail: 'it stops', requestId: 'r' } },
+  ];
+  test.each(refusals)('may have been created before the answer $status to its repetition', async (refusal) => {
+    service.script('lost', refusal);
+    await expect(dke(...words)).rejects.toMatchObject({ exitClass: 'may-exist' });
+  });
+
   test('has created nothing when the service refuses it', async () => {
     service.script({ status: 403, body: { code: 'forbidden', detail: 'needs a right', requestId: 'r' } });
     await expect(dke(...words)).rejects.toMatchObject({ exitClass: 'denied', message: 'needs a right' });
