@@ -101,10 +101,20 @@ test.each([
 ])('a token that is not in the answer is not kept, and may exist: %j', async (body) => {
   service.script({ body: started }, { body });
   await expect(dke('login')).rejects.toMatchObject({
-    exitClass: 'unreachable',
-    hint: expect.stringContaining('a token may have been created'),
+    exitClass: 'may-exist',
+    hint: expect.stringContaining('what was to be created may exist'),
   });
   expect(readFileSync(sessionFile(), 'utf8')).toBe(others);
+});
+
+test.each([
+  ['lost' as const, 'may-exist'],
+  [{ body: { state: 'pending', intervalSeconds: 0 } }, 'denied'],
+])('a code that has expired after %j: %s', async (before, exitClass) => {
+  service.script({ body: started }, before, {
+    body: { state: 'expired', intervalSeconds: 0 },
+  });
+  await expect(dke('login')).rejects.toMatchObject({ exitClass, message: expect.stringContaining('has expired') });
 });
 
 test('a token is kept next to the sign-ins at other services', async () => {
