@@ -452,9 +452,9 @@ test('the old root key is kept for copies that the database does not show, and f
   await expect(release('standby first')).rejects.toThrow('does not wait for a copy of this name');
   const kept = await store.read.decisions.get('erasure-copies');
   await release('standby second, disconnected');
-  expect(postgres.run('dke', "select actor_id, details from audit_events where kind = 'erasure.copy-released'")).toMatch(
-    /\|.*"name":"standby second"/,
-  );
+  expect(
+    postgres.run('dke', "select actor_id, details from audit_events where kind = 'erasure.copy-released'"),
+  ).toMatch(/\|.*"name":"standby second"/);
   expect((await createAwaitCopies({ store, root, clock }, 0)(() => true)).behind).toEqual([]);
   await store.write((tx) => tx.decisions.set('erasure-copies', kept ?? null));
   line.moveTo(postgres.socket);

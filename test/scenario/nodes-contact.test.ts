@@ -36,7 +36,7 @@ test('without its database a node uses the keys in its memory until its contact 
   const labels = ['ORACLE.TDE.HSM.MK.06B1', 'ORACLE.TDE.HSM.MK.06B2'];
   const handles: number[] = [];
   for (const label of labels) handles.push((await database.call('generate', { label })).handle ?? 0);
-  // Its memory has the keys of all endpoints, and those of databases that were used since the start.
+  // Its memory has the keys of all endpoints, and those of databases that were used since then.
   await one.stop();
   await one.start();
   await until('its health', async () => ((await one.api.send('GET', '/health')).status === 200 ? true : undefined));
@@ -63,7 +63,7 @@ test('without its database a node uses the keys in its memory until its contact 
   await until('the other key', async () => ((await use(notInMemory)) === 'CKR_OK' ? true : undefined));
 });
 
-test('without a limit an answer names a silent node for ever, and five minutes after it was removed', async () => {
+test('without a limit an answer names a silent node forever, and a removed one for five minutes', async () => {
   fleet = await startFleet(['one', 'two'], { store: 'contact_seconds = 0\n' });
   const [one, two] = [fleet.member('one'), fleet.member('two')];
   await untilActive(fleet, one, ['one', 'two']);
@@ -79,7 +79,7 @@ test('without a limit an answer names a silent node for ever, and five minutes a
     const removed = await one.api.send('POST', `/api/endpoints/${endpoint.id}/disable`);
     const heardAt = (await fleet.nodes(one)).find(({ name }) => name === 'two')?.heartbeatAt ?? '';
     expect(removed.headers['x-dke-pending-nodes']).toBe('two');
-    // By two clocks of one host: the database's, and the one that measures how long it is silent.
+    // Two clocks of one host measure it: the database's, and the one of the node that answers.
     const named = Date.parse(String(removed.headers['x-dke-pending-until'])) - Date.parse(heardAt);
     expect(Math.round(named / 60_000)).toBe(5);
   } finally {

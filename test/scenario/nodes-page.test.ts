@@ -80,11 +80,9 @@ test('a role with the rights of the page is enough: start, changes, an erasure r
     return stdout;
   };
   const folder = newFolder();
-  const [dump, rootBackup, passphrase] = ['dump', 'root-backup.key', 'passphrase'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const [dump, rootBackup, passphrase] = ['dump', 'root-backup.key', 'passphrase'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string];
   writeFileSync(passphrase, 'a long passphrase of a backup', { mode: 0o600 });
   const at = ['-h', fleet.place.host, '-U', role];
   execFileSync(join(postgresqlPrograms, 'pg_dump'), [...at, '--format=custom', `--file=${dump}`, role], {

@@ -91,7 +91,11 @@ test('settings of the database that change while a node runs change none of its 
 const page = readFileSync(join(import.meta.dirname, '../../docs/postgresql.md'), 'utf8');
 /** What a row of the page's time limits says, in order. */
 const limitsOf = (what: string): readonly number[] => {
-  const [, limit = ''] = page.split('\n').find((line) => line.startsWith(`| ${what}`))?.split(' | ') ?? [];
+  const [, limit = ''] =
+    page
+      .split('\n')
+      .find((line) => line.startsWith(`| ${what}`))
+      ?.split(' | ') ?? [];
   return [...limit.matchAll(/(\d+)( s\b| probes)/g)].map(([, number]) => Number(number));
 };
 
@@ -116,7 +120,10 @@ test("sessions have the limits of the page's table, whatever those of the databa
         where name = any(${[...names, ...keepAlive]})`.execute(db);
     return [...names, ...keepAlive].map((name) => rows.find((row) => row.name === name)?.seconds ?? -1);
   };
-  const [reader, writer] = [new Kysely<unknown>({ dialect: engine.reader }), new Kysely<unknown>({ dialect: engine.writer })];
+  const [reader, writer] = [
+    new Kysely<unknown>({ dialect: engine.reader }),
+    new Kysely<unknown>({ dialect: engine.writer }),
+  ];
   undo.push(() => Promise.all([reader.destroy(), writer.destroy()]));
   const [statement] = limitsOf('A statement, ended by the server');
   const [idle] = limitsOf('An idle transaction that reads');
@@ -124,9 +131,12 @@ test("sessions have the limits of the page's table, whatever those of the databa
   const [first, count, interval, unacknowledged] = limitsOf("TCP keep-alive, server's side");
   const shared = [unacknowledged, first, count, interval];
   expect(await secondsOf(reader)).toEqual([statement, idle, ...shared]);
-  await engine.begin((text) => sql.raw(text).execute(writer), true);
+  const run = async (text: string): Promise<void> => {
+    await sql.raw(text).execute(writer);
+  };
+  await engine.begin(run, true);
   expect(await secondsOf(writer)).toEqual([statement, idleWriter, ...shared]);
-  await engine.rollback();
+  await engine.rollback(run);
 
   const sessions = `select count(*) from pg_stat_activity where usename = 'dke' and client_addr is not null`;
   const asked = Array.from({ length: 12 }, () => sql`select pg_sleep(0.05)`.execute(reader));

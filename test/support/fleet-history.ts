@@ -401,8 +401,8 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
 
   // --- what must be true at the end --------------------------------------------------------------
   /**
-   * Of all files of the sinks, also those of a former log or of another history: a number means
-   * something within one log only.
+   * Records of all files of the sinks, also of those of a former log or of another history. A
+   * number means something within one log only.
    */
   const sinkRecords = (): ReadonlyMap<string, ReadonlySet<string>> => {
     const found = new Map<string, Set<string>>();
@@ -445,8 +445,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     const records = sinkRecords();
     if (records.size === 0) violate('no sink has a record');
     for (const [number, texts] of records)
-      if (texts.size > 1)
-        violate(`the record ${number} was forwarded with two contents: ${[...texts].join(' and ')}`);
+      if (texts.size > 1) violate(`the record ${number} was forwarded with two contents: ${[...texts].join(' and ')}`);
     for (const of of watched)
       await until(`${of.name} to be enabled`, async () => {
         await change(of, members[0] as FleetMember, 'enable');

@@ -141,7 +141,8 @@ export const checkHealth = (
   };
 
   return () => {
-    // A good answer ends with the link to the database, and one that brings requests here with them.
+    // A good answer ends with the link to the database, and each that brings requests here when
+    // there are to be none.
     const isStale = (last?.health.healthy === true && !fleet.hears()) || (last?.health.usable === true && !stays());
     if (last !== undefined && !isStale && clock.monotonic() < last.until) return Promise.resolve(last.health);
     running ??= run().finally(() => {
