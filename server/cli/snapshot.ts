@@ -20,7 +20,7 @@ import { readyCore } from './recovery-key.ts';
 import { openRecoveryKeyFile } from './recovery-key-file.ts';
 import { addFlags, addNoun, type Given } from './rows.ts';
 import { readPassphrase } from './terminal.ts';
-import { readVerifier } from './verifier-key.ts';
+import { readVerifier, verifierHelp, verifierText } from './verifier-key.ts';
 
 const routes = operations.snapshots;
 
@@ -208,7 +208,7 @@ const verifyStored = async (caller: Caller, id: string, options: RecoveryOptions
 
 const verifyFlags = {
   '--file <file>': 'an exported copy on this machine; needs no service and no token',
-  '--signer <key>': 'with --file: the verifierKey of the service that created it (dke audit log)',
+  '--signer <key>': `with --file: who created it: ${verifierHelp}`,
   ...recoveryFlags,
 } as const;
 
@@ -277,10 +277,17 @@ export const addSnapshot = (program: Command): void => {
   noun.act(
     'import <file>',
     'Imports a copy into the service. Keys that were destroyed since are removed from it immediately.',
-    { '--signer <verifier-key>': 'verifierKey of the service that created it, if it is another one' },
+    { '--signer <verifier-key>': `who created it, if it is another service: ${verifierHelp}` },
     async ({ upload, output }, { signer }, path = '') => {
       const { from, size } = await openLargeFile(path);
-      output.record(await upload(routes.import, { query: { signer } }, from, size));
+      output.record(
+        await upload(
+          routes.import,
+          { query: { signer: signer === undefined ? undefined : verifierText(signer) } },
+          from,
+          size,
+        ),
+      );
     },
   );
   noun.row(routes.delete, 'delete <snapshot-id>', 'Deletes a snapshot. Until it is purged, undelete restores it.');

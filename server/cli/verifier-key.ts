@@ -6,12 +6,16 @@ import { readTextFile } from './files.ts';
 
 export const verifierHelp = 'verifierKey from dke audit log, or a file that contains it';
 
-/** A verifier key, or a file that holds one. */
-export const readVerifier = (text: string): Verifier => {
-  const verifier = parseVerifierKey(text) ?? parseVerifierKey(text.includes('+') ? '' : readTextFile(text));
+const parse = (given: string): readonly [text: string, verifier: Verifier] => {
+  const text = parseVerifierKey(given) === null && !given.includes('+') ? readTextFile(given).trim() : given;
+  const verifier = parseVerifierKey(text);
   if (verifier === null)
-    throw new CommandError('config', `${text} is not a verifier key`, {
+    throw new CommandError('config', `${given} is not a verifier key`, {
       hint: 'dke audit log shows it as verifierKey: NAME+ID+KEY; store it where the service cannot change it',
     });
-  return verifier;
+  return [text, verifier];
 };
+/** A verifier key, or a file that holds one. */
+export const readVerifier = (given: string): Verifier => parse(given)[1];
+/** The text of a verifier key, which a service is sent. */
+export const verifierText = (given: string): string => parse(given)[0];

@@ -221,7 +221,10 @@ describe('everything is lost but a copy of a snapshot, the recovery key, and the
     const unknown = await run('snapshot', 'import', copy);
     expect(unknown.code).not.toBe(0);
     expect(unknown.stderr).toContain('verifier key');
-    const imported = await json<Snapshot>('snapshot', 'import', copy, '--signer', verifier);
+    // Every `--signer` takes the file that has the key, too.
+    const kept = join(site.folder, 'dke-audit.key');
+    writeFileSync(kept, `${verifier}\n`);
+    const imported = await json<Snapshot>('snapshot', 'import', copy, '--signer', kept);
     expect(imported).toMatchObject({ id, origin: 'imported', state: 'available' });
     const into = ['--into', 'default'];
     expect((await run('snapshot', 'restore', id, ...withKey(), ...confirm(id))).stderr).toContain(

@@ -76,6 +76,69 @@ describe('a runbook', () => {
     expect(textOf('migrate', '12c-18c')).toContain('WITH BACKUP USING');
   });
 
+  const restart = /^SHUTDOWN IMMEDIATE;\s+STARTUP;/;
+  const history = /KEY_ID, CREATION_TIME, ACTIVATION_TIME FROM V\$ENCRYPTION_KEYS ORDER BY CREATION_TIME DESC/;
+  const wallet = /FROM V\$ENCRYPTION_WALLET/;
+  const audit = /^dke audit list/;
+  const backUp = /^cp -p \S+ewallet\.p12/;
+  const setAside = /mv \S+cwallet\.sso/;
+  const both = /KEYSTORE_CONFIGURATION=HSM\|FILE' SCOPE = BOTH/;
+  const onlyFile = /KEYSTORE_CONFIGURATION=FILE' SCOPE = BOTH/;
+  const sqlnet = /only when it starts/;
+  const openBoth = /KEYSTORE OPEN IDENTIFIED BY [^;]*;\s+SELECT WRL_TYPE, STATUS/;
+  const migrate = /SET ENCRYPTION KEY IDENTIFIED BY .* MIGRATE USING .* WITH BACKUP USING/;
+  const reverse = /SET ENCRYPTION KEY IDENTIFIED BY .* REVERSE MIGRATE USING .* WITH BACKUP USING/;
+  const library = /^dke provider install /;
+  const config = /chmod 600/;
+  const password = /ALTER KEYSTORE PASSWORD/;
+  test.each<readonly [RunbookName, Release, readonly RegExp[]]>([
+    ['rotate', '19c', [/SET KEY IDENTIFIED BY .* CONTAINER = ALL/, history, wallet, restart]],
+    [
+      'migrate',
+      '11g',
+      [backUp, setAside, /^orapki wallet change_pwd/, sqlnet, restart, wallet, /MIGRATE USING/, audit],
+    ],
+    ['migrate', '12c-18c', [backUp, setAside, password, sqlnet, restart, openBoth, migrate, history, audit]],
+    [
+      'migrate',
+      '19c',
+      [backUp, setAside, password, both, openBoth, migrate, history, audit, /CREATE AUTO_LOGIN KEYSTORE/],
+    ],
+    ['reverse-migrate', '12c-18c', [setAside, openBoth, sqlnet, restart, reverse, wallet]],
+    ['reverse-migrate', '19c', [setAside, openBoth, onlyFile, reverse, onlyFile, wallet]],
+    ['standby', '19c', [/ewallet\.p12 \S+cwallet\.sso/, library, config, both, wallet]],
+    ['restore', '19c', [library, config, both, /^RESTORE DATABASE/, /RECOVER DATABASE;\s+ALTER DATABASE OPEN/, wallet]],
+    [
+      'clone-pdb',
+      '19c',
+      [
+        /^CREATE PLUGGABLE DATABASE \S+ FROM .* FILE_NAME_CONVERT .* KEYSTORE IDENTIFIED BY/,
+        wallet,
+        /DBA_ENCRYPTED_COLUMNS/,
+        /UNPLUG INTO '\S+\.pdb'/,
+        /^scp /,
+        /USING '\S+' COPY FILE_NAME_CONVERT .* KEYSTORE IDENTIFIED BY/,
+        /KEYSTORE OPEN/,
+        /SELECT COUNT/,
+      ],
+    ],
+    [
+      'upgrade-library',
+      '19c',
+      [/SHA256SUMS/, /^SHUTDOWN/, /^dke provider upgrade/, /^STARTUP/, /\/\*\.log$/, /^dke provider rollback/],
+    ],
+  ])('%s on %s has its steps in their order', (name, release, expected) => {
+    const texts = fill(name, release).steps.map(
+      ({ sql, shell, command, text }) => sql ?? shell ?? command ?? text ?? '',
+    );
+    const order = expected.map((each) => each.source);
+    const found: string[] = [];
+    for (const text of texts)
+      while (found.length < expected.length && expected[found.length]?.test(text) === true)
+        found.push(order[found.length] ?? '');
+    expect(found).toEqual(order);
+  });
+
   test('what protects backups and exports is said where keys move', () => {
     for (const name of ['migrate', 'reverse-migrate', 'restore', 'destroy'] as const)
       expect(warningsOf(name)).toContain('ENCRYPTION_MODE=TRANSPARENT');
