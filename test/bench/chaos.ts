@@ -17,7 +17,7 @@ const pace = { perSecond: 1_800, connections: 32 } as const;
 const [p99GoalMs, growthGoal] = [20, 1.1] as const;
 /**
  * Seconds of quiet load before the first attack and after the last one; of load at the height of
- * each; and without any, before memory is compared: freed memory is given back once a minute.
+ * each; and without any, before memory is compared: freed memory is returned once a minute.
  */
 const [quietSeconds, heldSeconds, restSeconds] = [10, 5, 65] as const;
 /** Before what nothing refers to is collected. */

@@ -1,7 +1,7 @@
 // Attacks from outside, by callers and on the database, one after the other (support/attacks.ts),
-// beside steady calls of a cloud, on the store of the run and on a PostgreSQL of its own: no call fails, and what an attack has opened is released. Each state is one in
-// which the service could be stopped; it stops in the last one. Latency and memory: npm run bench
-// -- --only chaos.
+// beside steady calls of a cloud, on the store of the run and on a PostgreSQL of its own: no call
+// fails, and what an attack has opened is released. Each state is one in which the service could be
+// stopped; it stops in the last one. Latency and memory: npm run bench -- --only chaos.
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type AttackedSite, attacks, databaseAttacks, startAttackedSite } from '../support/attacks.ts';

@@ -23,7 +23,7 @@ const children = (): readonly number[] =>
     readFileSync(`/proc/self/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
   );
 
-// What a history that reaches the limit of a test is told.
+// A test breaks its history off when it reaches its limit.
 test('a history that is broken off leaves no server and no database', async () => {
   const before = new Set(children());
   const events: string[] = [];

@@ -1,6 +1,6 @@
-// Attacks on a service, from outside, by callers of one tenant and on its database, for a run beside steady calls of
-// a cloud (scenario/chaos, bench/chaos): one after the other. Each resolves at its height; what it
-// holds open is ended by `ends`.
+// Attacks on a service, from outside, by callers of one tenant and on its database, for a run
+// beside steady calls of a cloud (scenario/chaos, bench/chaos): one after the other. Each resolves
+// at its height; what it holds open is ended by `ends`.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -415,7 +415,7 @@ const untilChanged = (on: AttackedSite, name: string): Promise<true> =>
     return answer?.status === 201 ? true : undefined;
   });
 
-/** Of who shares the PostgreSQL, and of its own restarts: for a site with one of its own. */
+/** Attacks of others who use the PostgreSQL of a site, and restarts of it. */
 export const databaseAttacks: typeof attacks = {
   'a session that locks what every change writes': (on) => lock(on, 'exclusive', 'audit_head'),
   'a session that locks what is read': (on) =>

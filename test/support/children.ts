@@ -10,7 +10,7 @@ const endAll = (): void => {
 process.once('exit', endAll);
 process.once('SIGTERM', () => {
   endAll();
-  // As if nothing had listened.
+  // The signal ends the process, as it does without a listener.
   process.kill(process.pid, 'SIGTERM');
 });
 

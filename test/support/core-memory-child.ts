@@ -4,7 +4,7 @@
 //   churn   makes and releases a million keys, and says how much memory was locked before, in the
 //           middle and after
 //   freed   frees most of what it has allocated, between what stays, and says how much memory the
-//           process had at its height, then, and after what was freed has been given back
+//           process had at its height, then, and after what was freed was returned
 //   canary  works with known secrets, then waits to be checked (canary.test.ts)
 
 import { once } from 'node:events';

@@ -130,7 +130,10 @@ export const startFleet = async (
     readonly settings?: readonly string[];
     /** Makes the database, and the role that the nodes have. */
     readonly prepare?: (postgres: PostgresServer) => PostgresPlace;
-    /** Kills every process of the fleet: one that hangs would hold its end up. None is started afterwards. */
+    /**
+     * Kills every process of the fleet: one that hangs would hold its end up. None is started
+     * afterwards.
+     */
     readonly broken?: AbortSignal;
   } = {},
 ): Promise<TestFleet> => {
