@@ -8,5 +8,7 @@ const everyMs = 60_000;
 
 /** For a process that is a server, as long as it lives. */
 export const returnFreeMemory = (): void => {
-  setInterval(() => void core.returnFreeMemory().catch(() => undefined), everyMs).unref();
+  // Where no thread can be started for it, the next minute tries again.
+  const attempt = async (): Promise<unknown> => core.returnFreeMemory();
+  setInterval(() => void attempt().catch(() => undefined), everyMs).unref();
 };
