@@ -4,8 +4,8 @@
 
 /**
  * A data directory as a node of PostgreSQL tells it from its copies: the file of the node's id as
- * its file system knows it, and the facts of the host. A copied disk has the former in common, and a
- * machine of its own for it has other facts.
+ * its file system knows it, and the facts of the host. A copied disk has the same file, and the
+ * machine that it is in has other facts.
  */
 export interface NodeDirectory {
   readonly file: string;
@@ -14,7 +14,7 @@ export interface NodeDirectory {
 export const directoryText = ({ file, host }: NodeDirectory): string => [file, host].join(' ').trim();
 const isFact = (word: string): boolean => word.includes('=');
 
-/** Texts of `directoryText`; a text without facts, of an earlier version, says nothing of its host. */
+/** Texts of `directoryText`; one of an earlier version says nothing of its host. */
 export const isSameDirectory = (before: string, now: string): boolean => {
   const [former, present] = [before.split(' '), now.split(' ')];
   const fileOf = (words: readonly string[]): string => words.filter((word) => !isFact(word)).join(' ');

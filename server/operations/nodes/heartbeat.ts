@@ -49,6 +49,18 @@ export interface Heartbeat {
   seen(): readonly SeenNode[];
 }
 
+/**
+ * A row of an earlier start may say that the node has stopped, and others would not wait for it.
+ * The beat has put it right.
+ */
+const noteStart = (log: FleetPorts['log'], { startedAt }: NodeStart, found: number): void => {
+  if (startedAt === found) return;
+  log.error(
+    'the row of this node was of another start: another server has run as this node meanwhile, or the database is in an earlier state',
+    { startedAt, found },
+  );
+};
+
 export const createHeartbeat = (
   { clock, log, events }: Pick<FleetPorts, 'clock' | 'log' | 'events'>,
   selfId: string,
@@ -110,12 +122,7 @@ export const createHeartbeat = (
       events.emit('nodeRemoved', undefined);
       return;
     }
-    // Others would not wait for a node whose row says that it has stopped. The beat has put it right.
-    if (run !== undefined && startedAt !== run.startedAt)
-      log.error(
-        'the row of this node was of another start: another server has run as this node meanwhile, or the database is in an earlier state',
-        { startedAt: run.startedAt, found: startedAt },
-      );
+    if (run !== undefined) noteStart(log, run, startedAt);
     draining = state === 'draining';
     // Catching up does not depend on a new change: audit records are read soon after another node
     // has written them. Under a steady stream of changes reading does not end; that everything up
