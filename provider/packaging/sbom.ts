@@ -109,11 +109,12 @@ const fromNpm = (build: Build, spec: PackageSpec): readonly Component[] => {
   });
 };
 
-/** Libraries that are built into Node, as process.versions names them. */
-const insideNode = [
-  ...['ada', 'ares', 'brotli', 'icu', 'llhttp', 'nghttp2', 'openssl', 'simdjson', 'sqlite', 'undici', 'uv'],
-  ...['v8', 'zlib', 'zstd'],
-];
+/**
+ * What process.versions has beside the parts of Node: itself, numbers of its interfaces, and the
+ * releases of the data in ICU. Everything else is a part, also one that a later Node brings; one
+ * without a version was left out of the build.
+ */
+export const notParts: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
 
 /**
  * Node of another machine is of the release that runs here (cross.sh), which is made of the same
@@ -122,12 +123,10 @@ const insideNode = [
 const node = (program: string): Component => {
   const version = process.versions.node;
   const sha256 = createHash('sha256').update(readFileSync(program)).digest('hex');
-  const parts = insideNode.flatMap((name) => {
-    const found = process.versions[name];
-    return found === undefined
-      ? []
-      : [component(name, found, `pkg:generic/${name}@${found}`, { 'bom-ref': `node/${name}` })];
-  });
+  const parts = Object.entries(process.versions)
+    .filter((entry): entry is [string, string] => (entry[1] ?? '') !== '' && !notParts.has(entry[0]))
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, found]) => component(name, found, `pkg:generic/${name}@${found}`, { 'bom-ref': `node/${name}` }));
   return component('node', version, `pkg:generic/node@${version}`, {
     type: 'application',
     licenses: [{ expression: 'MIT' }],

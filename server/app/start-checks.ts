@@ -160,7 +160,7 @@ const checkDatabaseFile = ({ dataDirectory, postgresql, root }: Config): Finding
   const path = join(dataDirectory, 'dke.db');
   if (isRestoreCutOff(dataDirectory))
     throw new StartError('store', `the restore of a backup into ${dataDirectory} was cut off`, {
-      fix: 'run dke backup restore again; nothing was changed',
+      fix: 'repeat it: dke backup restore FILE; nothing was changed',
     });
   if ((stateOf(path)?.size ?? 0) === 0) {
     if (existsSync(root.path))

@@ -1,8 +1,9 @@
 // What a start that fails says: the errors of the parts, in the words of an operator.
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CoreError } from '../../addon/core.ts';
-import { shellWord } from '../base/command-line.ts';
+import { command, shellWord } from '../base/command-line.ts';
 import { ServiceError } from '../base/errors.ts';
 import { StartError } from '../base/start-error.ts';
 import type { Config } from '../config/config.ts';
@@ -15,14 +16,20 @@ export const databaseOf = ({ postgresql, dataDirectory }: Config): string =>
     ? join(dataDirectory, 'dke.db')
     : `the database ${postgresql.database} on ${postgresql.host}`;
 
+/** A restore replaces nothing: what is there goes aside first. */
+const putBack = (path: string): string => {
+  const aside = existsSync(path) ? `${command`mv -n ${path} ${`${path}.damaged`}`} && ` : '';
+  return `put it back from its backup: ${aside}dke root restore FILE; nothing was changed`;
+};
+/** How errors of the core end that a restore repairs. */
+const repaired = /: (?:restore it from its copy|put it back; without it the store cannot be opened)$/;
+
 /** What to do about a file of the root key that the core refuses, where its words do not say it. */
 const rootFix = (error: CoreError, path: string): string | undefined => {
   if (!error.message.startsWith(`${path} `)) return undefined;
   if (/ has mode /.test(error.message)) return `chmod 400 ${shellWord(path)}`;
   if (/ belongs? to /.test(error.message)) return `chown ${process.getuid?.() ?? 0} ${shellWord(path)}`;
-  return error.message.includes(': ')
-    ? undefined
-    : 'put it back from its backup: dke root restore; nothing was changed';
+  return error.message.includes(': ') ? undefined : putBack(path);
 };
 
 export const toStartError = (error: unknown, config: Config): unknown => {
@@ -30,9 +37,11 @@ export const toStartError = (error: unknown, config: Config): unknown => {
   if (error instanceof RootKeyError)
     return new StartError(
       'root-key',
-      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}; ` +
-        'nothing was changed',
-      { cause: error },
+      `${databaseOf(config)} and the root key ${config.root.path} do not belong together, or one of them is damaged: ${error.message}`,
+      {
+        fix: `if it is not the database, it is the root key: ${putBack(config.root.path)}`,
+        cause: error,
+      },
     );
   if (error instanceof ServiceError && error.code === 'key-tampered')
     return new StartError('store', `${databaseOf(config)}: ${error.message}: restore the database from a backup`, {
@@ -47,6 +56,11 @@ export const toStartError = (error: unknown, config: Config): unknown => {
     });
   if (error instanceof CoreError) {
     if (error.code === 'memory-lock') return new StartError('memory', error.message, { cause: error });
+    if (repaired.test(error.message))
+      return new StartError('root-key', error.message.replace(repaired, ''), {
+        fix: putBack(config.root.path),
+        cause: error,
+      });
     const told = { fix: rootFix(error, config.root.path), cause: error };
     if (error.code === 'permission') return new StartError('permission', error.message, told);
     if (error.code === 'format' || error.code === 'authentication-failed' || error.code === 'io')

@@ -149,7 +149,8 @@ export const cloudCauses = {
   },
   'key-kind': {
     cause: 'the key is not AES-256 for encryption and decryption',
-    ...{ fault: 'key-configuration', of: 'keys', check: 'key-kind', fix: 'create an endpoint with an AES-256 key' },
+    ...{ fault: 'key-configuration', of: 'key-manager', check: 'key-kind' },
+    fix: 'create an endpoint with an AES-256 key',
   },
   'key-disabled': {
     cause: 'the key is disabled',
@@ -209,7 +210,8 @@ export const cloudCauses = {
   },
   denied: {
     cause: 'a rule of the endpoint denies the request',
-    ...{ fault: 'denied', of: 'keys', check: 'recent-errors', fix: 'the request log names the rule' },
+    ...{ fault: 'denied', of: 'keys', check: 'recent-errors' },
+    fix: 'change the rule that the request log names, if it shall not deny this',
   },
   slow: {
     cause: 'answers take more than 250 ms',

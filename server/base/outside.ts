@@ -20,6 +20,11 @@ export class ItemRefused extends Error {
   override readonly name = 'ItemRefused';
 }
 
+/** A peer has not answered, or not all of it, in the time of the call. */
+export class LateAnswer extends Error {
+  override readonly name = 'LateAnswer';
+}
+
 /** Statuses about who calls, where, or when. All other ones of 4xx are about what was sent. */
 const aboutTheTarget = new Set([401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 426, 429, 451]);
 
@@ -36,9 +41,10 @@ export const callOutside = async <T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> => {
   const ended = new AbortController();
-  const end = (message: string): void => ended.abort(new Error(message));
-  const timer = setTimeout(() => end(`${place} did not answer completely within ${totalMs / 1000} s`), totalMs);
-  const stop = (): void => end('the service is stopping');
+  const end = (reason: Error): void => ended.abort(reason);
+  const endLate = (): void => end(new LateAnswer(`${place} did not answer completely within ${totalMs / 1000} s`));
+  const timer = setTimeout(endLate, totalMs);
+  const stop = (): void => end(new Error('the service is stopping'));
   const { signal } = ended;
   if (stopping?.aborted === true) stop();
   stopping?.addEventListener('abort', stop);
@@ -57,7 +63,7 @@ export const callOutside = async <T>(
     clearTimeout(timer);
     stopping?.removeEventListener('abort', stop);
     // Ends what is still open.
-    end('the call is over');
+    end(new Error('the call is over'));
     late.catch(() => undefined);
   }
 };

@@ -8,14 +8,12 @@ import { Agent, request } from 'node:https';
 import { parseBase64, toBase64 } from '../base/bytes.ts';
 import { cloudOffer, faultOfAnswer, faultOfConnection } from '../base/cloud-causes.ts';
 import { signForProxy } from '../base/sigv4-signer.ts';
+import { complaintOfHealth, complaintOfMetadata, hasNoKeyManager, unusableKey } from '../base/xks-answers.ts';
 import type { CloudCrypto } from './crypto.ts';
 import { ProxyFault } from './exceptions.ts';
 import type { AccessKey } from './sigv4.ts';
 
 const maxAnswerBytes = 64 * 1024;
-const mostFleetDetails = 10;
-const mostKeyUsages = 10;
-const healthStates: readonly unknown[] = ['ACTIVE', 'DEGRADED', 'UNAVAILABLE'];
 
 export interface ProxyAddress {
   /** `https://name[:port]` */
@@ -50,12 +48,6 @@ export interface KeyRequester extends Requester {
 }
 
 type Members = Readonly<Record<string, unknown>>;
-
-const isFleetDetail = (value: unknown): boolean => {
-  if (typeof value !== 'object' || value === null) return false;
-  const { id, model, healthStatus } = value as Members;
-  return typeof id === 'string' && typeof model === 'string' && healthStates.includes(healthStatus);
-};
 
 const parseAnswer = (operation: string, status: number, text: string): Members => {
   let parsed: unknown;
@@ -179,39 +171,18 @@ export const openProxy = (crypto: CloudCrypto, options: ProxyOptions): ProxyClie
   return {
     health: async ({ kmsRequestId, kmsOperation }) => {
       const answer = await call('/health', { requestMetadata: { kmsRequestId, kmsOperation } });
-      const details = answer.ekmFleetDetails;
-      if (
-        !Number.isInteger(answer.xksProxyFleetSize) ||
-        Number(answer.xksProxyFleetSize) < 1 ||
-        typeof answer.xksProxyVendor !== 'string' ||
-        typeof answer.xksProxyModel !== 'string' ||
-        typeof answer.ekmVendor !== 'string' ||
-        !Array.isArray(details) ||
-        details.length < 1 ||
-        details.length > mostFleetDetails ||
-        !details.every(isFleetDetail)
-      )
-        throw new ProxyFault('response', 'the answer to GetHealthStatus is incomplete or malformed');
-      if (details.every((each: Members) => each.healthStatus === 'UNAVAILABLE'))
-        throw new ProxyFault('no-key-manager', 'every external key manager is unavailable');
+      const complaint = complaintOfHealth(answer);
+      if (complaint !== undefined)
+        throw new ProxyFault('response', `the answer to GetHealthStatus is malformed: ${complaint}`);
+      if (hasNoKeyManager(answer)) throw new ProxyFault('no-key-manager', 'every external key manager is unavailable');
     },
     checkKey: async (requestMetadata, xksKeyId) => {
       const answer = await call(`/keys/${xksKeyId}/metadata`, { requestMetadata });
-      const { keySpec, keyUsage, keyStatus } = answer;
-      if (
-        typeof keySpec !== 'string' ||
-        typeof keyStatus !== 'string' ||
-        !Array.isArray(keyUsage) ||
-        keyUsage.length > mostKeyUsages ||
-        !keyUsage.every((usage) => typeof usage === 'string')
-      )
-        throw new ProxyFault('response', 'the answer to GetKeyMetadata is incomplete or malformed');
-      if (keySpec !== 'AES_256' || !keyUsage.includes('ENCRYPT') || !keyUsage.includes('DECRYPT'))
-        throw new ProxyFault(
-          'key-configuration',
-          'the external key is not an AES-256 key for encryption and decryption',
-        );
-      if (keyStatus !== 'ENABLED') throw new ProxyFault('key-configuration', 'the external key is not enabled');
+      const complaint = complaintOfMetadata(answer);
+      if (complaint !== undefined)
+        throw new ProxyFault('response', `the answer to GetKeyMetadata is malformed: ${complaint}`);
+      const unusable = unusableKey(answer);
+      if (unusable !== undefined) throw new ProxyFault('key-configuration', unusable);
     },
     encrypt: async (requestMetadata, xksKeyId, plaintext, aad) => {
       const answer = await call(`/keys/${xksKeyId}/encrypt`, {

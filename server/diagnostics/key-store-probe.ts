@@ -2,18 +2,17 @@
 // key would meet, through the public name of the endpoint, in the cloud's time. The outcome is told
 // in the cloud's words (ConnectionErrorCode of AWS KMS).
 
-import { type CloudFault, cloudFaults, faultOfAnswer, faultOfConnection } from '../base/cloud-causes.ts';
+import { type CloudFault, cloudCauses, cloudFaults, faultOfAnswer } from '../base/cloud-causes.ts';
+import { complaintOfHealth, complaintOfMetadata, hasNoKeyManager } from '../base/xks-answers.ts';
 import { xksProxyUriPath } from '../domain/endpoint.ts';
 import { everyTenant } from '../domain/tenant.ts';
 import type { ConnectionReport, KeyStoreConnection } from '../ports/key-store-connection.ts';
 import type { Ports } from '../ports/ports.ts';
+import { causeOfError } from './endpoint/context.ts';
 import { diagnosticMetadata, openProber, type ProbeAnswer, type ProberOptions } from './endpoint/probe.ts';
 
 /** What AWS KMS gives a proxy for one call, connection and handshake included. */
 const budgetMs = 250;
-const hasNoKeyManager = ({ ekmFleetDetails }: Readonly<Record<string, unknown>>): boolean =>
-  Array.isArray(ekmFleetDetails) &&
-  ekmFleetDetails.every((each: { readonly healthStatus?: unknown } | null) => each?.healthStatus === 'UNAVAILABLE');
 
 const ofKeys: ReadonlySet<CloudFault> = new Set(['key-not-found', 'key-configuration', 'ciphertext']);
 /** Paths below the store's. */
@@ -23,6 +22,12 @@ const pathOf = {
   Encrypt: '/keys/id/encrypt',
   Decrypt: '/keys/id/decrypt',
 } as const;
+
+const complaintOf = (operation: keyof typeof pathOf, members: ProbeAnswer['members']): string | undefined => {
+  if (operation === 'GetHealthStatus') return complaintOfHealth(members);
+  if (operation === 'GetKeyMetadata') return complaintOfMetadata(members);
+  return members === undefined ? 'it is not a JSON object' : undefined;
+};
 
 /** A pause of this host's own is not a fault of the connection: the cloud tries again too. */
 const attempts = 2;
@@ -82,8 +87,9 @@ export const createKeyStoreProbe = (
           const fault = faultOfAnswer(answer.members?.errorName, answer.status, pathOf[operation]);
           return failed(fault, `${operation} answers ${answer.status} ${name}`, ofKeys.has(fault));
         }
-        if (answer.members === undefined) return failed('response', `${operation} does not answer with JSON`);
-        if (operation === 'GetHealthStatus' && hasNoKeyManager(answer.members))
+        const complaint = complaintOf(operation, answer.members);
+        if (complaint !== undefined) return failed('response', `the answer to ${operation} is malformed: ${complaint}`);
+        if (operation === 'GetHealthStatus' && hasNoKeyManager(answer.members ?? {}))
           return failed('no-key-manager', 'GetHealthStatus says that the key cannot be used');
         if (answer.durationMs > budgetMs)
           return failed('timed-out', `${operation} took ${answer.durationMs.toFixed(0)} ms`);
@@ -91,8 +97,8 @@ export const createKeyStoreProbe = (
       }
       return { state: 'CONNECTED', errorCode: null, detail: null };
     } catch (error) {
-      const { code = '', message } = error as NodeJS.ErrnoException;
-      return failed(faultOfConnection(code), code || message);
+      const { code, message } = error as NodeJS.ErrnoException;
+      return failed(cloudCauses[causeOfError(error)].fault, code ?? message);
     } finally {
       prober.close();
     }

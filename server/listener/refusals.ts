@@ -4,6 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { newId } from '../base/ids.ts';
 
 const hostName = 'host';
 const authorityName = ':authority';
@@ -65,35 +66,50 @@ export const headersExceed = ({ rawHeaders }: IncomingMessage, most: number): bo
   return size > most;
 };
 
-/**
- * Refusals of the listener speak both dialects: `errorName` for the cloud key service, `code` for
- * everybody.
- */
-const refusalBody = (status: number, message: string, hint?: string): string =>
-  JSON.stringify({
-    errorName: 'ValidationException',
-    errorMessage: message,
-    type: 'about:blank',
-    title: message,
-    detail: message,
-    hint,
-    status,
-    code: status === 413 ? 'payload-too-large' : 'validation',
-  });
+/** The front whose form a refusal has; undefined: nothing tells which front was asked. */
+type Form = 'xks' | 'problem' | undefined;
+/** `target`: as it came. A path that no front owns is answered in the form of the APIs. */
+const formOf = (target: string): Form =>
+  target.startsWith('/xks/') ? 'xks' : target.startsWith('/') ? 'problem' : undefined;
 
-export const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, message: string, status = 400): void => {
-  const body = refusalBody(status, message);
-  if (incoming.httpVersionMajor !== 2) outgoing.setHeader('Connection', 'close');
-  outgoing
-    .writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) })
-    .end(body);
-};
-
-interface ParserRefusal {
+interface Refusal {
   readonly message: string;
   readonly status: number;
-  readonly reason: string;
   readonly hint?: string;
+}
+
+/**
+ * `errorName` for the cloud key service, a problem document (RFC 9457) for all others, and the
+ * members of both where nothing tells which of them asks.
+ */
+const refusalOf = (form: Form, { status, message, hint }: Refusal) => {
+  const id = newId(Date.now());
+  const code = status === 413 ? 'payload-too-large' : 'validation';
+  const body = JSON.stringify({
+    ...(form === 'problem' ? {} : { errorName: 'ValidationException', errorMessage: message }),
+    ...(form === 'xks'
+      ? {}
+      : {
+          ...{ type: `urn:dke:problem:${code}`, title: message, status, detail: message },
+          ...{ code, requestId: id, hint },
+        }),
+  });
+  const headers = {
+    'Content-Type': form === 'problem' ? 'application/problem+json' : 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    ...(form === 'xks' ? {} : { 'X-Request-Id': id }),
+  };
+  return { body, headers };
+};
+
+export const refuse = (incoming: IncomingMessage, outgoing: ServerResponse, message: string, status = 400): void => {
+  const { body, headers } = refusalOf(formOf(incoming.url ?? ''), { status, message });
+  if (incoming.httpVersionMajor !== 2) outgoing.setHeader('Connection', 'close');
+  outgoing.writeHead(status, headers).end(body);
+};
+
+interface ParserRefusal extends Refusal {
+  readonly reason: string;
 }
 
 /** For what has no response object: the answer is written by hand, and the connection ends. */
@@ -101,11 +117,11 @@ export const refuseByHand = (
   socket: Duplex,
   message: string,
   { status, reason, hint }: Omit<ParserRefusal, 'message'> = { status: 400, reason: 'Bad Request' },
+  form?: Form,
 ): void => {
-  const body = refusalBody(status, message, hint);
-  socket.end(
-    `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const { body, headers } = refusalOf(form, { status, message, ...(hint === undefined ? {} : { hint }) });
+  const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);
 };
 
 const parserRefusals: Readonly<Record<string, ParserRefusal>> = {
@@ -127,9 +143,23 @@ const parserRefusals: Readonly<Record<string, ParserRefusal>> = {
   },
 };
 
+/**
+ * The form for what the parser was reading: known where the piece that it refused begins with the
+ * request and has no other one.
+ */
+const formOfPiece = (piece: Buffer | undefined): Form => {
+  const lines = piece?.toString('latin1').match(/^[A-Z]+ \S+(?: HTTP\/1\.[01]\r?$)?/gm) ?? [];
+  const [line = ''] = lines;
+  return lines.length === 1 && piece?.indexOf(line, 0, 'latin1') === 0 ? formOf(line.split(' ')[1] ?? '') : undefined;
+};
+
 /** What Node's parser refuses never becomes a request. */
-export const answerParserError = (error: NodeJS.ErrnoException, socket: Duplex): void => {
+export const answerParserError = (
+  error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer },
+  socket: Duplex,
+): void => {
   const known = parserRefusals[error.code ?? ''];
-  if (known === undefined) refuseByHand(socket, 'the request is not HTTP/1.1');
-  else refuseByHand(socket, known.message, known);
+  const form = formOfPiece(error.rawPacket);
+  if (known === undefined) refuseByHand(socket, 'the request is not HTTP/1.1', undefined, form);
+  else refuseByHand(socket, known.message, known, form);
 };

@@ -5,6 +5,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, statS
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toRfc3339 } from '../base/clock.ts';
+import { command } from '../base/command-line.ts';
 import { replaceFile, syncFolder, writeWhole } from '../base/durable-files.ts';
 import { ServiceError } from '../base/errors.ts';
 import { StartError } from '../base/start-error.ts';
@@ -149,7 +150,7 @@ export const readQuarantine = (path: string): RecordedQuarantine | undefined => 
   }
   throw new StartError(
     'store',
-    `${path} says that this node is in quarantine, and cannot be read: verify the database (dke verify), then remove the file, or start with --accept-database; nothing was changed`,
+    `${path} says that this node is in quarantine, and cannot be read: start with --accept-database, or verify the database (dke verify) and remove the file: ${command`rm ${path}`}; nothing was changed`,
   );
 };
 

@@ -19,6 +19,7 @@ const others: Readonly<Record<string, string>> = {
   'server/app/restore-journal.ts': 'an offline command',
   'server/app/storage.ts': 'at the start: the data directory, the password of the database and its authorities',
   'server/app/start-checks.ts': 'at the start, and in the doctor',
+  'server/app/start-errors.ts': 'when a start has failed, and in the doctor',
   'server/app/opening-checks.ts': 'in the doctor',
   'server/app/host-checks.ts': 'in the doctor',
   'server/app/tls-files.ts': 'at the start, and in the process of the disk',

@@ -1,7 +1,7 @@
 // The doctor is the start, with PostgreSQL: whatever keeps the service from its database is named
 // by both, with the words of PostgreSQL, and ends with what the fix says (doctor-is-start.test.ts).
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,9 @@ import { StartError } from '../../server/base/start-error.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { startServer } from '../../server/main.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
+import { runCommand } from '../support/command.ts';
 import { type PostgresServer, startPostgres } from '../support/postgresql.ts';
+import { commandsIn } from '../support/printed-fixes.ts';
 
 let folder: string;
 let config: string;
@@ -35,11 +37,11 @@ const own = (): Required<Omit<Store, 'ca'>> => ({
   database: 'dke',
 });
 const overTls = (): Store => ({ host: '127.0.0.1', ca: 'authority.pem' });
-const configure = (store: Store = {}): void => {
+const configure = (store: Store = {}, data = 'data'): void => {
   const fields = Object.entries({ ...own(), ...store }).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`);
   writeFileSync(
     config,
-    `[server]\nhost = "127.0.0.1"\nport = 0\n[data]\ndirectory = "data"\n[log]\ndestination = "log.jsonl"\n` +
+    `[server]\nhost = "127.0.0.1"\nport = 0\n[data]\ndirectory = "${data}"\n[log]\ndestination = "log.jsonl"\n` +
       `[store]\ntype = "postgresql"\nreaders = 2\npassword_file = "password"\n${fields.join('')}`,
     { mode: 0o600 },
   );
@@ -65,6 +67,9 @@ const start = async (): Promise<string | undefined> => {
 const diagnose = async (): Promise<readonly CheckResult[]> =>
   (await diagnoseHost({ configPath: config, workingDirectory: '/' })).filter(({ state }) => state === 'failed');
 
+const dke = async (...args: readonly string[]): Promise<void> =>
+  expect(await runCommand([...args, '--config', config], { cwd: folder })).toMatchObject({ code: 0, stderr: '' });
+
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'dke-doctor-postgresql-'));
   config = join(folder, 'dke.toml');
@@ -73,7 +78,11 @@ beforeAll(async () => {
   postgres = await startPostgres({
     tls: authority.issue({ commonName: 'first', names: ['IP:127.0.0.1'], usage: 'serverAuth' }),
   });
-  postgres.run('postgres', "create role dke_service login password 'right'; create role reader login password 'right'");
+  postgres.run(
+    'postgres',
+    "create role dke_service login password 'right'; create role reader login password 'right'; " +
+      `create role "A ""reader""" login password 'right'`,
+  );
   ({ host: socket } = postgres.createDatabase('dke'));
   postgres.run('postgres', 'alter database dke owner to dke_service');
   postgres.run('dke', 'alter schema public owner to dke_service');
@@ -85,6 +94,8 @@ beforeAll(async () => {
   password('right');
   configure();
   expect(await start()).toBeUndefined();
+  writeFileSync(join(folder, 'words'), 'a long passphrase of four words\n', { mode: 0o600 });
+  await dke('root', 'backup', '--out', 'root-backup', '--new-passphrase-file', 'words');
 }, 120_000);
 afterAll(async () => {
   await standby?.remove();
@@ -98,9 +109,13 @@ interface Situation {
   readonly check: string;
   readonly cause: RegExp;
   readonly spoil: () => unknown;
-  /** What the fix says; `command`: it is run as it is printed. */
-  readonly says: RegExp | 'command';
+  /** What the fix says, where it is not a command. What is printed as a command is run. */
+  readonly says?: RegExp;
   readonly repair?: () => unknown;
+  /** What a printed command of `dke` asks for. */
+  readonly given?: readonly string[];
+  /** The database in which the owner of the tables runs what is printed for PostgreSQL. */
+  readonly within?: string;
 }
 const correct = (): void => configure();
 
@@ -136,7 +151,6 @@ const situations: readonly Situation[] = [
   {
     ...{ what: 'others may read the password file', check: 'named-files', cause: /password has mode 644/ },
     spoil: () => chmodSync(join(folder, 'password'), 0o644),
-    says: 'command',
   },
   {
     ...{
@@ -238,20 +252,15 @@ const situations: readonly Situation[] = [
       postgres.run('dke', 'grant select on all tables in schema public to reader');
       configure({ user: 'reader' });
     },
-    ...{ says: /GRANT ALL ON ALL TABLES IN SCHEMA public TO reader/, repair: correct },
+    within: 'dke',
   },
   {
-    ...{ what: 'the user may make no tables', check: 'database', cause: /the user reader may not create tables/ },
+    ...{ what: 'the user may make no tables', check: 'database', cause: /the user A "reader" may not create tables/ },
     spoil: () => {
       postgres.createDatabase('bare');
-      renameSync(join(folder, 'data/root.key'), join(folder, 'kept.key'));
-      configure({ database: 'bare', user: 'reader' });
+      configure({ database: 'bare', user: 'A "reader"' }, 'bare-data');
     },
-    says: /GRANT CREATE ON SCHEMA public TO reader/,
-    repair: () => {
-      renameSync(join(folder, 'kept.key'), join(folder, 'data/root.key'));
-      configure();
-    },
+    within: 'bare',
   },
   {
     ...{
@@ -283,20 +292,35 @@ const situations: readonly Situation[] = [
   },
   {
     ...{ what: 'root.key is missing', check: 'root-key', cause: /root\.key is missing/ },
-    spoil: () => renameSync(join(folder, 'data/root.key'), join(folder, 'kept.key')),
-    ...{ says: /put it back/, repair: () => renameSync(join(folder, 'kept.key'), join(folder, 'data/root.key')) },
+    spoil: () => rmSync(join(folder, 'data/root.key')),
+    given: ['--passphrase-file', 'words'],
   },
 ];
 
 console.info(`the doctor and the start are compared in ${situations.length} situations of PostgreSQL`);
-test.each(situations)('$what', async ({ check, cause, spoil, says, repair }) => {
+/** How many situations ended by the printed command alone. */
+let executed = 0;
+afterAll(() =>
+  console.info(
+    `the printed fix was run in ${executed} of ${situations.length} situations; others say what to do without a command`,
+  ),
+);
+test.each(situations)('$what', async ({ check, cause, spoil, says, repair, given = [], within }) => {
   await spoil();
   const [first] = await diagnose();
   expect(first).toMatchObject({ id: check, evidence: expect.stringMatching(cause) });
   const said = `${first?.evidence}${first?.fix === undefined ? '' : `: ${first.fix}`}`;
   await expect.poll(start).toBe(said);
-  if (says === 'command') execFileSync('sh', ['-c', first?.fix ?? 'false']);
-  else expect(said).toMatch(says);
+  // A printed command is run, and nothing else is done; only a fix without one is done here.
+  const printed = commandsIn(said);
+  expect([said, printed.length > 0]).toEqual([said, says === undefined]);
+  if (printed.length > 0) executed += 1;
+  for (const { kind, text } of printed) {
+    if (kind === 'shell') execFileSync('sh', ['-c', text]);
+    else if (kind === 'sql') postgres.run(within ?? 'postgres', text);
+    else await dke(...text.replace('FILE', 'root-backup').split(' ').slice(1), ...given);
+  }
+  if (says !== undefined) expect(said).toMatch(says);
   await repair?.();
   await expect.poll(diagnose).toEqual([]);
   expect(await start()).toBeUndefined();

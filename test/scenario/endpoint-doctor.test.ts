@@ -300,6 +300,23 @@ describe('answers', () => {
     expect(first?.evidence).toContain(evidence);
   });
 
+  test('none at all', async () => {
+    const place = await fresh();
+    front.behave({ delayMs: 6_000 });
+    const { first } = await diagnose(site, place.endpoint.name);
+    expect(first).toMatchObject({ id: 'public-health', predicts: 'XksProxyUriUnreachableException' });
+    expect(first?.reports?.connect).toBe('XKS_PROXY_TIMED_OUT');
+    expect(first?.evidence).toContain('did not answer completely within 5 s');
+  });
+
+  test('answers about the key that are changed', async () => {
+    const place = await fresh();
+    front.behave({ rewrite: { answer: (body) => body.replace('"keySpec"', '"keyKind"') } });
+    const { first } = await diagnose(site, place.endpoint.name);
+    expect(first).toMatchObject({ id: 'round-trip-public', predicts: 'XksProxyInvalidResponseException' });
+    expect(first?.evidence).toContain('keySpec is missing');
+  });
+
   test.each([
     [150, 'warning', undefined],
     [300, 'failed', 'XksProxyUriUnreachableException'],

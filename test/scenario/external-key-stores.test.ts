@@ -84,6 +84,9 @@ describe('the probe plays the cloud’s part', () => {
     };
     front.behave({ delayMs: 300 });
     await expectFailure(timedOut, /GetHealthStatus took \d+ ms/);
+    // Longer than the probe waits.
+    front.behave({ delayMs: 6_000 });
+    await expectFailure(timedOut, /did not answer completely/);
     front.behave({ answer: { status: 200, body: '<html>' } });
     await expectFailure('XKS_PROXY_INVALID_RESPONSE');
     // Without an errorName, it does not come from a proxy of keys.

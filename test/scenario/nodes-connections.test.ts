@@ -339,6 +339,12 @@ test('the link knows which copies of the database have stored what: standbys, sl
   };
   await until('all to be up to date', async () => ((await behind()).length === 0 ? true : undefined));
   expect(await link.asynchronousStandbys()).toEqual(['standby second']);
+  // One that replays late has stored everything.
+  standby.run('postgres', "alter system set recovery_min_apply_delay = '1h'");
+  standby.run('postgres', 'select pg_reload_conf()');
+  await set(store, 'replayed late');
+  await until('all to be up to date', async () => ((await behind()).length === 0 ? true : undefined));
+  expect(has(standby, 'replayed late')).toBe(false);
   const position = await link.logPosition();
   expect(await link.copies({ ...position, timeline: position.timeline + 1 })).toBe('other');
 
@@ -352,6 +358,22 @@ test('the link knows which copies of the database have stored what: standbys, sl
   expect(await behind()).toContain('slot second_slot');
   postgres.run('postgres', "select pg_drop_replication_slot('second_slot')");
   await until('the archive', async () => ((await behind()).length === 0 ? true : undefined));
+  await until('the run', async () => ((await awaitCopies(() => true)).behind.length === 0 ? true : undefined));
+
+  // A slot that has lost what its standby needs holds the run until it is dropped.
+  postgres.run('postgres', "select pg_create_physical_replication_slot('left_behind', true)");
+  postgres.run('postgres', "alter system set max_slot_wal_keep_size = '1MB'");
+  postgres.run('postgres', 'select pg_reload_conf()');
+  await until('the loss', async () => {
+    await set(store, 'now');
+    postgres.run('postgres', 'select pg_switch_wal()');
+    postgres.run('postgres', 'checkpoint');
+    return postgres.run('postgres', 'select wal_status from pg_replication_slots') === 'lost' ? true : undefined;
+  });
+  await until('it to be all that is behind', async () =>
+    (await awaitCopies(() => true)).behind.join() === 'slot left_behind' ? true : undefined,
+  );
+  postgres.run('postgres', "select pg_drop_replication_slot('left_behind')");
   await until('the run', async () => ((await awaitCopies(() => true)).behind.length === 0 ? true : undefined));
 
   chmodSync(folder, 0o755);
@@ -430,6 +452,9 @@ test('the old root key is kept for copies that the database does not show, and f
   await expect(release('standby first')).rejects.toThrow('does not wait for a copy of this name');
   const kept = await store.read.decisions.get('erasure-copies');
   await release('standby second, disconnected');
+  expect(
+    postgres.run('dke', "select actor_id, details from audit_events where kind = 'erasure.copy-released'"),
+  ).toMatch(/\|.*"name":"standby second"/);
   expect((await createAwaitCopies({ store, root, clock }, 0)(() => true)).behind).toEqual([]);
   await store.write((tx) => tx.decisions.set('erasure-copies', kept ?? null));
   line.moveTo(postgres.socket);

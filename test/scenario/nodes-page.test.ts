@@ -7,13 +7,15 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import type { Quarantine } from '../../server/fronts/contract/api/quarantine.ts';
 import { makeAuthority } from '../support/authority.ts';
+import { runCommand } from '../support/command.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { freePort, startDaemon } from '../support/daemon.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive } from '../support/fleet.ts';
 import { until } from '../support/host.ts';
 import { postgresqlPrograms, startPostgres } from '../support/postgresql.ts';
-import { startServerProcess } from '../support/server-process.ts';
+import { quarantineCodeOf, type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { installed } from '../support/tools.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
@@ -72,11 +74,22 @@ test('a role with the rights of the page is enough: start, changes, an erasure r
   const { id } = (await fleet.nodes(one)).find(({ name }) => name === 'two') ?? {};
   await one.api.call('DELETE', `/api/nodes/${id}`);
 
-  const dump = join(newFolder(), 'dump');
+  const command = async (...args: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCommand(args);
+    expect([code, stderr]).toEqual([0, expect.any(String)]);
+    return stdout;
+  };
+  const folder = newFolder();
+  const [dump, rootBackup, passphrase] = ['dump', 'root-backup.key', 'passphrase'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string];
+  writeFileSync(passphrase, 'a long passphrase of a backup', { mode: 0o600 });
   const at = ['-h', fleet.place.host, '-U', role];
   execFileSync(join(postgresqlPrograms, 'pg_dump'), [...at, '--format=custom', `--file=${dump}`, role], {
     stdio: 'pipe',
   });
+  const ofOne = ['--config', join(one.folder, 'dke.toml')];
+  await command('root', 'backup', ...ofOne, '--out', rootBackup, '--new-passphrase-file', passphrase);
   fleet.postgres.run('postgres', `create database restored template template0 encoding 'UTF8' owner ${role}`);
   // The options are those of the page; the superuser of the tests restores.
   const options = ['--dbname=restored', `--role=${role}`, '--no-privileges', '-h', fleet.place.host, '-U', 'dke'];
@@ -84,6 +97,42 @@ test('a role with the rights of the page is enough: start, changes, an erasure r
   const counted = `select count(*) from ${role}.audit_events`;
   expect(fleet.postgres.run('restored', counted)).toBe(fleet.postgres.run(role, counted));
   expect((await one.api.send('GET', '/health')).text).toBe('{"status":"healthy"}');
+
+  // What was made of the dump does not have this.
+  await one.api.call('POST', `/api/endpoints/${endpoint.endpoint.id}/disable`);
+  await one.stop();
+  const tomlOf = (database: string): string =>
+    `[node]\nname = "one"\n[store]\ntype = "postgresql"\nhost = "${fleet.place.host}"\ndatabase = "${database}"\nuser = "${role}"\n`;
+  /** What a node is like that starts in this folder, with this database. */
+  const startIn = async (own: string, database: string) => {
+    const server = await startServerProcess({ folder: own, toml: tomlOf(database) });
+    undo.push(() => server.stop());
+    const api = openConsoleApi(server, fleet.token);
+    return { server, api, found: await api.call<Quarantine>('GET', '/api/quarantine') };
+  };
+  const useAt = async (server: ServerProcess) => (await endpoint.at(server).decrypt(sealed.body)).status;
+  const withDump = await startIn(one.folder, 'restored');
+  expect(withDump.found).toMatchObject({ quarantined: true, finding: expect.stringMatching(/^(older|incomplete)$/) });
+  expect(await useAt(withDump.server)).toBe(503);
+  await withDump.server.stop();
+  // The newest database ends it.
+  const withNewest = await startIn(one.folder, role);
+  expect(withNewest.found).toMatchObject({ quarantined: false });
+  expect(await useAt(withNewest.server)).toBe(400);
+  await withNewest.server.stop();
+
+  // Everything of the host is lost, too: another one has the two backups.
+  const host = newFolder();
+  const config = join(host, 'dke.toml');
+  writeFileSync(config, tomlOf('restored'));
+  await command('root', 'restore', rootBackup, '--config', config, '--passphrase-file', passphrase);
+  expect(JSON.parse(await command('verify', '--config', config, '-o', 'json'))).toMatchObject({ findings: [] });
+  const elsewhere = await startIn(host, 'restored');
+  expect(elsewhere.found).toMatchObject({ quarantined: true, finding: 'restored' });
+  expect(await useAt(elsewhere.server)).toBe(503);
+  const code = await quarantineCodeOf(elsewhere.server);
+  await elsewhere.api.call('POST', '/api/quarantine/confirm', { code });
+  await until('its use', async () => ((await useAt(elsewhere.server)) === 200 ? true : undefined));
 });
 
 interface FoundBalancer {
@@ -246,5 +295,8 @@ test('the authority of the database is changed as the page says, without a resta
   );
   writeFileSync(ca, next.pem);
   await works('again');
+  rmSync(ca);
+  reconnect();
+  await works('with the authorities that it had before');
   expect(server.child.exitCode).toBeNull();
 });

@@ -2,15 +2,18 @@
 // connection, and the schema of the database.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Kysely, sql } from 'kysely';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../server/base/clock.ts';
 import type { Store } from '../../server/ports/store.ts';
 import type { StoreError } from '../../server/store/errors.ts';
 import { newestSchema } from '../../server/store/migrate.ts';
+import { openPostgres } from '../../server/store/postgres/engine.ts';
 import { openPostgresStore } from '../../server/store/store.ts';
+import { makeAuthority } from '../support/authority.ts';
 import { type DatabaseRelay, openDatabaseRelay } from '../support/database-relay.ts';
 import { until } from '../support/host.ts';
 import { openPooler } from '../support/pooler.ts';
@@ -83,6 +86,95 @@ test('settings of the database that change while a node runs change none of its 
   const second = await open(relay);
   expect(await second.read.settings.get('after')).toBe('yes');
   expect(postgres.run('dke', "select count(*) from pg_tables where schemaname = 'elsewhere'")).toBe('0');
+});
+
+const page = readFileSync(join(import.meta.dirname, '../../docs/postgresql.md'), 'utf8');
+/** What a row of the page's time limits says, in order. */
+const limitsOf = (what: string): readonly number[] => {
+  const [, limit = ''] =
+    page
+      .split('\n')
+      .find((line) => line.startsWith(`| ${what}`))
+      ?.split(' | ') ?? [];
+  return [...limit.matchAll(/(\d+)( s\b| probes)/g)].map(([, number]) => Number(number));
+};
+
+test("sessions have the limits of the page's table, whatever those of the database are, and there are as many as it says", async () => {
+  const authority = makeAuthority(temporary(), 'database');
+  const tls = authority.issue({ commonName: 'database', names: ['IP:127.0.0.1'], usage: 'serverAuth' });
+  const postgres = await startPostgres({ tls });
+  undo.push(() => postgres.remove());
+  await open(postgres.createDatabase('dke'));
+  for (const name of ['statement_timeout', 'idle_in_transaction_session_timeout'])
+    postgres.run('postgres', `alter database dke set ${name} = '1ms'`);
+  const engine = await openPostgres({
+    ...{ host: '127.0.0.1', port: postgres.port, user: 'dke', database: 'dke', readers: 3 },
+    ...{ password: undefined, ca: () => authority.pem },
+  });
+  undo.push(() => engine.close());
+  const names = ['statement_timeout', 'idle_in_transaction_session_timeout', 'tcp_user_timeout'];
+  const keepAlive = ['tcp_keepalives_idle', 'tcp_keepalives_count', 'tcp_keepalives_interval'];
+  const secondsOf = async (db: Kysely<unknown>): Promise<readonly number[]> => {
+    const { rows } = await sql<{ name: string; seconds: number }>`
+      select name, setting::float8 / case unit when 'ms' then 1000 else 1 end as seconds from pg_settings
+        where name = any(${[...names, ...keepAlive]})`.execute(db);
+    return [...names, ...keepAlive].map((name) => rows.find((row) => row.name === name)?.seconds ?? -1);
+  };
+  const [reader, writer] = [
+    new Kysely<unknown>({ dialect: engine.reader }),
+    new Kysely<unknown>({ dialect: engine.writer }),
+  ];
+  undo.push(() => Promise.all([reader.destroy(), writer.destroy()]));
+  const [statement] = limitsOf('A statement, ended by the server');
+  const [idle] = limitsOf('An idle transaction that reads');
+  const [idleWriter] = limitsOf('A stopped node prevents others from writing');
+  const [first, count, interval, unacknowledged] = limitsOf("TCP keep-alive, server's side");
+  const shared = [unacknowledged, first, count, interval];
+  expect(await secondsOf(reader)).toEqual([statement, idle, ...shared]);
+  const run = async (text: string): Promise<void> => {
+    await sql.raw(text).execute(writer);
+  };
+  await engine.begin(run, true);
+  expect(await secondsOf(writer)).toEqual([statement, idleWriter, ...shared]);
+  await engine.rollback(run);
+
+  const sessions = `select count(*) from pg_stat_activity where usename = 'dke' and client_addr is not null`;
+  const asked = Array.from({ length: 12 }, () => sql`select pg_sleep(0.05)`.execute(reader));
+  await Promise.all(asked);
+  expect(postgres.run('postgres', sessions)).toBe('5');
+});
+
+test('heartbeats wait for no commit: a standby or a disk that does not answer makes no node silent', async () => {
+  const postgres = await start();
+  const link = linkOf(await open(postgres.createDatabase('dke')));
+  const id = '0190a0a0-0000-7000-8000-000000000001';
+  await link.claim(id, '');
+  await link.join({
+    ...{ id, name: 'one', version: '1', contactMs: 0, directory: '', rootEpoch: 1, oldestRootEpoch: 1 },
+    ...{ publicKey: Buffer.alloc(0), proof: Buffer.alloc(0) },
+  });
+  // From now on, no commit ends.
+  postgres.run('postgres', "alter system set synchronous_standby_names = 'absent'");
+  postgres.run('postgres', 'select pg_reload_conf()');
+  await until('the setting', async () =>
+    postgres.run('postgres', 'show synchronous_standby_names') === 'absent' ? true : undefined,
+  );
+  const waits = postgres.hold('dke', 'create table waits ()');
+  undo.push(() => waits.end());
+  waits.ready.catch(() => undefined);
+  await until('a commit that waits', async () =>
+    postgres.run('postgres', "select count(*) from pg_stat_activity where wait_event = 'SyncRep'") === '1'
+      ? true
+      : undefined,
+  );
+  const before = (await link.nodes())[0]?.heartbeatAt ?? 0;
+  await until('a heartbeat', async () => {
+    await link.beat({ id, shown: undefined }, 0);
+    return ((await link.nodes())[0]?.heartbeatAt ?? 0) > before ? true : undefined;
+  });
+  postgres.run('postgres', 'alter system reset synchronous_standby_names');
+  postgres.run('postgres', 'select pg_reload_conf()');
+  await waits.ready;
 });
 
 test('settings of the server with which it loses what it confirms are named, and no node starts with them', async () => {

@@ -305,12 +305,23 @@ test.runIf(chromiumPath !== null)(
   },
 );
 
-test('a draining node says so, and continues when it is told to', async () => {
+test('a draining node says so at once, and continues when it is told to, or starts again', async () => {
+  const asked = await createXksEndpoint(siteOf(one), 'drained');
+  const health = async (): Promise<number> => (await two.api.send('GET', '/health')).status;
   expect((await dke('node', 'drain', 'two')).code).toBe(0);
-  await until('bad health', async () => ((await two.api.send('GET', '/health')).status === 503 ? true : undefined));
+  await until('bad health', async () => ((await health()) === 503 ? true : undefined));
   expect((await one.api.send('GET', '/health')).status).toBe(200);
+  await untilFleet(asked, 1, ['one ACTIVE', 'two DEGRADED']);
   expect((await dke('node', 'resume', 'two')).code).toBe(0);
-  await until('good health', async () => ((await two.api.send('GET', '/health')).status === 200 ? true : undefined));
+  await until('good health', async () => ((await health()) === 200 ? true : undefined));
+  // Its last answer was good.
+  const { id } = (await fleet.nodes(two)).find(({ self }) => self) ?? {};
+  await two.api.call('POST', `/api/nodes/${id}/drain`);
+  expect(await health()).toBe(503);
+  await two.stop();
+  await two.start();
+  await until('good health', async () => ((await health()) === 200 ? true : undefined));
+  await untilActive(fleet, one, ['one', 'two']);
 });
 
 test('duties go over to another node when the one that had them is killed', async () => {

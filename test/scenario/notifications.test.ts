@@ -341,4 +341,55 @@ describe('the service', () => {
       await opened.remove();
     }
   });
+
+  test('ends a call whose answer drips, whatever part of it: the target and the sink have failed, and a test says so', async () => {
+    const timers = new Set<NodeJS.Timeout>();
+    const dripping = createServer(
+      { cert: readFileSync(certificate.certificate), key: readFileSync(certificate.key) },
+      (request, response) => {
+        request.resume();
+        const { socket } = response;
+        socket?.on('error', () => undefined);
+        if (request.url === '/body') response.writeHead(200).flushHeaders();
+        else socket?.write('HTTP/1.1 200 OK\r\nx-drips: ');
+        const timer = setInterval(() => (request.url === '/body' ? response : socket)?.write('a'), 100);
+        timers.add(timer);
+        socket?.once('close', () => clearInterval(timer));
+      },
+    );
+    await new Promise<void>((resolve) => {
+      dripping.listen(0, '127.0.0.1', resolve);
+    });
+    const origin = `https://localhost:${(dripping.address() as AddressInfo).port}`;
+    const parts = ['head', 'body'];
+    const opened = await openTestService({
+      toml:
+        '[erasure]\ngather_ms = 5\n[memory]\nallow_unlocked = true\n' +
+        parts
+          .map(
+            (part) =>
+              `[[notifications.targets]]\nname = "${part}"\ntype = "webhook"\nurl = "${origin}/${part}"\n` +
+              `secret_file = "${secretFile}"\nca = "${authority.certificate}"\nallow_private = true\n` +
+              `[[audit.sinks]]\nname = "${part}"\ntype = "https"\nurl = "${origin}/${part}"\nca = "${authority.certificate}"\n`,
+          )
+          .join(''),
+    });
+    try {
+      const { notifications, audit } = opened.operations;
+      const failure = expect.stringMatching(/^localhost:\d+ did not answer completely within \d+ s$/) as string;
+      expect(await notifications.test(administrator)).toEqual(parts.map((name) => ({ name, failure })));
+      for (const target of await notifications.targets())
+        expect(target).toMatchObject({ failure: { message: failure }, deliveredAt: null });
+      for (const sink of await until('both sinks', async () => {
+        const sinks = await audit.sinks(administrator);
+        return sinks.every((each) => each.failure !== null) ? sinks : undefined;
+      }))
+        expect(sink).toMatchObject({ forwarded: 0, failure: { message: failure } });
+    } finally {
+      await opened.remove();
+      for (const timer of timers) clearInterval(timer);
+      dripping.closeAllConnections();
+      dripping.close();
+    }
+  });
 });

@@ -169,6 +169,25 @@ describe('people whose claim gives them roles', () => {
     expect(await signIn(opened, 'noa')).toMatchObject({ missing: 'second-factor' });
     expect(await rolesOf(id)).toEqual(['key-manager']);
   });
+  test('are not a second user who looks like one: joiners, selectors, other widths and cases of a name', async () => {
+    const { users } = opened.operations;
+    groups.set('zoë', ['dke-auditors']);
+    await signIn(opened, 'zoë');
+    const names = async () =>
+      (await users.list(administrator, { limit: 200 })).items.map(({ name }) => name).toSorted();
+    const before = await names();
+    for (const alike of [
+      ...['\u200d', '\u200c', '\ufe0f', '\ufe00', '\u{e0100}', '\u00ad', '\u2060', '\u034f'].flatMap((unseen) => [
+        `zoë${unseen}`,
+        `z${unseen}oë`,
+      ]),
+      ...['zoe\u0308', 'ZOË', 'ｚｏë', 'zoë ', 'zo\u00a0ë'],
+    ]) {
+      groups.set(alike, ['dke-auditors']);
+      expect([alike, await errorOf(signIn(opened, alike))]).toEqual([alike, 'forbidden']);
+    }
+    expect(await names()).toEqual(before);
+  });
   test('no one is let in without one', async () => {
     expect(await errorOf(signIn(opened, 'nobody'))).toBe('forbidden');
   });

@@ -25,6 +25,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { notParts } from '../../provider/packaging/sbom.ts';
 import { readRunbooks } from '../../server/content/runbooks.ts';
 import { missingVersions } from '../support/elf.ts';
 import { endProcess, processesWith, until } from '../support/host.ts';
@@ -190,7 +191,13 @@ test.runIf(canRun)('ask for no newer libraries than the oldest systems have', ()
 
 type Part = Readonly<Record<'bom-ref', string>>;
 interface Bill {
-  readonly components: readonly { readonly name: string; readonly purl: string; readonly version?: string }[];
+  readonly components: readonly Item[];
+}
+interface Item {
+  readonly name: string;
+  readonly purl: string;
+  readonly version?: string;
+  readonly components?: readonly Item[];
 }
 
 test.runIf(canRun)('list everything of others that is inside them', () => {
@@ -220,6 +227,16 @@ test.runIf(canRun)('list everything of others that is inside them', () => {
         : [name],
   );
   expect(installedPackages.filter((each) => !names.includes(each))).toEqual([]);
+  // The Node of this process says what is built into it, with the version of each.
+  const parts = server.find(({ name }) => name === 'node')?.components ?? [];
+  const built = Object.entries(process.versions).filter(([name, version]) => !notParts.has(name) && version !== '');
+  expect(built.length).toBeGreaterThan(10);
+  expect(parts.map(({ name, version }) => [name, version])).toEqual(
+    built.toSorted(([one], [other]) => (one < other ? -1 : 1)),
+  );
+  expect(parts.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['llhttp', 'nghttp2', 'openssl', 'sqlite', 'undici', 'uv', 'v8', 'zlib']),
+  );
   for (const { name, version } of server.filter(({ purl }) => !purl.startsWith('pkg:npm/')))
     expect(version, name).toMatch(/^(\d+:)?\d+\.\d+/);
   expect(read('dke-mariadb').components.map(({ name }) => name)).toEqual(['mysqlservices']);

@@ -1,12 +1,22 @@
 // dke store migrate with a service in use: in both directions, the refusals, and the remains of an
 // interrupted copy.
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrateStore, verifyOffline } from '../../server/app/offline.ts';
 import { loadConfig } from '../../server/config/config.ts';
+import type { Status } from '../../server/fronts/contract/api/status.ts';
 import type { Vault } from '../../server/fronts/contract/api/vaults.ts';
 import { openConsoleApi } from '../support/console-api.ts';
 import { until } from '../support/host.ts';
@@ -125,6 +135,42 @@ test('everything arrives: the service starts on it, keys decrypt, the audit log 
   expect(items.map(({ name }) => name)).toContain('archive');
   await api().call('POST', '/api/vaults', { name: 'made on postgresql' });
   expect(await api().call('GET', '/api/status')).toMatchObject({ health: { healthy: true } });
+});
+
+test('a database is copied neither while a node uses it, on whatever host, nor during an erasure run', async () => {
+  // A host with the root key, whose data directory no server has locked.
+  const host = mkdtempSync(join(tmpdir(), 'dke-migrate-host-'));
+  mkdirSync(join(host, 'dke-data'), { mode: 0o700 });
+  const own = readFileSync(join(folder, 'dke.toml'), 'utf8');
+  const preface = own.slice(0, own.indexOf('[erasure]'));
+  const copyThere = async () => {
+    rmSync(join(host, 'dke-data/root.key'), { force: true });
+    copyFileSync(join(folder, 'dke-data/root.key'), join(host, 'dke-data/root.key'));
+    const [from, to] = [join(host, 'postgresql.toml'), join(host, 'sqlite.toml')];
+    writeFileSync(from, `${preface}${tomlOf(place)}`);
+    writeFileSync(to, `${preface}${embedded}`);
+    return migrateStore(loadConfig(from, host), loadConfig(to, host), () => Promise.resolve(undefined));
+  };
+  try {
+    await expect(copyThere()).rejects.toThrow('a node of the service runs on');
+    await api().call('POST', '/api/root/rotate', {});
+    // The old root key is kept for copies that the database does not show.
+    await until('the wait for copies', async () => {
+      const { erasure } = await api().call<Status>('GET', '/api/status');
+      return erasure.state === 'waiting' && erasure.waitsFor === 'copies' ? true : undefined;
+    });
+    await server.stop();
+    await expect(copyThere()).rejects.toThrow('an erasure run is in progress');
+    expect(existsSync(join(host, 'dke-data/dke.db'))).toBe(false);
+  } finally {
+    rmSync(host, { recursive: true, force: true });
+  }
+  await begin(`${tomlOf(place)}replica_lag_seconds = 0\n`);
+  await until('the end of the run', async () => {
+    const { erasure } = await api().call<Status>('GET', '/api/status');
+    return erasure.state === 'idle' ? true : undefined;
+  });
+  endpoint = endpoint.at(server);
 });
 
 test('and comes back, with what was made meanwhile', async () => {

@@ -23,12 +23,18 @@ export interface CloudProcess {
 
 /**
  * Longer than the cloud's 250 ms for a call by default, because these tests are not about the speed
- * of a loaded machine.
+ * of a loaded machine. `through`: a command that runs the cloud as its last arguments say.
  */
-export const startCloudProcess = async (folder: string, proxyCa: string, budgetMs = 3000): Promise<CloudProcess> => {
+export const startCloudProcess = async (
+  folder: string,
+  proxyCa: string,
+  budgetMs = 3000,
+  through: readonly string[] = [],
+): Promise<CloudProcess> => {
   const budget = ['--budget', String(budgetMs)];
   const args = ['cloud', '--data', join(folder, 'cloud'), '--port', '0', '--proxy-ca', proxyCa, ...budget];
-  const child = spawn(process.execPath, [commandPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = process.execPath, ...before] = [...through, process.execPath];
+  const child = spawn(program, [...before, commandPath, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   endWithTest(child);
   const gone = once(child, 'close');
   let log = '';

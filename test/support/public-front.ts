@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, createServer, request, type Server } from 'node:https';
 import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { SecureContextOptions } from 'node:tls';
 import type { IssuedCertificate } from './authority.ts';
 import { freePort } from './daemon.ts';
@@ -22,6 +23,8 @@ export interface FrontFault {
     readonly host?: string;
     readonly path?: (path: string) => string;
     readonly body?: (body: string) => string;
+    /** The answer keeps its length. */
+    readonly answer?: (body: string) => string;
   };
 }
 
@@ -73,7 +76,9 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
           },
           (received) => {
             outgoing.writeHead(received.statusCode ?? 502, received.headers);
-            received.pipe(outgoing);
+            const { answer: changed } = rewrite ?? {};
+            if (changed === undefined) received.pipe(outgoing);
+            else text(received).then((whole) => outgoing.end(changed(whole)));
           },
         );
         sent.on('error', () => outgoing.destroy());
@@ -83,11 +88,7 @@ export const startPublicFront = async (certificate: IssuedCertificate): Promise<
         }
         const { body } = rewrite;
         sent.removeHeader('content-length');
-        let text = '';
-        incoming.setEncoding('utf8').on('data', (part: string) => {
-          text += part;
-        });
-        incoming.on('end', () => sent.end(body(text)));
+        text(incoming).then((whole) => sent.end(body(whole)));
       };
       // The delay is the injected fault; nothing waits for it.
       if (delayMs === 0) pass();

@@ -11,6 +11,7 @@ import {
   faultOfConnection,
   wordsOf,
 } from '../../base/cloud-causes.ts';
+import { LateAnswer } from '../../base/outside.ts';
 import type { Endpoint } from '../../domain/endpoint.ts';
 import type { ExternalKeyStore } from '../../domain/external-key-store.ts';
 import type { Key } from '../../domain/key.ts';
@@ -119,8 +120,8 @@ export const causeOfAnswer = ({ status, members }: ProbeAnswer, operation: strin
  * The cause where a check met an error: of the connection, of TLS, or of what an answer contains.
  */
 export const causeOfError = (error: unknown): CloudCause => {
-  const { code, message = '' } = error as NodeJS.ErrnoException;
-  if (message.startsWith('no answer')) return 'slow';
+  if (error instanceof LateAnswer) return 'slow';
+  const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) return 'answers-changed';
   const fault = faultOfConnection(code);
   return fault === 'tls' ? 'tls-version' : fault === 'response' ? 'another-answers' : 'no-connection';

@@ -62,13 +62,15 @@ export const createAuthenticator = (
   peerOf: (context: Context) => string | null,
 ) => ({
   /**
-   * Throws 'unauthenticated' or 'forbidden'. A request that a page makes on its own does not make
-   * its session last longer.
+   * Throws 'unauthenticated' or 'forbidden'. What a page reads on its own does not make its session
+   * last longer. Pages change nothing on their own, so a change is always a use.
    */
   async authenticate(
     context: Context,
     requestId: string,
-    how: SessionLook = { isUse: context.req.header(ownRequestHeader) === undefined },
+    how: SessionLook = {
+      isUse: context.req.header(ownRequestHeader) === undefined || changes(context.req.method),
+    },
   ): Promise<Caller> {
     const authorization = context.req.header('authorization');
     if (authorization !== undefined) {

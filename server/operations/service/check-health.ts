@@ -87,6 +87,8 @@ export const checkHealth = (
       });
     return probing;
   };
+  /** Who may not use keys, or is to be left alone, gets no requests. */
+  const stays = (): boolean => !identity.stopping() && !fleet.draining() && fleet.inContact();
   let last: { readonly health: Health; readonly until: number } | undefined;
   let running: Promise<Health> | undefined;
 
@@ -129,8 +131,7 @@ export const checkHealth = (
           requireKept(await soon('the database', store.link.risks()).catch(() => []));
       }),
     ];
-    // Who may not use keys, or is to be left alone, gets no requests.
-    const staying = !identity.stopping() && !fleet.draining() && fleet.inContact();
+    const staying = stays();
     const healthy = staying && checks.every((one) => one.healthy);
     const usable = staying && checks.every((one) => one.healthy || !vital.includes(one.name));
     directory.setHealthy(usable);
@@ -140,10 +141,10 @@ export const checkHealth = (
   };
 
   return () => {
-    // A good answer ends with the link to the database.
-    const isStale = last?.health.healthy === true && !fleet.hears();
-    if (last !== undefined && !identity.stopping() && !isStale && clock.monotonic() < last.until)
-      return Promise.resolve(last.health);
+    // A good answer ends with the link to the database, and each that brings requests here when
+    // there are to be none.
+    const isStale = (last?.health.healthy === true && !fleet.hears()) || (last?.health.usable === true && !stays());
+    if (last !== undefined && !isStale && clock.monotonic() < last.until) return Promise.resolve(last.health);
     running ??= run().finally(() => {
       running = undefined;
     });

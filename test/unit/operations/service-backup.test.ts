@@ -446,7 +446,9 @@ describe.runIf(onDisk)('a crash at any write', () => {
       const isThere = existsSync(database('crash'));
       found.add(isThere ? 'there' : 'none');
       if (!isThere && existsSync(join(place, 'dke-data', 'restore-under-way')))
-        await expect(openTestService({ folder: place, toml })).rejects.toThrow(/cut off: run dke backup restore again/);
+        await expect(openTestService({ folder: place, toml })).rejects.toThrow(
+          /cut off: repeat it: dke backup restore FILE/,
+        );
       if (!isThere) await restoreTo(place, backup, verifier);
       expect((await verifyOffline(loadConfig(path, place), ask)).findings).toEqual([]);
       const left = readdirSync(place, { recursive: true }).filter((name) =>

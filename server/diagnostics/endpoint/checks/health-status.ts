@@ -2,20 +2,9 @@
 
 import { notAsked, ok } from '../../../base/checks.ts';
 import { command } from '../../../base/command-line.ts';
+import { complaintOfHealth } from '../../../base/xks-answers.ts';
 import { causeOfAnswer, type EndpointCheck, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type View } from '../probe.ts';
-
-const complaint = (members: Readonly<Record<string, unknown>> | undefined): string | undefined => {
-  if (members === undefined) return 'it is not a JSON object';
-  if (!Number.isInteger(members.xksProxyFleetSize) || (members.xksProxyFleetSize as number) < 1)
-    return 'xksProxyFleetSize is not a whole number above 0';
-  for (const name of ['xksProxyVendor', 'xksProxyModel', 'ekmVendor'])
-    if (typeof members[name] !== 'string') return `${name} is missing`;
-  const { ekmFleetDetails } = members;
-  return Array.isArray(ekmFleetDetails) && ekmFleetDetails.length >= 1 && ekmFleetDetails.length <= 10
-    ? undefined
-    : 'ekmFleetDetails does not have 1 to 10 entries';
-};
 
 export const healthStatus = (view: View): EndpointCheck => ({
   id: `health-status-${view}`,
@@ -45,7 +34,7 @@ export const healthStatus = (view: View): EndpointCheck => ({
         `it answers ${status} ${String(members?.errorName ?? 'without errorName')}`,
         'proxies in front of the service must forward path, headers and body unchanged',
       );
-    const wrong = complaint(members);
+    const wrong = complaintOfHealth(members);
     return wrong === undefined
       ? ok(`fleet size ${String(members?.xksProxyFleetSize)}, ${durationMs.toFixed(0)} ms`)
       : foretold('answers-changed', `the answer is malformed: ${wrong}`);

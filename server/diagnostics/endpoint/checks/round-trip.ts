@@ -4,6 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { parseBase64, toBase64 } from '../../../base/bytes.ts';
 import { type Finding, notAsked, ok } from '../../../base/checks.ts';
+import { complaintOfMetadata } from '../../../base/xks-answers.ts';
 import { causeOfAnswer, type EndpointCheck, type EndpointContext, foretold, wantsCertificate } from '../context.ts';
 import { diagnosticMetadata, type ProbeAnswer, type View } from '../probe.ts';
 
@@ -37,6 +38,8 @@ const travel = async (context: EndpointContext, view: View): Promise<Finding> =>
     );
   const metadata = await post('metadata', {});
   if (metadata.status !== 200) return refused(metadata, 'GetKeyMetadata', '/keys/id/metadata');
+  const wrong = complaintOfMetadata(metadata.members);
+  if (wrong !== undefined) return foretold('answers-changed', `the answer to GetKeyMetadata is malformed: ${wrong}`);
   const plaintext = randomBytes(32);
   const aad = randomBytes(16);
   const common = { encryptionAlgorithm: 'AES_GCM', additionalAuthenticatedData: toBase64(aad) };
