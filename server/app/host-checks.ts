@@ -18,7 +18,7 @@ import {
   runChecks,
   warning,
 } from '../base/checks.ts';
-import { extendUnit, writablePath } from '../base/command-line.ts';
+import { extendUnit } from '../base/command-line.ts';
 import { localDisk } from '../base/disk-files.ts';
 import type { ServiceError } from '../base/errors.ts';
 import { endOfSupport } from '../base/libcrypto.ts';
@@ -26,7 +26,7 @@ import { lookupWithin, resolveWithin } from '../base/name-lookup.ts';
 import { callOutside } from '../base/outside.ts';
 import { type Config, loadConfig } from '../config/config.ts';
 import { askOwnHealth } from '../diagnostics/own-health.ts';
-import { isWritableIn, readUnit, type Unit } from '../diagnostics/unit.ts';
+import { isWritableIn, openFolders, readUnit, type Unit } from '../diagnostics/unit.ts';
 import { createOpenId } from '../identity/open-id.ts';
 import { inspectPackageDirectory } from '../packages/directory.ts';
 import { backupReceipts } from '../roots/files.ts';
@@ -76,7 +76,7 @@ const checkUnit = (host: Host): Finding => {
       closed
         .map(([folder, setting]) => `${folder} (${setting}) cannot be written inside the unit ${unit.name}`)
         .join('; '),
-      extendUnit(unit.name, 'folders', [...new Set(closed.map(([folder]) => folder))].map(writablePath)),
+      openFolders(unit, [...new Set(closed.map(([folder]) => folder))]),
     );
   const lowest = Number(readFileSync('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8'));
   const { port } = config.server;

@@ -14,6 +14,8 @@ import { StartError } from '../base/start-error.ts';
 import { checkFile } from '../config/check-file.ts';
 import type { Config } from '../config/config.ts';
 import type { Changes } from '../domain/changes.ts';
+import { directoryText } from '../domain/host.ts';
+import { readHostFacts } from '../native/host-facts.ts';
 import type { ForeignDisk } from '../ports/foreign-disk.ts';
 import type { KeyRing } from '../ports/key-ring.ts';
 import type { Log } from '../ports/log.ts';
@@ -109,13 +111,10 @@ const copiedServiceFault = (dataDirectory: string): StartError =>
       '(Another host, or a copy); nothing was changed',
   );
 
-/**
- * What tells a data directory from a copy of it: the file of the node's id, as its file system
- * knows it.
- */
+/** What tells a data directory from a copy of it. */
 const directoryOf = (path: string): string => {
   const { ino, birthtimeMs } = statSync(path);
-  return `${ino} ${Math.floor(birthtimeMs)}`;
+  return directoryText({ file: `${ino} ${Math.floor(birthtimeMs)}`, host: readHostFacts() });
 };
 
 /**
@@ -130,7 +129,7 @@ const claimNode = async ({ link }: Store, { id, path, directory }: NodePlace): P
     if (claim.state === 'copy')
       throw new StartError(
         'store',
-        `this data directory is not the one that this node ran in last, and that node may still use keys${Number.isFinite(claim.forMs) ? ` for ${Math.ceil(claim.forMs / 1000)} s` : ''}: ` +
+        `this data directory, or this host, is not the one that this node ran in last, and that node may still use keys${Number.isFinite(claim.forMs) ? ` for ${Math.ceil(claim.forMs / 1000)} s` : ''}: ` +
           `if this is a copy, delete ${path}, and it joins as a node of its own; if it takes the place of the other one, stop that one ` +
           `${Number.isFinite(claim.forMs) ? 'and start again after this time' : `or run dke node remove, and delete ${path}`}; nothing was changed`,
       );

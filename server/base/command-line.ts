@@ -76,6 +76,3 @@ export const extendUnit = (unit: string, name: string, lines: readonly string[])
   const folder = `/etc/systemd/system/${unit}.service.d`;
   return `install -d ${folder} && printf '%s\\n' '[Service]' ${lines.map(shellWord).join(' ')} >> ${folder}/${name}.conf && systemctl daemon-reload`;
 };
-
-/** Lets a unit write this folder. */
-export const writablePath = (folder: string): string => `ReadWritePaths=${/\s/.test(folder) ? `"${folder}"` : folder}`;

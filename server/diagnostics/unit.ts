@@ -1,9 +1,12 @@
 // The unit of systemd that runs a service: what it may write, lock and bind, and as which user.
 // What `systemctl show` says of a unit whose command names this dke.toml is believed; its text was
-// chosen by root.
+// chosen by root. Which lines open a closed folder is decided here, too: a folder that is hidden is
+// not opened by ReadWritePaths=, with which the unit would not even start.
 
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { extendUnit, shellWord } from '../base/command-line.ts';
 
 export interface Unit {
   readonly name: string;
@@ -22,7 +25,7 @@ export interface Unit {
 const unitName = 'dke-server.service';
 const properties = [
   ...['LoadState', 'ExecStart', 'User', 'LimitMEMLOCK', 'AmbientCapabilities'],
-  ...['ProtectSystem', 'ProtectHome', 'PrivateTmp', 'ReadWritePaths', 'ReadOnlyPaths'],
+  ...['ProtectSystem', 'ProtectHome', 'PrivateTmp', 'ReadWritePaths', 'ReadOnlyPaths', 'BindPaths'],
   ...['StateDirectory', 'LogsDirectory', 'CacheDirectory', 'RuntimeDirectory'],
 ];
 const places = {
@@ -73,6 +76,11 @@ const askSystemd = (config: string): Unit | undefined => {
   const of = (name: string): string => found.get(name) ?? '';
   if (of('LoadState') !== 'loaded' || !words(of('ExecStart')).includes(config)) return undefined;
   const tmp = of('PrivateTmp') === 'yes' ? ['/tmp', '/var/tmp'] : [];
+  const hidden = [...tmp, ...(['yes', 'tmpfs'].includes(of('ProtectHome')) ? homes : [])];
+  const isHidden = (path: string): boolean => hidden.some((folder) => isBelow(path, folder));
+  // Below an inaccessible home nothing can be mounted.
+  const canBeBound = (path: string): boolean =>
+    of('ProtectHome') !== 'yes' || !homes.some((folder) => isBelow(path, folder));
   const limit = of('LimitMEMLOCK');
   return {
     name: unitName.replace('.service', ''),
@@ -85,10 +93,15 @@ const askSystemd = (config: string): Unit | undefined => {
     ],
     writable: [
       ...alwaysWritable,
-      ...words(of('ReadWritePaths')).map((path) => path.replace(/^[-+]+/, '')),
+      ...words(of('ReadWritePaths'))
+        .map((path) => path.replace(/^[-+]+/, ''))
+        .filter((path) => !isHidden(path)),
+      ...words(of('BindPaths'))
+        .map((bound) => bound.replace(/^-/, '').split(':')[1] ?? bound)
+        .filter(canBeBound),
       ...Object.entries(places).flatMap(([name, place]) => words(of(name)).map((folder) => `${place}/${folder}`)),
     ],
-    hidden: [...tmp, ...(['yes', 'tmpfs'].includes(of('ProtectHome')) ? homes : [])],
+    hidden,
     bindsLowPorts: of('User') === '' || of('AmbientCapabilities').toLowerCase().includes('cap_net_bind_service'),
   };
 };
@@ -101,3 +114,20 @@ const longestOf = (path: string, folders: readonly string[]): number =>
 /** Whether the service can write below a folder inside its unit: the closest rule counts. */
 export const isWritableIn = ({ readOnly, writable, hidden }: Unit, folder: string): boolean =>
   longestOf(folder, writable) >= Math.max(longestOf(folder, readOnly), longestOf(folder, hidden));
+
+/** A path as the value of a setting of systemd, which reads `%` as its own. */
+const setting = (name: string, path: string): string => {
+  const text = path.replaceAll('%', '%%');
+  return `${name}=${/\s/.test(text) ? `"${text}"` : text}`;
+};
+
+/** The command that lets the unit write these folders. Systemd wants each of them to be there. */
+export const openFolders = ({ name, user, hidden }: Unit, folders: readonly string[]): string => {
+  const isHidden = (folder: string): boolean => hidden.some((each) => isBelow(folder, each));
+  const lines = folders.map((folder) => setting(isHidden(folder) ? 'BindPaths' : 'ReadWritePaths', folder));
+  const atHome = folders.some((folder) => isHidden(folder) && homes.some((home) => isBelow(folder, home)));
+  const owner = user === '' ? 'root' : user;
+  const made = folders.filter((folder) => !existsSync(folder)).map(shellWord);
+  const make = made.length === 0 ? '' : `install -d -o ${shellWord(owner)} -m 700 ${made.join(' ')} && `;
+  return make + extendUnit(name, 'folders', [...(atHome ? ['ProtectHome=tmpfs'] : []), ...lines]);
+};

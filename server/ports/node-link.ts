@@ -68,9 +68,20 @@ export interface DutyRow {
   readonly renewals: number;
 }
 
+/** A start of a node, as its row has it. */
+export type NodeStart = Pick<NodeRow, 'startedAt' | 'contactMs'>;
+
+export interface BeatingNode {
+  readonly id: string;
+  readonly shown: ChangeMark | undefined;
+  readonly run?: NodeStart | undefined;
+}
+
 export interface Beat {
   /** Undefined: the row no longer exists. */
   readonly state: NodeState | undefined;
+  /** The start of the node that the row was of before this beat. */
+  readonly startedAt: number;
   /** The schema of the database (Store.schema). */
   readonly schema: string;
   /** The last change of all. */
@@ -103,16 +114,17 @@ export interface NodeLink {
     directory: string,
   ): Promise<{ readonly state: 'claimed' | 'taken' } | { readonly state: 'copy'; readonly forMs: number }>;
   /**
-   * Adds the node's row, or updates it; the node's next beat says which changes it shows. False: it
-   * was removed.
+   * Adds the node's row, or updates it; the node's next beat says which changes it shows. Answers
+   * the time of its start, which tells it from its other ones; undefined: it was removed.
    */
-  join(row: OwnNodeRow): Promise<boolean>;
+  join(row: OwnNodeRow): Promise<number | undefined>;
   /**
    * `shown`: the last change that the node shows; undefined: none. It counts only while it is in
    * the history of the database that answers: after a failover, others would take it for another
-   * change with its number. `now`: this host's clock.
+   * change with its number. `run`: undefined before it has joined; otherwise the row becomes that
+   * of this start. `now`: this host's clock.
    */
-  beat(node: { readonly id: string; readonly shown: ChangeMark | undefined }, now: number): Promise<Beat>;
+  beat(node: BeatingNode, now: number): Promise<Beat>;
   /** What the clocks of the store and of the other running nodes say. */
   clocks(): Promise<readonly number[]>;
   /** Reports which root keys it has, and the proof. */

@@ -188,16 +188,26 @@ describe('the unit of systemd', () => {
         '/run/user/dke (access_log.file) cannot be written inside the unit dke-server; ' +
         '/srv/dke snapshots (snapshots.directory) cannot be written inside the unit dke-server',
     });
+    expect(closed?.fix).toMatch(/^install -d -o root -m 700 \/run\/user\/dke '\/srv\/dke snapshots' && /);
     const unit = mkdtempSync(join(folder, 'drop-in-'));
     const command = (closed?.fix ?? '')
+      .replace(/^.*? && /, '')
       .replaceAll('/etc/systemd/system/dke-server.service.d', unit)
       .replace(/ && systemctl daemon-reload$/, '');
     execFileSync('sh', ['-c', command]);
+    // Below /run/user nothing is opened by ReadWritePaths=, nor while it is inaccessible.
     expect(readFileSync(join(unit, 'folders.conf'), 'utf8')).toBe(
-      '[Service]\nReadWritePaths=/run/user/dke\nReadWritePaths="/srv/dke snapshots"\n',
+      '[Service]\nProtectHome=tmpfs\nBindPaths=/run/user/dke\nReadWritePaths="/srv/dke snapshots"\n',
     );
-    const open = [...packaged, 'ReadWritePaths=/run/user/dke "/srv/dke snapshots"'];
-    expect((await withUnit(written(toml), open)).get('unit')).toMatchObject({ state: 'ok' });
+    const snapshots = 'ReadWritePaths="/srv/dke snapshots"';
+    const bound = 'BindPaths=/run/user/dke:/run/user/dke:rbind';
+    const open = packaged.map((each) => each.replace('ProtectHome=yes', 'ProtectHome=tmpfs'));
+    expect((await withUnit(written(toml), [...open, snapshots, bound])).get('unit')).toMatchObject({ state: 'ok' });
+    for (const closing of [
+      [...packaged, snapshots, bound],
+      [...open, `${snapshots} /run/user/dke`],
+    ])
+      expect((await withUnit(written(toml), closing)).get('unit')).toMatchObject({ state: 'failed' });
   });
 
   test('its memory and its port', async () => {

@@ -63,12 +63,20 @@ test('without its database a node uses the keys in its memory until its contact 
   await until('the other key', async () => ((await use(notInMemory)) === 'CKR_OK' ? true : undefined));
 });
 
-test('without a limit an answer names a silent node forever, and a removed one for five minutes', async () => {
+test('a node whose row says that it has stopped is waited for; without a limit an answer names a silent node forever, and a removed one for five minutes', async () => {
   fleet = await startFleet(['one', 'two'], { store: 'contact_seconds = 0\n' });
   const [one, two] = [fleet.member('one'), fleet.member('two')];
   await untilActive(fleet, one, ['one', 'two']);
   const { endpoint } = await createXksEndpoint({ api: one.api, server: one.server }, 'silent');
   const { id } = (await fleet.nodes(one)).find(({ name }) => name === 'two') ?? {};
+  // A failover may lose that a node has started again, and its row is that of a node that stopped.
+  fleet.postgres.run(
+    'dke',
+    `update nodes set state = 'stopped', epoch = ${Number.MAX_SAFE_INTEGER}, started_at = started_at - 1, contact_ms = 1000
+      where name = 'two'`,
+  );
+  await untilActive(fleet, one, ['one', 'two']);
+  expect(two.server.log()).toContain('the row of this node was of another start');
   two.server.child.kill('SIGSTOP');
   try {
     const disabled = await one.api.send('POST', `/api/endpoints/${endpoint.id}/disable`);

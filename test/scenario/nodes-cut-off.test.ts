@@ -1,9 +1,10 @@
 // Nodes that are cut off from the database, or stand still: they delay no other node, and no other
 // process takes their place unseen.
 import { randomBytes } from 'node:crypto';
-import { chmodSync, cpSync, mkdirSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readHostFacts } from '../../server/native/host-facts.ts';
 import { type FleetMember, startFleet, type TestFleet, untilActive, untilShown } from '../support/fleet.ts';
 import { holdStatement } from '../support/held-statement.ts';
 import { until } from '../support/host.ts';
@@ -96,7 +97,16 @@ test('a copy of a data directory is refused while the node itself is cut off, an
   fleet.relay.moveTo('/nowhere/.s.PGSQL.5432');
   fleet.relay.cut('');
   await until('the locks to be free', async () => (instanceOf('two') === '' ? true : undefined));
-  await expect(startCopy()).rejects.toThrow('this data directory is not the one that this node ran in last');
+  const refusal = 'this data directory, or this host, is not the one that this node ran in last';
+  await expect(startCopy()).rejects.toThrow(refusal);
+  // A copied disk has the same files; the machine that it is in has other addresses, or another id.
+  const facts = readHostFacts();
+  if (facts === '') console.log('skipped: this host says nothing of itself, so that a copied disk is not told');
+  const { ino, birthtimeMs } = statSync(join(folder, 'dke-data', 'node'));
+  expect(ask("select directory from nodes where name = 'two'")).toMatch(new RegExp(`^\\d+ \\d+ ?${facts}$`));
+  const there = `${ino} ${Math.floor(birthtimeMs)} machine=${'0'.repeat(16)} interface=${'0'.repeat(16)}`;
+  ask(`update nodes set directory = '${there}' where name = 'two'`);
+  if (facts !== '') await expect(startCopy()).rejects.toThrow(refusal);
 
   // A copy that is identical to the original, as of a disk.
   ask("update nodes set directory = ''");

@@ -983,6 +983,12 @@ export const claims: Claims = {
         "if (found === 'copy' && taken > 99) {",
         'unit/operations/copied-directory',
       ),
+      change(
+        'server/domain/host.ts',
+        '(fileOf(former) === fileOf(present) && isSameHost(before, now))',
+        'fileOf(former) === fileOf(present)',
+        'unit/operations/copied-directory',
+      ),
     ],
     'Put back an older data directory': [
       change('server/sinks/file.ts', 'if (fork !== undefined) return fork;', '', 'scenario/audit-sinks'),

@@ -104,6 +104,11 @@ const times = (count: number, entry: BlockEntry): readonly BlockEntry[] => Array
 export const blockTable: Readonly<Record<string, Readonly<Record<string, readonly BlockEntry[]>>>> = {
   'README.md': { 'Try it': [by('scenario/demo')], 'Test it': [checkout], 'Run it': [checkout, checkout] },
   'CONTRIBUTING.md': { Setup: [checkout], Tests: times(3, checkout) },
+  'docs/addresses.md': {
+    'Another name': times(4, by('scenario/addresses-page')),
+    'Another port': times(2, by('scenario/addresses-page')),
+    'A private authority': times(4, by('scenario/addresses-page')),
+  },
   'docs/api.md': { 'A first call': [oneOfMany] },
   'docs/application-callers.md': { Networks: [fresh], 'Client certificates': times(2, oneOfMany) },
   'docs/approvals.md': { 'Dual control: approval by others': [oneOfMany], 'Requests and approvals': [oneOfMany] },

@@ -9,7 +9,7 @@ import { ServiceError } from '../../base/errors.ts';
 import { actsForMs, type ChangeMark } from '../../domain/change-protocol.ts';
 import { clockDifference, type Duty, duties, type FleetNode, runOf } from '../../domain/node.ts';
 import type { Directory } from '../../ports/directory.ts';
-import type { SeenNode } from '../../ports/node-link.ts';
+import type { NodeStart, SeenNode } from '../../ports/node-link.ts';
 import type { FleetMember } from '../../ports/xks-directory.ts';
 import { type Acknowledgement, createAcknowledgement, silentAfterMs } from './acknowledgement.ts';
 import { type Contact, createContact } from './contact.ts';
@@ -154,7 +154,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   if (link === undefined) return createLoneFleet(ports, self);
 
   let inner: Directory | undefined;
-  let joined = false;
+  let run: NodeStart | undefined;
   let settling: Promise<void> | undefined;
   const heardNodes = createHeardNodes(link, clock);
   const ownDuties = createNodeDuties(link, { clock, log }, self.id);
@@ -163,7 +163,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     head: async () => (await link.beat({ id: self.id, shown: undefined }, clock.now())).last,
     noted: notePosition(ports),
     shown: async (last) => {
-      if (joined) await link.tellShown(self.id, last);
+      if (run !== undefined) await link.tellShown(self.id, last);
     },
     kept: ports.state.kept,
     destroyed: () => events.emit('keyDestroyed', undefined),
@@ -178,6 +178,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
   const heartbeat = createHeartbeat(ports, self.id, {
     ...{ link, changes, ownDuties, contact, heardNodes },
     schema: store.schema,
+    run: () => run,
   });
 
   link.listen({
@@ -225,7 +226,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     },
     hears: heartbeat.hears,
     settle: () => {
-      if (self.contactMs === 0 || changes.isLost() || heartbeat.isAway() || !joined) return undefined;
+      if (self.contactMs === 0 || changes.isLost() || heartbeat.isAway() || run === undefined) return undefined;
       // The wall clock says that contact is lost, and the other one that it is not.
       if (contact.silentMs() < self.contactMs || contact.monotonicMs() >= self.contactMs) return undefined;
       settling ??= heartbeat.now().finally(() => {
@@ -246,11 +247,12 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
       const { last } = await link.beat({ id: self.id, shown: undefined }, clock.now());
       changes.begin(last);
       await inner?.load();
-      if (!(await link.join({ ...self, ...keys }))) {
+      const startedAt = await link.join({ ...self, ...keys });
+      if (startedAt === undefined) {
         events.emit('nodeRemoved', undefined);
         return;
       }
-      joined = true;
+      run = { startedAt, contactMs: self.contactMs };
       await heartbeat.start(work);
     },
     // What was announced is read like any other's.
@@ -262,7 +264,7 @@ export const createFleet = (ports: FleetPorts, self: FleetSelf): RunningFleet =>
     stop: async () => {
       await heartbeat.stop();
       await ownDuties.giveUpAll().catch(() => undefined);
-      if (joined) await link.leave(self.id).catch(() => undefined);
+      if (run !== undefined) await link.leave(self.id).catch(() => undefined);
     },
   };
 };

@@ -6,7 +6,7 @@ import { within } from '../../base/within.ts';
 import { renewsContact } from '../../domain/change-protocol.ts';
 import type { Duty } from '../../domain/node.ts';
 import type { RootRun } from '../../domain/root-run.ts';
-import type { NodeLink, SeenNode } from '../../ports/node-link.ts';
+import type { NodeLink, NodeStart, SeenNode } from '../../ports/node-link.ts';
 import type { Contact } from './contact.ts';
 import type { NodeDuties } from './node-duties.ts';
 import type { FleetPorts, NodeWork } from './running-fleet.ts';
@@ -49,6 +49,18 @@ export interface Heartbeat {
   seen(): readonly SeenNode[];
 }
 
+/**
+ * A row of an earlier start may say that the node has stopped, and others would not wait for it.
+ * The beat has put it right.
+ */
+const noteStart = (log: FleetPorts['log'], { startedAt }: NodeStart, found: number): void => {
+  if (startedAt === found) return;
+  log.error(
+    'the row of this node was of another start: another server has run as this node meanwhile, or the database is in an earlier state',
+    { startedAt, found },
+  );
+};
+
 export const createHeartbeat = (
   { clock, log, events }: Pick<FleetPorts, 'clock' | 'log' | 'events'>,
   selfId: string,
@@ -59,6 +71,7 @@ export const createHeartbeat = (
     contact,
     heardNodes,
     schema: ownSchema,
+    run: ownRun,
   }: {
     readonly link: Pick<NodeLink, 'beat' | 'pruneChanges'>;
     readonly changes: Pick<ShownChanges, 'last' | 'catchUp' | 'view'>;
@@ -67,6 +80,8 @@ export const createHeartbeat = (
     readonly heardNodes: () => Promise<readonly SeenNode[]>;
     /** The database schema of this version of the service. */
     readonly schema: string;
+    /** This start; undefined: the node has not joined. */
+    readonly run: () => NodeStart | undefined;
   },
 ): Heartbeat => {
   let work: NodeWork | undefined;
@@ -94,7 +109,11 @@ export const createHeartbeat = (
   const beat = async (): Promise<void> => {
     const began = contact.now();
     const before = changes.last();
-    const { state, schema, last, rootRun } = await link.beat({ id: selfId, shown: before }, clock.now());
+    const run = ownRun();
+    const { state, startedAt, schema, last, rootRun } = await link.beat(
+      { id: selfId, shown: before, run },
+      clock.now(),
+    );
     if (schema !== ownSchema) {
       events.emit('schemaChanged', schema);
       return;
@@ -103,6 +122,7 @@ export const createHeartbeat = (
       events.emit('nodeRemoved', undefined);
       return;
     }
+    if (run !== undefined) noteStart(log, run, startedAt);
     draining = state === 'draining';
     // Catching up does not depend on a new change: audit records are read soon after another node
     // has written them. Under a steady stream of changes reading does not end; that everything up

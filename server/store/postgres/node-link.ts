@@ -5,6 +5,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { RowAuthenticator } from '../../base/row-jobs.ts';
+import { isSameDirectory } from '../../domain/host.ts';
 import type { NodeLink } from '../../ports/node-link.ts';
 import { createChangeRows } from './change-rows.ts';
 import { createDutyRows } from './duty-rows.ts';
@@ -164,12 +165,14 @@ export const openNodeLink = (config: OrderlyConfig, authenticate: RowAuthenticat
       connection.own(id);
       // A process that runs under this id may have lost its connection, and with it the lock, and
       // continue to use keys.
-      const { ms } = await one(
-        `select case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
-           from nodes where id = $1 and state in ('active', 'draining') and directory not in ('', $2)`,
-        [id, directory],
+      const { ms, directory: before } = await one(
+        `select directory, case when contact_ms = 0 then 'infinity'::float8 else (contact_ms - (${nowSql} - heartbeat_at))::float8 end as ms
+           from nodes where id = $1 and state in ('active', 'draining')`,
+        [id],
       );
-      return Number(ms ?? 0) > 0 ? { state: 'copy', forMs: Number(ms) } : { state: 'claimed' };
+      return Number(ms ?? 0) > 0 && !isSameDirectory(String(before), directory)
+        ? { state: 'copy', forMs: Number(ms) }
+        : { state: 'claimed' };
     },
 
     ...createNodeRows(query),

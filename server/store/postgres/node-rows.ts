@@ -18,7 +18,7 @@ export const createNodeRows = (
        on conflict (id) do update set name = $2, version = $3, started_at = ${nowSql}, heartbeat_at = ${nowSql}, contact_ms = $4,
          epoch = 0, root_epoch = $5, oldest_root_epoch = $6, public_key = $7, proof = $8, directory = $9,
          state = case nodes.state when 'removed' then 'removed' else 'active' end
-       returning state`,
+       returning state, started_at`,
       [
         row.id,
         row.name,
@@ -31,22 +31,25 @@ export const createNodeRows = (
         row.directory,
       ],
     );
-    return entered?.state === 'active';
+    return entered?.state === 'active' ? Number(entered.started_at) : undefined;
   },
-  beat: async ({ id, shown }, now) => {
+  beat: async ({ id, shown, run }, now) => {
     // A heartbeat need not outlive the database, and must not wait for its disk: one that hangs
     // would make every node look dead.
     const [row = {}] = await query(
-      `with own as (
+      `with before as (select started_at from nodes where id = $1), own as (
          update nodes set heartbeat_at = ${nowSql}, epoch = case when ${isInHistory('$2', '$3')} then $2 else 0 end,
-           clock_ahead_ms = $4 - ${nowSql} where id = $1 returning state)
-       select (select state from own) as state, ${schemaSql} as schema, h.epoch as epoch, h.history, t.epoch as run, t.node_id, t.phase,
+           clock_ahead_ms = $4 - ${nowSql}, started_at = coalesce($5, started_at), contact_ms = coalesce($6, contact_ms),
+           state = case when $5::bigint is not null and state = 'stopped' then 'active' else state end
+          where id = $1 returning state)
+       select (select state from own) as state, (select started_at from before) as started_at, ${schemaSql} as schema, h.epoch as epoch, h.history, t.epoch as run, t.node_id, t.phase,
               set_config('synchronous_commit', 'off', true)
          from node_head h left join root_runs t on t.id = 1`,
-      [id, shown?.epoch ?? 0, shown?.history ?? '', now],
+      [id, shown?.epoch ?? 0, shown?.history ?? '', now, run?.startedAt ?? null, run?.contactMs ?? null],
     );
     return {
       state: (row.state ?? undefined) as SeenNode['state'] | undefined,
+      startedAt: Number(row.started_at),
       schema: String(row.schema),
       last: { epoch: Number(row.epoch), history: String(row.history) },
       rootRun: toRootRun(row),

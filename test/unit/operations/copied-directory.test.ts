@@ -6,7 +6,9 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { isSameHost } from '../../../server/domain/host.ts';
+import { parseVerifierKey, verifyNote } from '../../../server/base/checkpoint.ts';
+import { verifyAuditLog } from '../../../server/cli/audit-verify.ts';
+import { isSameDirectory, isSameHost } from '../../../server/domain/host.ts';
 import { readHostFacts } from '../../../server/native/host-facts.ts';
 import { administrator, type OpenedService, openTestService } from '../../support/open-service.ts';
 import { onSqlite } from '../../support/test-store.ts';
@@ -34,6 +36,16 @@ test.each([
   ['no interface stays', 'machine=a interface=b', 'machine=a interface=d', false],
 ])('hosts are compared by what both know: %s', (_, before, now, same) => {
   expect(isSameHost(before, now)).toBe(same);
+});
+
+test.each([
+  ['an earlier version has not told it', '', '7 9 machine=a', true],
+  ['an earlier version has told the file only', '7 9', '7 9 machine=a', true],
+  ['the same of all', '7 9 machine=a interface=b', '7 9 machine=a interface=b', true],
+  ['another file, as in a copy of files', '7 9 machine=a', '8 9 machine=a', false],
+  ['another host, as with a copy of a disk', '7 9 machine=a interface=b', '7 9 machine=a interface=c', false],
+])('a data directory of a node is compared with its copy: %s', (_, before, now, same) => {
+  expect(isSameDirectory(before, now)).toBe(same);
 });
 
 test('a host says the same of itself each time, and no value that others could use', () => {
@@ -132,5 +144,50 @@ test.runIf(onSqlite('a lock of a data directory'))(
       staying.destroy();
     });
     await second.stop();
+  },
+);
+
+test.runIf(onSqlite('a copy of the embedded database'))(
+  'a copy that starts on the same host, in turn with the original, has another log from its first record on, which shows beside a checkpoint of the original',
+  async () => {
+    const [folder, beside] = [folderOf('in-turn'), folderOf('in-turn-copy')];
+    const first = await openTestService({ folder });
+    const { size, verifierKey } = await first.operations.audit.log();
+    await first.stop();
+    cpSync(first.config.dataDirectory, join(beside, 'dke-data'), { recursive: true });
+    chmodSync(join(beside, 'dke-data'), 0o700);
+    const logs: { readonly lines: readonly string[]; readonly note: string | undefined }[] = [];
+    for (const each of [folder, beside]) {
+      const opened = await open({ folder: each });
+      expect(await opened.operations.quarantine.get(administrator)).toMatchObject({ quarantined: false });
+      const lines: string[] = [];
+      for await (const page of await opened.operations.audit.export(administrator)) lines.push(...page);
+      logs.push({ lines, note: (await opened.operations.audit.checkpoint())?.note });
+      await opened.stop();
+    }
+    const records = logs.map(({ lines }) => lines.filter((line) => line.includes('"sequence":')));
+    const [ofOriginal = [], ofCopy = []] = records;
+    const started = ofOriginal.findIndex((line, place) => line !== ofCopy[place]);
+    expect(started).toBeGreaterThanOrEqual(size);
+    // The random id of each start is in the record.
+    const starts = [ofOriginal[started], ofCopy[started]].map((line) => JSON.parse(line ?? '{}'));
+    expect(starts).toMatchObject([{ kind: 'service.started' }, { kind: 'service.started' }]);
+    expect(starts[0].requestId).not.toBe(starts[1].requestId);
+    const verifier = parseVerifierKey(verifierKey);
+    const [original, copy] = logs;
+    const known = verifier === null ? null : verifyNote(original?.note ?? '', verifier);
+    if (verifier === null || known === null) throw new Error('the checkpoint is not of this log');
+    const check = (lines: readonly string[] = []) =>
+      verifyAuditLog(
+        (async function* () {
+          yield* lines;
+        })(),
+        verifier,
+        [known],
+      );
+    expect((await check(original?.lines)).findings).toEqual([]);
+    expect((await check(copy?.lines)).findings).toEqual([
+      expect.stringContaining('are not those that the stored checkpoint signed'),
+    ]);
   },
 );
