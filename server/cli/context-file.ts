@@ -53,8 +53,8 @@ export const findContext = ({ contexts }: Contexts, name: string): Context => {
 };
 
 /** Two commands at once: the change of each is in the file. */
-export const changeContexts = (change: (contexts: Contexts) => Contexts): void =>
-  changeOwnFile(contextFile(), (write) => write(change(readContexts())));
+export const changeContexts = (next: (contexts: Contexts) => Contexts): void =>
+  changeOwnFile(contextFile(), (write) => write(next(readContexts())));
 
 const isGiven = (program: Command, name: string): boolean =>
   !['default', undefined].includes(program.getOptionValueSource(name));

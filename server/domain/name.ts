@@ -1,7 +1,8 @@
 // Names that people give: 1 to 128 characters, at least one of them visible, no space at either
-// end, and one plain space between words: two spaces and those of other kinds look like it. Control characters, characters without width or ink and those that change the direction of
-// the text are refused: with them two names look the same. Joiners and selectors of a variant stay
-// where scripts and symbols need them.
+// end, and one plain space between words. Two spaces, spaces of other kinds, control characters,
+// characters without width or ink and those that change the direction of the text are refused: with
+// them two names look the same. Joiners and selectors of a variant stay where scripts and symbols
+// need them.
 
 // Unicode calls most of them "default ignorable" (Hangul fillers and tags among them). Blank
 // Braille, blank musical notes and the marks of interlinear annotations come on top.

@@ -93,8 +93,8 @@ const notFound = (error: unknown, issuer: string): readonly [what: string, todo:
 };
 
 /**
- * A provider that refuses the secret answers 401 with a challenge, and the library stops there: what
- * the provider says is in the body (RFC 6749, section 5.2).
+ * A provider that refuses the secret answers 401 with a challenge, and the library stops
+ * there. What the provider says is in the body (RFC 6749, section 5.2).
  */
 const withWords = async (error: unknown): Promise<unknown> => {
   const { response } = error as { readonly response?: unknown };

@@ -328,7 +328,7 @@ test('what the provider says about its refusal is in the log of the running serv
     const back = await fetch(`${site.server.url}/api/session/openid/callback${search}`, {
       ...{ dispatcher, redirect: 'manual' as const, headers: { cookie } },
     });
-    // The words of the provider are for the log: they may be markup, or an instruction to the reader.
+    // The words of the provider are for the log: they may be markup, or an instruction.
     expect(back.headers.get('location')).toBe('/?refused=unauthenticated');
     expect(site.server.log()).toMatch(/"error":"invalid_client","error_description":"client authentication failed"/);
     await dispatcher.close();

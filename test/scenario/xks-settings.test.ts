@@ -216,7 +216,7 @@ test('rules can be tried with every request that the log has recorded, whatever 
       ...{ kmsOperation, awsPrincipalArn: principal, awsSourceVpc },
     })),
   });
-  // As the service has decided.
+  // The simulation decides as the service has decided.
   expect(items.map(({ effect }) => effect)).toEqual(recorded.map(({ status }) => (status === 200 ? 'allow' : 'deny')));
   expect(answers.toSorted()).toEqual([200, 200, 200, 403]);
 });
