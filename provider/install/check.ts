@@ -27,7 +27,7 @@ import { compareConfigurations, grouped } from './guids.ts';
 import { damagedFiles } from './install.ts';
 import { defaultBase, type Layout, libraryName, octal, otherLibraries, placeFaults } from './layout.ts';
 import { asOwnerAsync, effectiveOwner, type Owner, ownerOfPath } from './owner.ts';
-import { libraryFolderOf, programRoot } from './payload.ts';
+import { libraryFolderOf, providerRoot } from './payload.ts';
 import { usersOf } from './processes.ts';
 import { checkProgram } from './program.ts';
 import { readManifest, readState } from './state.ts';
@@ -65,7 +65,7 @@ const probe = (
   const { layout, owner, configPath, options } = context;
   const state = readState(layout);
   const installed = state?.current == null ? '' : join(layout.folder, 'agent', state.current, 'dke-probe');
-  const program = existsSync(installed) ? installed : join(libraryFolderOf(programRoot()), 'dke-probe');
+  const program = existsSync(installed) ? installed : join(libraryFolderOf(providerRoot()), 'dke-probe');
   const other = process.geteuid?.() === 0 && owner.uid !== 0;
   const { HOME, PATH, XDG_RUNTIME_DIR, DKE_AGENT_LOG_DIR, DKE_PKCS11_SOCKET } = process.env;
   const socket = options.socket ?? DKE_PKCS11_SOCKET;
@@ -186,7 +186,7 @@ const checkUsers = ({ layout }: Context): Finding => {
 };
 
 const checkNewer = ({ layout }: Context): Finding => {
-  const root = programRoot();
+  const root = providerRoot();
   const folder = libraryFolderOf(root);
   return readFileSync(join(folder, libraryName)).equals(readRegular(layout.library, mostProgramBytes))
     ? ok('the library belongs to this version of the command')

@@ -158,9 +158,18 @@ const firstThere = (what: string, ...paths: readonly string[]): string => {
 
 const addonOf = (root: string): string =>
   firstThere('the core addon', join(root, 'dke_core.node'), join(root, 'build/Release/dke_core.node'));
+const libraryPaths = (root: string): readonly string[] =>
+  ['1.0', 'build/provider/1.0'].map((folder) => join(root, folder, libraryName));
 /** The folder with the library, dke-agent and dke-probe, as they were built. */
-export const libraryFolderOf = (root: string): string =>
-  dirname(firstThere(libraryName, join(root, '1.0', libraryName), join(root, 'build/provider/1.0', libraryName)));
+export const libraryFolderOf = (root: string): string => dirname(firstThere(libraryName, ...libraryPaths(root)));
+/**
+ * The folder of the provider: the one of this program or, when this is the `dke` of the service on
+ * the same host, the one of the package dke-provider.
+ */
+export const providerRoot = (own = programRoot(), packaged = '/usr/lib/dke-provider'): string =>
+  libraryPaths(own).some((path) => existsSync(path)) || !libraryPaths(packaged).some((path) => existsSync(path))
+    ? own
+    : packaged;
 
 /**
  * The script without the place of the project that built it: an installed agent runs only what is
@@ -171,7 +180,7 @@ export const installedScript = (text: string): string => text.replace(/^project=
 export const agentEntries = ['dist/provider/client/main.js', 'dist/provider/client/listen.js'] as const;
 
 /** Reads it all. Throws InstallError when something is not built or not installed. */
-export const gatherPayload = (root = programRoot()): Payload => {
+export const gatherPayload = (root = providerRoot()): Payload => {
   if (!agentEntries.every((path) => existsSync(join(root, path))))
     throw new InstallError('config', 'the agent is not compiled', 'run npm run build:code');
   const folder = libraryFolderOf(root);
@@ -182,7 +191,11 @@ export const gatherPayload = (root = programRoot()): Payload => {
   const file = (path: string, from: string, mode = 0o644): PayloadFile => ({ path, mode, content: readFileSync(from) });
   const plain = [...code, ...packages.flatMap((each) => filesOfPackage(root, each))];
   const agent = [
-    file('bin/node', realpathSync(process.execPath), 0o755),
+    file(
+      'bin/node',
+      existsSync(join(root, 'bin/node')) ? join(root, 'bin/node') : realpathSync(process.execPath),
+      0o755,
+    ),
     file('dke-probe', join(folder, 'dke-probe'), 0o755),
     file('dke_core.node', addonOf(root)),
     {

@@ -41,3 +41,19 @@ test('a prompt names who types, and sudo names another', () => {
     { typist: 'dke', text: 'sudo -u dke dke root show \\\n  --more' },
   ]);
 });
+
+test('what another user reads or writes has its whole path, or the block goes to its folder', () => {
+  const relative = pagesWithCommands()
+    .flatMap(blocksOf)
+    .flatMap(({ page, commands }) => {
+      const goes = commands.findIndex(({ text }) => /^cd \//.test(text));
+      return commands.flatMap(({ typist, text }, at) =>
+        ['root', 'any'].includes(typist) || (goes >= 0 && goes < at)
+          ? []
+          : (text.match(/(?<=[\s=])[\w-]+\.(?:json|key|toml|log|pem|ndjson|dke\w+)(?=\s|$)/g) ?? []).map(
+              (file) => `${page}: ${file} of ${typist}`,
+            ),
+      );
+    });
+  expect(relative).toEqual([]);
+});
