@@ -1,5 +1,5 @@
-// User names are one space for the whole service (docs/decisions/0061). A manager of one tenant gets
-// one answer for every name that is taken.
+// User names are one space for the whole service (docs/decisions/0061). A manager of one tenant
+// gets one answer for every name that is taken.
 import { expect, test } from 'vitest';
 import type { Grant } from '../../../server/domain/access.ts';
 import { inTenant, serviceActor } from '../../../server/domain/actor.ts';
