@@ -14,7 +14,7 @@ import {
   createWrapped,
   formatOf,
   type OpenWrapped,
-  readWrapped,
+  readWrappedBackup,
   releaseWrapped,
   unlockWrapped,
 } from './wrapped-file.ts';
@@ -27,7 +27,7 @@ const openWithPassphrase = async (
   passphrase: Buffer,
 ): Promise<OpenWrapped> => {
   const { core, readDescriptor } = options;
-  const file = readWrapped(core, path);
+  const file = readWrappedBackup(path);
   const entry = file.head.providers.find((each) => each.type === 'passphrase');
   if (entry === undefined) throw new CoreError('format', `${path} is not a backup of a root key`);
   const key = await createWays(core, readDescriptor).fromPassphrase(passphrase, entry.parameters);

@@ -58,7 +58,7 @@ export const readOwnFile = (path: string): Buffer =>
   });
 
 /**
- * A passphrase or a PIN that was put there for this user, by the user or by root
+ * A passphrase, a PIN or a backup that was put there for this user, by the user or by root
  * (base/secret-mode.ts). Links of both are followed: secrets of Kubernetes are links. Throws
  * CoreError 'io', 'permission'.
  */

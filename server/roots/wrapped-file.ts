@@ -11,7 +11,7 @@ import { type Core, CoreError, type KekRef, type RecordContext } from '../../add
 import { canonicalJson } from '../base/bytes.ts';
 import { putInPlace, removeDurably, replaceFile, syncFolder, writeDurably } from '../base/durable-files.ts';
 import type { RootKey, RootWay } from '../ports/root-provider.ts';
-import { erase, readOwnFile, rootMagic } from './files.ts';
+import { erase, readGivenSecret, readOwnFile, rootMagic } from './files.ts';
 
 export type WrappingCore = Pick<
   Core,
@@ -167,7 +167,16 @@ const replaceErasing = (core: Pick<Core, 'random'>, path: string, content: Buffe
 /** Reads the file without opening it. Throws CoreError 'io', 'permission', 'format'. */
 export const readWrapped = (core: Pick<Core, 'random'>, path: string): WrappedFile => {
   if (existsSync(path)) finishReplacement(core, path);
-  const bytes = readOwnFile(path);
+  return parseWrapped(path, readOwnFile(path));
+};
+
+/**
+ * A backup may be given by root, as its passphrase may: as a secret of Kubernetes. Nothing is
+ * written.
+ */
+export const readWrappedBackup = (path: string): WrappedFile => parseWrapped(path, readGivenSecret(path));
+
+const parseWrapped = (path: string, bytes: Buffer): WrappedFile => {
   if (bytes.length !== fileSize || !bytes.subarray(0, 8).equals(magic))
     throw damaged(path, 'is not a wrapped root key file');
   if (bytes.readUInt32BE(8) !== format)

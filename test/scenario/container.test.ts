@@ -1,11 +1,13 @@
 // The container image, built by the real builder and run with its configuration: a first day in a
 // container without a shell, without capabilities and with a root file system that cannot be
-// written; the same volume afterwards; volumes and secrets as Kubernetes mounts them.
+// written; the same volume afterwards; volumes and secrets as Kubernetes mounts them; and the
+// commands of the page for Kubernetes, as printed, with a kubectl that enters these containers.
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -35,6 +37,8 @@ import {
 import { freePort } from '../support/daemon.ts';
 import { missingOnOldSystems } from '../support/elf.ts';
 import { until } from '../support/host.ts';
+import { layCluster, layPod, type PodContainer, readManifests } from '../support/kubectl.ts';
+import { blocksOf } from '../support/page-commands.ts';
 import { startPostgres } from '../support/postgresql.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 
@@ -215,6 +219,94 @@ describe.runIf(whyNot === undefined)('the container image', () => {
     });
     expect(container.exec(...image.health)).toMatch(/^status\s+healthy$/m);
     expect(await container.stop('TERM')).toBe(0);
+  });
+
+  test('serves two pods as the manifests say, and each command of the page works in them as printed', async () => {
+    const { pod, toml } = readManifests();
+    const postgresql = await startPostgres();
+    stopped.push(() => postgresql.remove());
+    postgresql.createDatabase('dke');
+    const sockets = dirname(postgresql.socket);
+    chmodSync(sockets, 0o755);
+    const authority = makeAuthority(folder, 'kubernetes authority');
+    const { certificate, key } = authority.issue({
+      commonName: 'dke.example.com',
+      names: ['DNS:dke.example.com'],
+      usage: 'serverAuth',
+    });
+    const place = makeVolume('kubernetes', 0, 0o755);
+    const aliases = pod.hostAliases.map(({ ip, hostnames }) => `${ip} ${hostnames.join(' ')}\n`);
+    layCluster(place, {
+      'tls.crt': readFileSync(certificate),
+      'tls.key': readFileSync(key),
+      'ca.crt': authority.pem,
+      'postgresql-ca.crt': authority.pem,
+      password: 'a socket does not ask for it\n',
+      passphrase: 'a passphrase of the root key\n',
+      hosts: `127.0.0.1 localhost\n${aliases.join('')}`,
+      // The user's PostgreSQL: pods of this host reach it by its socket.
+      'configuration/dke.toml': toml
+        .replace('host = "postgresql.example.com"', 'host = "/var/run/postgresql"')
+        .replace(/^ca = .*dke-postgresql.*$/m, ''),
+    });
+    const environment = { PATH: `${join(place, 'bin')}:${process.env.PATH}` };
+    const typed = (text: string): string =>
+      execFileSync('sh', ['-ec', text], { cwd: place, encoding: 'utf8', env: environment });
+    const blocks = blocksOf('docs/containers.md').filter(({ heading }) => heading === 'Kubernetes');
+    const typeBlock = (index: number): string =>
+      (blocks[index]?.commands ?? []).map(({ text }) => typed(text)).join('');
+
+    const claims: Readonly<Record<string, string>> = {
+      'dke-0': makeVolume('dke-0', 0, 0o2775),
+      'dke-1': makeVolume('dke-1', 0, 0o2775),
+    };
+    mkdirSync(join(place, 'none'));
+    const sourceOf = (name: string, volume: string): string => {
+      if (volume === 'data') return claims[name] ?? '';
+      const secret = pod.volumes.find((each) => each.name === volume)?.secret?.secretName;
+      const path = secret === undefined ? join(place, volume) : join(place, 'secrets', secret);
+      // The secret of the root key is optional: its folder is empty then.
+      return existsSync(path) ? path : join(place, 'none');
+    };
+    const optionsOf = (name: string, { args, env = [], volumeMounts }: PodContainer): ContainerOptions => ({
+      hostname: name,
+      volumes: [
+        ...volumeMounts.map(({ name: volume, mountPath: to, readOnly }): Volume => {
+          const from = sourceOf(name, volume);
+          return { from, to, ...(readOnly === true ? { readOnly } : {}) };
+        }),
+        { from: join(place, 'hosts'), to: '/etc/hosts', readOnly: true },
+        { from: sockets, to: '/var/run/postgresql' },
+      ],
+      environment: Object.fromEntries(env.map((each) => [each.name, each.value])),
+      ...(args === undefined ? {} : { command: args }),
+    });
+    const initialize = async (name: string) => {
+      const container = startContainer(bundle, optionsOf(name, pod.initContainers[0]));
+      return { code: await container.ended(), log: container.log() };
+    };
+    const run = async (name: string): Promise<Container> => {
+      const container = await start(optionsOf(name, pod.containers[0]));
+      layPod(place, name, container.execWords);
+      return container;
+    };
+
+    expect(blocks).toHaveLength(3);
+    typeBlock(0);
+    expect(await initialize('dke-0')).toMatchObject({ code: 0 });
+    const first = await run('dke-0');
+    expect(typeBlock(1)).toMatch(/^health\.healthy\s+true$/m);
+    // Kubernetes starts it again, until the secret is there.
+    expect(await initialize('dke-1')).toMatchObject({
+      code: 3,
+      log: expect.stringContaining('/run/secrets/dke-root/'),
+    });
+    expect(typeBlock(2)).toMatch(/\bdke-0\b/);
+    expect(await initialize('dke-1')).toMatchObject({ code: 0 });
+    const second = await run('dke-1');
+    const nodes = typed(blocks[2]?.commands.at(-1)?.text ?? '');
+    for (const name of ['dke-0', 'dke-1']) expect(nodes).toMatch(new RegExp(`\\b${name}\\b`));
+    for (const container of [second, first]) expect(await container.stop('TERM')).toBe(0);
   });
 
   test('runs as two nodes as compose.yaml says: the second one gets the root key of the first, and both serve', async () => {

@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedFolder } from '../support/folders.ts';
 import { makePackages, project } from '../support/package-builds.ts';
 import { blocksOf } from '../support/page-commands.ts';
+import { makeSystemPackage } from '../support/rpm-system.ts';
 import { installed } from '../support/tools.ts';
 
 const canMake =
@@ -188,29 +189,8 @@ describe.runIf(canMake)('the files of a release', () => {
     );
   };
   const makeSystem = (): void => {
-    const spec = at('system.spec');
     const [name = ''] = readdirSync(release).filter((each) => each.endsWith('.rpm'));
-    const wanted = execFileSync('rpm', ['--query', '--package', '--requires', join(release, name)], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    const provides = wanted
-      .trim()
-      .split('\n')
-      .filter((each) => !each.startsWith('rpmlib('))
-      .map((each) => `Provides: ${each}\n`)
-      .join('');
-    writeFileSync(
-      spec,
-      `Name: stands-for-system\nVersion: 1\nRelease: 1\nSummary: x\nLicense: x\nBuildArch: noarch\n${provides}%description\nx\n%files\n`,
-    );
-    execFileSync(
-      'rpmbuild',
-      ['-bb', '--define', `_topdir ${at('system')}`, '--define', `_rpmdir ${at('system')}`, spec],
-      {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      },
-    );
+    makeSystemPackage([join(release, name)], at('system'));
     execFileSync('createrepo_c', ['--quiet', at('system')]);
   };
 

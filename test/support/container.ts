@@ -67,6 +67,8 @@ export interface ContainerOptions {
   readonly command?: readonly string[];
   /** Its name in a network of its own, instead of the network of this host. */
   readonly hostname?: string;
+  /** In addition to the image's own. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface Container {
@@ -76,6 +78,8 @@ export interface Container {
   exitCode(): number | null | undefined;
   /** Runs a program in the running container, as its user. */
   exec(...command: readonly string[]): string;
+  /** The words of `exec` before its command, for a shell. */
+  readonly execWords: readonly string[];
   /**
    * Sends the signal, as a runtime does to stop a container. Returns the exit code; null when a
    * signal ended it.
@@ -85,7 +89,7 @@ export interface Container {
 }
 
 export const startContainer = ({ folder, rootfs, config }: Bundle, options: ContainerOptions): Container => {
-  const { volumes, command, hostname } = options;
+  const { volumes, command, hostname, environment = {} } = options;
   const [entry = ''] = config.process.args;
   const { uid, gid } = config.process.user;
   const places = volumes.map(({ to }) => to);
@@ -97,6 +101,7 @@ export const startContainer = ({ folder, rootfs, config }: Bundle, options: Cont
       ...config.process,
       terminal: false,
       noNewPrivileges: true,
+      env: [...config.process.env, ...Object.entries(environment).map((each) => each.join('='))],
       args: command === undefined ? config.process.args : [entry, ...command],
       capabilities: { bounding: none, effective: none, inheritable: none, permitted: none, ambient: none },
     },
@@ -134,11 +139,12 @@ export const startContainer = ({ folder, rootfs, config }: Bundle, options: Cont
       resolve(status);
     }),
   );
+  const exec = crun('exec', '--user', `${uid}:${gid}`, id);
   return {
     log: () => text,
     exitCode: () => code,
-    exec: (...words) =>
-      execFileSync('unshare', crun('exec', '--user', `${uid}:${gid}`, id, ...words), { encoding: 'utf8' }),
+    exec: (...words) => execFileSync('unshare', [...exec, ...words], { encoding: 'utf8' }),
+    execWords: ['unshare', ...exec],
     stop: (signal) => {
       if (code === undefined) execFileSync('unshare', crun('kill', id, signal));
       return closed;

@@ -149,7 +149,7 @@ export const blockTable: Readonly<Record<string, Readonly<Record<string, readonl
     'The image': times(2, containers),
     'One container': times(3, containers),
     'Compose: PostgreSQL and two nodes': times(2, containers),
-    Kubernetes: times(3, containers),
+    Kubernetes: times(3, by('scenario/container')),
   },
   'docs/databases/derby.md': {
     'Register the database': [derby],

@@ -155,6 +155,14 @@ describe('each kind of record is an event that the published schema accepts', ()
     expect(faults(send({ kind: 'checkpoint', sequence: 7, at: 1, text: '{"size":7}' }))).toEqual([]);
   });
 
+  test('two records of one number, of two histories of a log, have an id each, which a repeat keeps', () => {
+    const uidOf = (text: string): unknown =>
+      (send({ kind: 'checkpoint', sequence: 7, at: 1, text }) as { readonly metadata: { readonly uid: string } })
+        .metadata.uid;
+    const uids = ['{"size":7,"of":"one"}', '{"size":7,"of":"two"}', '{"size":7,"of":"one"}'].map(uidOf);
+    expect([new Set(uids).size, uids[0]]).toEqual([2, uids[2]]);
+  });
+
   test('what the schema refuses is found', () => {
     const event = eventOf('vault.created');
     const { entity: _, ...rest } = event;

@@ -1,7 +1,7 @@
 // The wrapped root key file (addon/FORMAT.md, 2): every provider opens it, a changed file does not
 // open, and replaced or rotated keys are overwritten.
-import { copyFileSync, existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, chownSync, copyFileSync, existsSync, linkSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { CoreError, core, type KekRef } from '../../../addon/core.ts';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../../server/roots/wrapped-file.ts';
 import { wrappedRoot } from '../../../server/roots/wrapped-root.ts';
 import { folderOfTest } from '../../support/folders.ts';
+import { run } from '../../support/tools.ts';
 
 core.initialize({ allowUnlocked: true });
 let folder: string;
@@ -144,3 +145,25 @@ test('a changed byte is found wherever the file has data, and the error names th
   writeFileSync(path, bad);
   expect(() => openBy(a)).toThrow(/root\.key has a damaged head: put back its copy; nothing was changed/);
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a backup that root gives to a group of the user is read, and a root key file is not',
+  async () => {
+    createWrapped(core, path, [way('backup')]);
+    chmodSync(folder, 0o755);
+    chownSync(path, 0, 10_001);
+    chmodSync(path, 0o440);
+    const module = resolve(import.meta.dirname, '../../../server/roots/wrapped-file.ts');
+    // The program is loaded as root: it may be in a folder that no other user reads.
+    const script = `import { readWrapped, readWrappedBackup } from ${JSON.stringify(module)};
+    const [, path, how] = process.argv;
+    for (const set of ['setgroups', 'setgid', 'setuid']) process[set](set === 'setgroups' ? [] : 10_001);
+    if (how === 'backup') readWrappedBackup(path);
+    else readWrapped({}, path);`;
+    const read = (how: string) => run(process.execPath, ['--input-type=module', '--eval', script, path, how]);
+    expect(await read('backup')).toMatchObject({ code: 0 });
+    expect((await read('root key')).complaints).toContain('it must belong to user 10001');
+    chmodSync(path, 0o444);
+    expect((await read('backup')).complaints).toContain('it must have mode 600 or 400 (640 or 440');
+  },
+);
