@@ -489,6 +489,11 @@ export interface Core {
    */
   endProcessIn(milliseconds: number, exitCode: number): boolean;
   /**
+   * Gives memory that was freed back to the system, on a thread of its own. The C library keeps it
+   * otherwise, in each thread's share. False: there was none, or it keeps none.
+   */
+  returnFreeMemory(): Promise<boolean>;
+  /**
    * From now on who begins a connection at this listening TCP socket is not answered and asks again
    * a second later; handshakes that have begun still end (addon/core/base/new_connections.h).
    * False: `descriptor` is not a listening socket, or the system has no filters.

@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { endStartInTime, endStopInTime, endWith, holdNewConnections } from './app/end-in-time.ts';
+import { returnFreeMemory } from './app/free-memory.ts';
 import type { Service } from './app/interface.ts';
 import { openService } from './app/service.ts';
 import { tellServiceManager } from './app/service-manager.ts';
@@ -349,6 +350,7 @@ export const runServer = async (options: {
   // What the service writes is for itself alone, the side files of its database included.
   process.umask(0o077);
   keepHelpersBack();
+  returnFreeMemory();
   // Before the start: a reader of "listening" may send a signal at once, and one that comes earlier
   // waits for it.
   let server: RunningServer | undefined;

@@ -39,6 +39,7 @@ Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
   dke::RegisterFrameServer(env, exports);
   dke::RegisterUserFiles(env, exports);
   dke::RegisterProcessEnd(env, exports);
+  dke::RegisterFreeMemory(env, exports);
   dke::RegisterNewConnections(env, exports);
   dke::RegisterServiceManager(env, exports);
   return exports;

@@ -43,6 +43,7 @@ void RegisterXks(Napi::Env env, Napi::Object exports);
 void RegisterFrameServer(Napi::Env env, Napi::Object exports);
 void RegisterUserFiles(Napi::Env env, Napi::Object exports);
 void RegisterProcessEnd(Napi::Env env, Napi::Object exports);
+void RegisterFreeMemory(Napi::Env env, Napi::Object exports);
 void RegisterNewConnections(Napi::Env env, Napi::Object exports);
 void RegisterServiceManager(Napi::Env env, Napi::Object exports);
 

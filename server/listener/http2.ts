@@ -96,6 +96,14 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
   };
 
   const sessions = createSessions();
+  /** Requests of each session that are under way. */
+  const streams = new WeakMap<Http2Session, Set<Http2Stream>>();
+  /** Nothing keeps a session whose connection has closed; Node may not notice that it has. */
+  const drop = (session: Http2Session): void => {
+    // A timer of a stream that is destroyed stays, too.
+    for (const stream of streams.get(session) ?? []) stream.setTimeout(0);
+    session.destroy();
+  };
   /** The connection of each session. */
   const connections = new WeakMap<Http2Session, RawConnection>();
   /**
@@ -122,7 +130,14 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
   });
   http2.on('session', (session) => {
     sessions.add(session);
-    session.setTimeout(silentMs, () => session.close());
+    // Not with `setTimeout` of the session: Node does not end that timer with the session, and it
+    // would keep the session, its sockets and buffers all that time.
+    let [bytes, movedAt] = [0, performance.now()];
+    const isSilent = (): boolean => {
+      const now = (session.socket?.bytesRead ?? 0) + (session.socket?.bytesWritten ?? 0);
+      if (now !== bytes) [bytes, movedAt] = [now, performance.now()];
+      return performance.now() - movedAt > silentMs;
+    };
     // Once after what was last begun, so that a silent peer costs one PING.
     let isDue = true;
     session.on('stream', () => {
@@ -130,6 +145,7 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
     });
     const check = setInterval(() => {
       if (isDue) requireAlive(session);
+      else if (isSilent()) session.close();
       isDue = false;
     }, aliveCheckMs);
     check.unref();
@@ -138,6 +154,11 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
   });
   http2.on('stream', (stream) => {
     const { session } = stream;
+    if (session !== undefined) {
+      const open = streams.get(session) ?? new Set();
+      streams.set(session, open.add(stream));
+      stream.once('close', () => open.delete(stream));
+    }
     let unreadSteps = 0;
     const hasCome = (): boolean => stream.state.state === http2Constants.NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE;
     const look = (): void => {
@@ -184,6 +205,7 @@ export const createHttp2Server = ({ handle, requestMs, refused, maxHeaderBytes, 
         if (connection === undefined) return;
         session.once('close', () => connection.destroy());
         connection.endWith(() => session.close());
+        connection.onClose(() => drop(session));
         connections.set(session, connection);
       });
       http2.emit('connection', socket);

@@ -85,6 +85,8 @@ export interface RawConnection {
   use(): () => void;
   /** How it gives way: HTTP/2 says so before. */
   endWith(end: () => void): void;
+  /** Called when the raw socket has closed, which what is above it may not notice. */
+  onClose(closed: () => void): void;
 }
 
 export interface RawConnections {
@@ -345,6 +347,7 @@ export const watchRawConnections = (server: Server, options: RawConnectionOption
         endWith: (end) => {
           each.end = end;
         },
+        onClose: (closed) => void each.socket.once('close', closed),
       };
     },
     isFrom: (socket, peer) => {

@@ -11,6 +11,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureAgainst } from './against.ts';
+import { auditByTimeText, measureAuditByTime } from './audit-by-time.ts';
 import { chaosText, measureChaos } from './chaos.ts';
 import { controlText, listsText, measureControl, measureLists } from './console.ts';
 import { delaysText, measureDelays } from './delays.ts';
@@ -229,12 +230,21 @@ try {
     report[failoverTitle] = figures;
     xksTexts.push(failoverText(figures));
   }
-  const chaosTitle = 'chaos: attacks one after the other beside 1,800 calls a second';
-  if (chaosTitle.includes(values.only)) {
-    say(`measuring ${chaosTitle}`);
-    const figures = await measureChaos();
-    report[chaosTitle] = figures;
-    xksTexts.push(chaosText(figures));
+  for (const store of stores) {
+    const chaosTitle = `chaos: attacks one after the other beside 1,800 calls a second on ${store}`;
+    if (chaosTitle.includes(values.only)) {
+      say(`measuring ${chaosTitle}`);
+      const figures = await measureChaos(store);
+      report[chaosTitle] = figures;
+      xksTexts.push(chaosText(figures));
+    }
+    const auditTitle = `audit records by time among 1,000,000 on ${store}`;
+    if (auditTitle.includes(values.only)) {
+      say(`measuring ${auditTitle}`);
+      const figure = await measureAuditByTime(store, 1_000_000);
+      report[auditTitle] = figure;
+      xksTexts.push(auditByTimeText(figure));
+    }
   }
   const derbyTitle = 'Apache Derby, inserts, every page and log record encrypted';
   let derbyLines = '';

@@ -214,6 +214,19 @@ test('GetHealthStatus lists the nodes, on each node', async () => {
   for (const { server } of [one, two]) await untilFleet(here.at(server), 2, ['one ACTIVE', 'two ACTIVE']);
 });
 
+test('each node grants an endpoint its full rate', async () => {
+  const here = await createXksEndpoint(siteOf(one), 'rated');
+  const { id, settings } = here.endpoint;
+  const rate = { perSecond: 1, burst: 1 };
+  await one.api.call('PUT', `/api/endpoints/${id}/settings`, { ...settings, rate });
+  await untilShown(fleet, one);
+  await until('the end of its rate on one node', async () => {
+    const answers = await Promise.all([1, 2, 3, 4].map(() => here.encrypt(plain)));
+    return answers.some(({ status }) => status === 429) ? true : undefined;
+  });
+  expect((await here.at(two.server).encrypt(plain)).status).toBe(200);
+});
+
 test('nodes that write at once keep one audit log, and it verifies', async () => {
   const made = await Promise.all(
     Array.from({ length: 60 }, (_, at) =>
@@ -256,6 +269,9 @@ test('a stopped node is named in every answer to a change, until it continues', 
     const keyPath = `/api/tde/applications/${application.application.id}/master-keys/${master.id}`;
     const destroyed = await one.api.send('POST', `${keyPath}/destroy`, { confirm: master.name });
     expect([destroyed.status, destroyed.headers['x-dke-pending-nodes']]).toEqual([200, 'two']);
+    // So does a repeat, which finds it destroyed.
+    const again = await one.api.send('POST', `${keyPath}/destroy`, { confirm: master.name });
+    expect(again.headers['x-dke-pending-nodes']).toBe('two');
   } finally {
     two.server.child.kill('SIGCONT');
   }

@@ -1,6 +1,6 @@
-// Attacks on a service, from outside and by callers of one tenant, for a run beside steady calls of
-// a cloud (scenario/chaos, bench/chaos): one after the other. Each resolves at its height; what it
-// holds open is ended by `ends`.
+// Attacks on a service, from outside, by callers of one tenant and on its database, for a run
+// beside steady calls of a cloud (scenario/chaos, bench/chaos): one after the other. Each resolves
+// at its height; what it holds open is ended by `ends`.
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -18,10 +18,12 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import pg from 'pg';
 import { makeAuthority } from './authority.ts';
 import { until } from './host.ts';
+import { type PostgresServer, startPostgres } from './postgresql.ts';
 import { flags, frame, frameTypes, headerBlock, preface, uint32 } from './raw-http2.ts';
 import { type Site, startSite } from './site.ts';
 import { createXksEndpoint, type XksEndpoint } from './xks-call.ts';
@@ -41,6 +43,8 @@ export interface AttackedSite {
   readonly called: () => number;
   readonly collector: { hang(): void; kill(): void; taken(): number };
   readonly auditor: string;
+  /** Its database, where it is a server of its own. */
+  readonly postgres: PostgresServer | undefined;
   /** What the attack has open. */
   readonly ends: (() => unknown)[];
   close(): Promise<void>;
@@ -48,6 +52,8 @@ export interface AttackedSite {
 
 /** A stranger's addresses, and the one of a balancer. */
 const [strangers, balancer] = ['127.0.0.9', '127.0.0.3'] as const;
+/** The name of the database on a PostgreSQL. */
+const database = 'attacked';
 
 const answerAs = (manner: Manner, response: ServerResponse): void => {
   if (manner === 'takes') response.end();
@@ -117,7 +123,25 @@ const startReceivers = async (folder: string) => {
   };
 };
 
-export const startAttackedSite = async (program?: readonly string[]): Promise<AttackedSite> => {
+/** A database of its own, where one is asked for. */
+const startStore = async (postgresql: boolean) => {
+  if (!postgresql) return { postgres: undefined, store: '' };
+  const postgres = await startPostgres();
+  const { host, database: name, user } = postgres.createDatabase(database);
+  const lines = ['[store]', 'type = "postgresql"', `host = "${host}"`, `database = "${name}"`, `user = "${user}"`];
+  return { postgres, store: [...lines, 'replica_lag_seconds = 0', ''].join('\n') };
+};
+
+export const startAttackedSite = async ({
+  program,
+  environment,
+  postgresql = false,
+}: {
+  readonly program?: readonly string[];
+  readonly environment?: NodeJS.ProcessEnv;
+  /** On a PostgreSQL of its own. */
+  readonly postgresql?: boolean;
+} = {}): Promise<AttackedSite> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-attacks-'));
   for (const name of ['root', 'snapshots', 'log', 'tls']) mkdirSync(join(folder, name), { mode: 0o700 });
   const place = (name: string): string => join(folder, name);
@@ -130,15 +154,17 @@ export const startAttackedSite = async (program?: readonly string[]): Promise<At
   writeFileSync(place('secret'), 'a secret of a webhook', { mode: 0o600 });
   const receivers = await startReceivers(folder);
   const { url, authority } = receivers;
+  const { postgres, store } = await startStore(postgresql);
   const site = await startSite({
     ...(program === undefined ? {} : { program }),
+    ...(environment === undefined ? {} : { environment }),
     toml:
       `trusted_proxies = ["${balancer}"]\n[limits]\nconnections = 400\n[root]\npath = "${place('root/root.key')}"\n` +
       `[snapshots]\ndirectory = "${place('snapshots')}"\n[tls]\ncertificate = "${place('tls/tls.crt')}"\nkey = "${place('tls/tls.key')}"\n` +
       `[audit]\nsinks = [{ name = "file", type = "file", path = "${place('log/audit')}" }, ` +
       `{ name = "syslog", type = "syslog", host = "127.0.0.1", port = ${receivers.collectorPort}, ca = "${authority}" }, ` +
       `{ name = "lake", type = "https", url = "${url}", ca = "${authority}" }]\n` +
-      `[notifications]\ntargets = [{ name = "hook", type = "webhook", url = "${url}", ca = "${authority}", secret_file = "${place('secret')}", allow_private = true }]\n`,
+      `[notifications]\ntargets = [{ name = "hook", type = "webhook", url = "${url}", ca = "${authority}", secret_file = "${place('secret')}", allow_private = true }]\n${store}`,
   });
   // Callers have a copy: the disk of the other one will hang.
   const caFile = place('ca.crt');
@@ -149,10 +175,11 @@ export const startAttackedSite = async (program?: readonly string[]): Promise<At
     grants: [{ role: 'auditor', scope: null }],
   });
   return {
-    ...{ site, endpoint, folder, auditor: secret, ends: [] },
+    ...{ site, endpoint, folder, auditor: secret, postgres, ends: [] },
     ...{ behave: receivers.behave, called: receivers.called, collector: receivers.collector },
     close: async () => {
       await site.end();
+      await postgres?.remove();
       receivers.close();
       rmSync(folder, { recursive: true, force: true });
     },
@@ -358,5 +385,83 @@ export const attacks: Readonly<Record<string, (on: AttackedSite) => Promise<unkn
   },
   'signals of a user of the host': async (on) => {
     for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) on.site.server.child.kill(signal);
+  },
+};
+
+const databaseOf = ({ postgres }: AttackedSite): PostgresServer => {
+  if (postgres === undefined) throw new Error('the site has no PostgreSQL of its own');
+  return postgres;
+};
+/** Every connection to the service's database ends, but the one that says so. */
+const cutConnections = (on: AttackedSite): Promise<string> =>
+  databaseOf(on).ask(
+    'postgres',
+    `select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = '${database}' and backend_type = 'client backend'`,
+  );
+/** Someone else's session locks tables; some changes wait or are refused in the meantime. */
+const lock = async (on: AttackedSite, mode: string, ...tables: readonly string[]): Promise<void> => {
+  const held = databaseOf(on).hold(database, `begin; lock table ${tables.join(', ')} in ${mode} mode`);
+  on.ends.push(() => held.end());
+  await held.ready;
+  for (let at = 0; at < 8; at += 1) void change(on, `behind a lock ${at}`).catch(() => undefined);
+  const waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+  await until('a change behind the lock', async () =>
+    Number(await databaseOf(on).ask('postgres', waiting)) > 0 ? true : undefined,
+  );
+};
+const untilChanged = (on: AttackedSite, name: string): Promise<true> =>
+  until('a change', async () => {
+    const answer = await on.site.api.send('POST', '/api/vaults', { name }).catch(() => undefined);
+    return answer?.status === 201 ? true : undefined;
+  });
+
+/** Attacks of others who use the PostgreSQL of a site, and restarts of it. */
+export const databaseAttacks: typeof attacks = {
+  'a session that locks what every change writes': (on) => lock(on, 'exclusive', 'audit_head'),
+  'a session that locks what is read': (on) =>
+    lock(on, 'access exclusive', 'keys', 'vaults', 'endpoints', 'audit_events', 'request_log'),
+  'connections to the database that are ended, again and again': (on) =>
+    repeat(20, 1, async (at) => {
+      await cutConnections(on);
+      await Promise.all([
+        on.site.api.send('POST', '/api/vaults', { name: `cut ${at}` }).catch(() => undefined),
+        read(on, '/api/audit?limit=1000'),
+      ]);
+    }),
+  'a database that takes no new connections': async (on) => {
+    const set = (to: boolean): string =>
+      databaseOf(on).run('postgres', `alter database ${database} with allow_connections ${to}`);
+    set(false);
+    on.ends.push(() => set(true));
+    await cutConnections(on);
+    await repeat(8, 4, (at) => change(on, `no connections ${at}`));
+  },
+  'others that take every place for connections': async (on) => {
+    const others: pg.Client[] = [];
+    on.ends.push(() => Promise.allSettled(others.map((each) => each.end())));
+    const take = async (): Promise<boolean> => {
+      const other = new pg.Client({ host: dirname(databaseOf(on).socket), user: 'dke', database: 'postgres' });
+      other.on('error', () => undefined);
+      return other.connect().then(
+        () => others.push(other) > 0,
+        () => false,
+      );
+    };
+    while (await take());
+    await repeat(20, 4, (at) => change(on, `no place ${at}`));
+  },
+  'a database that ends without notice and starts again': async (on) => {
+    await databaseOf(on).stop('SIGQUIT');
+    await repeat(8, 4, (at) => change(on, `no database ${at}`));
+    await databaseOf(on).start();
+    await untilChanged(on, 'after the crash of the database');
+  },
+  'a database that is restarted under changes': async (on) => {
+    const restarted = databaseOf(on).restart();
+    await repeat(40, 4, (at) =>
+      on.site.api.send('POST', '/api/vaults', { name: `restart ${at}` }).catch(() => undefined),
+    );
+    await restarted;
+    await untilChanged(on, 'after the restart of the database');
   },
 };

@@ -3,11 +3,15 @@
 //   limit   gives up its right to lock beyond the limit, and says what initialize answers
 //   churn   makes and releases a million keys, and says how much memory was locked before, in the
 //           middle and after
+//   freed   frees most of what it has allocated, between what stays, and says how much memory the
+//           process had at its height, then, and after what was freed was returned
 //   canary  works with known secrets, then waits to be checked (canary.test.ts)
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { writeHeapSnapshot } from 'node:v8';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { core } from '../../addon/core.ts';
 
 const say = (report: object): void => void process.stdout.write(`${JSON.stringify(report)}\n`);
@@ -56,6 +60,22 @@ const churn = (): void => {
   const start = resident();
   round(1_000_000);
   say({ before, after: { lockedKib: lockedKib(), ...core.memoryStatus() }, grown: resident() - start });
+};
+
+const freed = async (): Promise<void> => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const pieces = Array.from({ length: 4_000 }, () => Buffer.allocUnsafeSlow(48 * 1024).fill(1));
+  const [height, held] = [resident(), process.memoryUsage().arrayBuffers];
+  const stays = pieces.filter((_, at) => at % 20 === 0);
+  pieces.length = 0;
+  while (process.memoryUsage().arrayBuffers > held / 2) {
+    collect();
+    await setImmediate();
+  }
+  const kept = resident();
+  const returned = await core.returnFreeMemory();
+  say({ height, kept, returned, after: resident(), stays: stays.length });
 };
 
 /**
@@ -160,5 +180,6 @@ const canary = async (): Promise<void> => {
 const what = process.argv[2];
 if (what === 'limit') limit();
 else if (what === 'churn') churn();
+else if (what === 'freed') await freed();
 else if (what === 'canary') await canary();
-else throw new Error('limit, churn or canary');
+else throw new Error('limit, churn, freed or canary');

@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { endWithTest } from './children.ts';
 import { findProgram } from './tools.ts';
 
 /** The first of the ports that the system gives to connections, and to listeners that name none. */
@@ -51,6 +52,8 @@ export interface DaemonOptions {
   readonly gid?: number;
   /** What it prints when it serves. */
   readonly ready: RegExp;
+  /** What ends it with this process: SIGKILL when absent. */
+  readonly last?: NodeJS.Signals;
 }
 
 /** Starts a program and waits until it prints that it serves. Its input stays open and empty. */
@@ -59,7 +62,7 @@ export const startDaemon = async (
   args: readonly string[],
   options: DaemonOptions,
 ): Promise<Daemon> => {
-  const { environment, folder, uid, gid, ready } = options;
+  const { environment, folder, uid, gid, ready, last } = options;
   const child: ChildProcess = spawn(findProgram(program) ?? program, [...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { ...process.env, LC_ALL: 'C', ...environment },
@@ -67,6 +70,7 @@ export const startDaemon = async (
     ...(uid === undefined ? {} : { uid }),
     ...(gid === undefined ? {} : { gid }),
   });
+  endWithTest(child, last);
   let printed = '';
   const gone = once(child, 'exit');
   await new Promise<void>((resolve, reject) => {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { Endpoint } from '../../server/fronts/contract/api/endpoints.ts';
 import { openDatabaseRelay } from './database-relay.ts';
-import { type FleetMember, startFleet, untilActive } from './fleet.ts';
+import { type FleetMember, FleetOver, startFleet, untilActive } from './fleet.ts';
 import { until } from './host.ts';
 import type { PostgresServer } from './postgresql.ts';
 import { chance } from './property.ts';
@@ -30,6 +30,8 @@ export interface HistoryOptions {
    * Gets what was done, for a person who reads of a violation or of a history that does not end.
    */
   readonly events: string[];
+  /** Ends the history where it is, with its servers and databases. */
+  readonly broken?: AbortSignal;
 }
 
 export interface History {
@@ -57,6 +59,14 @@ interface Watched {
   enables: number;
 }
 
+/** Rejects when the signal says so; never without one. */
+const aborted = (signal: AbortSignal | undefined): Promise<never> =>
+  new Promise((_, reject) => {
+    const fail = (): void => reject(new Error(`broken off: ${String(signal?.reason)}`));
+    if (signal?.aborted === true) fail();
+    signal?.addEventListener('abort', fail, { once: true });
+  });
+
 /** Clocks jump by so much, either way: the cloud's signatures allow for five minutes. */
 const [leastJumpMs, mostJumpMs] = [10_000, 200_000];
 
@@ -70,7 +80,8 @@ const usesOfDisabled = 3;
 
 const toml = '[erasure]\ngather_ms = 20\n[audit]\nsinks = [{ name = "file", type = "file", path = "audit.ndjson" }]\n';
 
-export const runHistory = async ({ seed, nodes, steps, failover, events }: HistoryOptions): Promise<History> => {
+export const runHistory = async (options: HistoryOptions): Promise<History> => {
+  const { seed, nodes, steps, failover, events, broken } = options;
   const random = chance(seed);
   // Apart from the rest, so that a seed's other events stay as they are.
   const randomOfClocks = chance(seed + 1_000_003);
@@ -97,11 +108,13 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     ...{ relay: true, toml, store: 'contact_seconds = 5\n' },
     databaseEnvironment: clocks.get('database')?.environment ?? {},
     environmentOf: (name) => clocks.get(name)?.environment ?? {},
+    ...(broken === undefined ? {} : { broken }),
   });
   const members = names.map((name) => fleet.member(name));
   const agent = new Agent({ keepAlive: true });
   const line = await openDatabaseRelay(fleet.postgres.socket);
   let standby: PostgresServer | undefined;
+  let following: Promise<void> | undefined;
   let database = fleet.postgres;
   const ask = (sql: string): Promise<string> => database.ask('dke', sql);
   const healing = new Set<Promise<void>>();
@@ -252,7 +265,10 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     until(`${member.name} to start`, () =>
       member.start().then(
         () => true as const,
-        () => undefined,
+        (error: unknown) => {
+          if (error instanceof FleetOver) throw error;
+          return undefined;
+        },
       ),
     ).then(() => undefined);
   /** A condition that selects the connections of one kind, of all nodes or of one. */
@@ -460,7 +476,7 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
       }
   };
 
-  try {
+  const play = async (): Promise<void> => {
     const [first] = members;
     if (first === undefined) throw new Error('a fleet has a node');
     await untilActive(fleet, first, names);
@@ -477,10 +493,12 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
       await fleet.postgres.ask('postgres', "alter system set synchronous_standby_names = 'second'");
       await fleet.postgres.ask('postgres', 'select pg_reload_conf()');
     };
-    const [, ...made] = await Promise.all([follow(), ...['a', 'b', 'c'].map(watch)]);
+    following = follow();
+    const [, ...made] = await Promise.all([following, ...['a', 'b', 'c'].map(watch)]);
     watched.push(...made);
     const probes = members.map(probe);
     for (let step = 0; step < steps; step += 1) {
+      broken?.throwIfAborted();
       if (step === Math.floor(steps / 2)) await failOver();
       if (random() < 0.5) await fault();
       if (randomOfClocks() < 0.15) jump();
@@ -498,12 +516,16 @@ export const runHistory = async ({ seed, nodes, steps, failover, events }: Histo
     await settle();
     probing = false;
     await Promise.all([...probes, ...trying]);
+  };
+  try {
+    await Promise.race([play(), aborted(broken)]);
   } catch (error) {
     violate(String(error));
     log(`the database printed:\n${database.printed().split('\n').slice(-30).join('\n')}`);
   } finally {
     probing = false;
     for (const { server } of members) server.child.kill('SIGCONT');
+    await Promise.allSettled([following]);
     await Promise.allSettled(healing);
     agent.destroy();
     await fleet.end();

@@ -9,7 +9,7 @@ import type { IssuedAccessGuid } from '../../server/fronts/contract/api/tde-appl
 import { type ConsoleApi, openConsoleApi, writeProviderConfig } from './console-api.ts';
 import { type Database, startDatabase } from './database.ts';
 import { type DatabaseRelay, openDatabaseRelay } from './database-relay.ts';
-import { endProcess, processesWith, until } from './host.ts';
+import { endProcess, killProcess, processesWith, until } from './host.ts';
 import { openPostgresGate, type PostgresGate } from './postgres-gate.ts';
 import { type PostgresPlace, type PostgresServer, startPostgres } from './postgresql.ts';
 import { ServerEnded, type ServerProcess, startServerProcess } from './server-process.ts';
@@ -108,6 +108,11 @@ export interface TestFleet {
   end(): Promise<void>;
 }
 
+/** No server of the fleet is started: it has ended. */
+export class FleetOver extends Error {
+  override readonly name = 'FleetOver';
+}
+
 export const startFleet = async (
   names: readonly string[],
   options: {
@@ -125,6 +130,11 @@ export const startFleet = async (
     readonly settings?: readonly string[];
     /** Makes the database, and the role that the nodes have. */
     readonly prepare?: (postgres: PostgresServer) => PostgresPlace;
+    /**
+     * Kills every process of the fleet: one that hangs would hold its end up. None is started
+     * afterwards.
+     */
+    readonly broken?: AbortSignal;
   } = {},
 ): Promise<TestFleet> => {
   const folder = mkdtempSync(join(tmpdir(), 'dke-fleet-'));
@@ -140,13 +150,22 @@ export const startFleet = async (
   const socket = join(folder, 'agent.sock');
   let token = '';
   const [first] = names;
+  let isOver = false;
+  const killAll = (): void => {
+    isOver = true;
+    for (const [pid] of processesWith(`${folder}/`)) killProcess(pid);
+  };
+  options.broken?.addEventListener('abort', killAll);
   const end = async (): Promise<void> => {
+    isOver = true;
     for (const database of databases) await database.stop();
     for (const [pid] of processesWith(socket)) await endProcess(pid);
     for (const { server, gate } of members) {
       await server.stop();
       await gate.close();
     }
+    // Servers that were being started again.
+    killAll();
     await balancer.close();
     await relay.close();
     await postgres.remove();
@@ -165,14 +184,16 @@ export const startFleet = async (
       const toml =
         `${options.toml ?? '[erasure]\ngather_ms = 20\n'}[node]\nname = "${name}"\n[store]\ntype = "postgresql"\n` +
         `host = "${databaseHost}"\nport = ${databasePort}\ndatabase = "${place.database}"\nuser = "${place.user}"\nreplica_lag_seconds = 0\n${options.store ?? ''}`;
-      const start = (port?: number): Promise<ServerProcess> =>
-        startServerProcess({
+      const start = async (port?: number): Promise<ServerProcess> => {
+        if (isOver) throw new FleetOver();
+        return startServerProcess({
           folder: own,
           toml,
           environment: options.environmentOf?.(name) ?? {},
           ...(port === undefined ? {} : { port }),
           ...(options.publicUrl === undefined ? {} : { publicUrl: options.publicUrl }),
         });
+      };
       const server = await start();
       token ||= server.adminToken;
       const member = {

@@ -187,7 +187,7 @@ export const startPostgres = async ({
         'shared_buffers=16MB',
         ...[...own, ...settings].flatMap((setting) => ['-c', setting]),
       ],
-      { folder, environment, ready: /ready to accept (read-only )?connections/, ...(user ?? {}) },
+      { folder, environment, ready: /ready to accept (read-only )?connections/, last: 'SIGQUIT', ...(user ?? {}) },
     );
   };
   /** SIGINT: fast, SIGQUIT: as if it had crashed. */

@@ -57,6 +57,15 @@ test('a million keys made and released lock as little memory as the first ones',
   expect(grown).toBeLessThan(30_000);
 });
 
+test('memory that was freed goes back to the system', async () => {
+  const { stdout } = await run(process.execPath, [child, 'freed']);
+  const { height, kept, returned, after } = JSON.parse(stdout) as Record<string, number>;
+  expect(returned).toBe(true);
+  // KiB. 180 MiB were freed, in pieces that the C library keeps.
+  expect(Number(kept)).toBeGreaterThan(Number(height) - 60_000);
+  expect(Number(after)).toBeLessThan(Number(height) - 140_000);
+});
+
 test('initialize answers the status again and again, and refuses sizes that are none', () => {
   expect(core.initialize({ arenaBytes: 1 << 20 })).toEqual(core.memoryStatus());
   expect(() => core.initialize({ arenaBytes: Number.NaN })).toThrow(expect.objectContaining({ code: 'bad-argument' }));
