@@ -21,7 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { codeOf, InstallError } from './error.ts';
-import type { Owner } from './owner.ts';
+import { type Owner, ownerOfNumbers } from './owner.ts';
 
 /** Leftovers of a run that was cut off begin with this. */
 export const temporaryPrefix = '.dke-new-';
@@ -169,6 +169,16 @@ const withFolder = (path: string, run: (file: number) => void): void => {
     closeSync(file);
   }
 };
+
+/**
+ * Acts inside a folder that another user may move: `at` names an entry of the folder that is open,
+ * wherever its path leads meanwhile.
+ */
+export const inFolder = (path: string, run: (at: (name: string) => string, owner: Owner) => void): void =>
+  withFolder(path, (file) => {
+    const { uid, gid } = fstatSync(file);
+    run((name) => `/proc/self/fd/${file}/${name}`, ownerOfNumbers(uid, gid));
+  });
 export const setMode = (folder: string, mode: number): void => withFolder(folder, (file) => fchmodSync(file, mode));
 export const setOwner = (folder: string, owner: Owner, mode: number): void =>
   withFolder(folder, (file) => {

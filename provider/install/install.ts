@@ -6,9 +6,9 @@ import { existsSync, lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { InstallReport, ProcessOf } from '../../server/fronts/contract/provider.ts';
 import { codeOf, InstallError } from './error.ts';
-import { mostProgramBytes, readRegular, wayOf } from './files.ts';
+import { inFolder, mostProgramBytes, readRegular, wayOf } from './files.ts';
 import { type Layout, libraryName } from './layout.ts';
-import { asOwner, ownerOfPath } from './owner.ts';
+import { asOwner } from './owner.ts';
 import { type Payload, sha256 } from './payload.ts';
 import { type InstallOptions, named, Run } from './run.ts';
 import {
@@ -246,17 +246,18 @@ export const uninstall = (options: UninstallOptions): InstallReport => {
   run.locked(() => removeAll(run));
   if (options.purge !== null) {
     const conf = options.purge;
-    if (existsSync(conf)) run.do(`remove ${conf}`, () => rmSync(join(wayOf(dirname(conf)), basename(conf))));
+    if (existsSync(conf))
+      run.do(`remove ${conf}`, () => inFolder(wayOf(dirname(conf)), (at) => rmSync(at(basename(conf)))));
     const logDirectory = wayOf(options.logDirectory);
-    const logOwner = ownerOfPath(logDirectory);
-    if (logOwner !== undefined)
+    if (existsSync(logDirectory))
       run.do(`remove ${logDirectory}`, () => {
-        // A folder of root is emptied only for root: another one on the way could take its place.
-        asOwner(logOwner.uid === 0 ? run.owner : logOwner, () => {
-          for (const name of readdirSync(logDirectory))
-            rmSync(join(logDirectory, name), { recursive: true, force: true });
-        });
-        rmdirSync(logDirectory);
+        inFolder(logDirectory, (at, owner) =>
+          // A folder of root is emptied only for root: another one on the way could take its place.
+          asOwner(owner.uid === 0 ? run.owner : owner, () => {
+            for (const name of readdirSync(at('.'))) rmSync(at(name), { recursive: true, force: true });
+          }),
+        );
+        inFolder(dirname(logDirectory), (at) => rmdirSync(at(basename(logDirectory))));
       });
   }
   for (const { pid, name } of users.agents)

@@ -28,6 +28,8 @@ Description=Socket of the DKE agent, for databases that load libdke_pkcs11.so
 ListenStream=/run/dke-pkcs11/agent.sock
 SocketMode=0666
 DirectoryMode=0755
+# Without the unit, the library starts an agent of its own: a socket that is left would end that.
+RemoveOnStop=yes
 Backlog=512
 
 [Install]

@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { checkUrl, type GlobalOptions } from './caller.ts';
 import { CommandError } from './exit-codes.ts';
-import { ownFile, readOwnFile, writeOwnFile } from './own-file.ts';
+import { changeOwnFile, ownFile, readOwnFile } from './own-file.ts';
 
 const members = ['server', 'caFile', 'tokenFile', 'tenant'] as const;
 export type Context = { readonly server: string } & { readonly [K in (typeof members)[number]]?: string };
@@ -52,7 +52,9 @@ export const findContext = ({ contexts }: Contexts, name: string): Context => {
   return contexts[name] as Context;
 };
 
-export const writeContexts = (contexts: Contexts): void => writeOwnFile(contextFile(), contexts);
+/** Two commands at once: the change of each is in the file. */
+export const changeContexts = (next: (contexts: Contexts) => Contexts): void =>
+  changeOwnFile(contextFile(), (write) => write(next(readContexts())));
 
 const isGiven = (program: Command, name: string): boolean =>
   !['default', undefined].includes(program.getOptionValueSource(name));

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { command } from '../base/command-line.ts';
 import { checkUrl, type GlobalOptions } from './caller.ts';
-import { type Context, contextFile, findContext, readContexts, writeContexts } from './context-file.ts';
+import { type Context, changeContexts, contextFile, findContext, readContexts } from './context-file.ts';
 import { CommandError } from './exit-codes.ts';
 import { addNoun } from './rows.ts';
 
@@ -39,8 +39,10 @@ export const addContext = (program: Command): void => {
         ...Object.fromEntries(files),
         ...(tenant === undefined ? {} : { tenant }),
       };
-      const { current, contexts } = readContexts();
-      writeContexts({ current: current ?? name, contexts: { ...contexts, [name]: context } });
+      changeContexts(({ current, contexts }) => ({
+        current: current ?? name,
+        contexts: { ...contexts, [name]: context },
+      }));
       output.record({ name, ...context, file: contextFile() });
     },
   );
@@ -59,9 +61,11 @@ export const addContext = (program: Command): void => {
     );
   });
   noun.local('use <name>', 'Selects the context to use.', {}, (output, _, name = '') => {
-    const all = readContexts();
-    const context = findContext(all, name);
-    writeContexts({ ...all, current: name });
+    changeContexts((all) => {
+      findContext(all, name);
+      return { ...all, current: name };
+    });
+    const context = findContext(readContexts(), name);
     output.record({ name, ...context });
   });
   noun.local(
@@ -69,10 +73,11 @@ export const addContext = (program: Command): void => {
     'Removes a context. Its files stay. If it was in use, no context is in use afterwards.',
     {},
     (output, _, name = '') => {
-      const all = readContexts();
-      const context = findContext(all, name);
-      const { [name]: removed, ...contexts } = all.contexts;
-      writeContexts({ current: all.current === name ? null : all.current, contexts });
+      const context = findContext(readContexts(), name);
+      changeContexts(({ current, contexts: { [name]: removed, ...contexts } }) => ({
+        current: current === name ? null : current,
+        contexts,
+      }));
       output.record({ name, ...context });
     },
   );

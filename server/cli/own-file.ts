@@ -2,9 +2,9 @@
 // other user can read.
 
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { putInPlace, writeDurably } from '../base/durable-files.ts';
 import { CommandError } from './exit-codes.ts';
 import { readSecretFile } from './files.ts';
@@ -39,36 +39,112 @@ export const readOwnFile = <T>(
   throw new CommandError('config', `${path} is not ${what}`, { hint });
 };
 
-/**
- * Writes a draft beside the file, for `use`, and leaves none. Its name is random: processes of two
- * containers with one home have the same numbers. Throws `CommandError`: why it cannot be.
- */
-const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
-  const draft = `${path}.${randomUUID()}`;
-  let isOurs = false;
+const unwritable = (path: string, error: unknown): CommandError =>
+  error instanceof CommandError
+    ? error
+    : new CommandError('config', `${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
+        hint: 'make its folder yours, with room on the disk, or set XDG_CONFIG_HOME to such a folder',
+      });
+
+/** A change takes milliseconds: a lock of before was left by a command that was killed. */
+const staleMs = 10_000;
+const lookEveryMs = 10;
+const pause = (): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookEveryMs);
+const readIfThere = (path: string): string | undefined => {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    try {
-      writeDurably(draft, text, { flag: 'wx' });
-      isOurs = true;
-    } catch (error) {
-      // A full disk leaves a part of it.
-      isOurs = (error as NodeJS.ErrnoException).code !== 'EEXIST';
-      throw error;
-    }
-    use(draft);
+    return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new CommandError('config', `${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, {
-      hint: 'make its folder yours, with room on the disk, or set XDG_CONFIG_HOME to such a folder',
-    });
-  } finally {
-    if (isOurs && existsSync(draft)) rmSync(draft, { force: true });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 };
 
-/** The old file or the new one is there at any moment. */
-export const writeOwnFile = (path: string, value: object): void =>
-  withDraft(path, JSON.stringify(value), (draft) => putInPlace(draft, path));
+/** Removes a lock that was left. Two commands may see it at once: only that very one goes. */
+const removeStale = (lock: string): void => {
+  const owner = readIfThere(lock);
+  // A time ahead of this clock is not that of a command that runs.
+  const age = Math.abs(Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()));
+  if (owner === undefined || age < staleMs) return;
+  const aside = `${lock}.${randomUUID()}`;
+  try {
+    renameSync(lock, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  if (readIfThere(aside) !== owner && !existsSync(lock)) renameSync(aside, lock);
+  else rmSync(aside, { force: true });
+};
+
+/** Processes of two containers with one home have the same numbers: a lock has a random owner. */
+const lockFor = (path: string): { isOurs(): boolean; release(): void } => {
+  const lock = `${path}.lock`;
+  const owner = randomUUID();
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  for (;;)
+    try {
+      writeFileSync(lock, owner, { flag: 'wx', mode: 0o600 });
+      const isOurs = (): boolean => readIfThere(lock) === owner;
+      return {
+        isOurs,
+        release: () => {
+          if (isOurs()) rmSync(lock, { force: true });
+        },
+      };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      removeStale(lock);
+      pause();
+    }
+};
+
+/** A draft is written under the lock alone: what is there was left by a command that was killed. */
+const removeDrafts = (path: string): void => {
+  const start = `${basename(path)}.`;
+  for (const name of readdirSync(dirname(path)))
+    if (name.startsWith(start) && isUuid.test(name.slice(start.length)))
+      rmSync(join(dirname(path), name), { force: true });
+};
+const isUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Reads, changes and writes a file while no other command does: of two changes at once, both are in
+ * it. Throws `CommandError`: why it cannot be written.
+ */
+export const changeOwnFile = (path: string, work: (write: (value: object) => void) => void): void => {
+  let lock: ReturnType<typeof lockFor> | undefined;
+  try {
+    lock = lockFor(path);
+    removeDrafts(path);
+    const { isOurs } = lock;
+    work((value) =>
+      withDraft(path, JSON.stringify(value), (draft) => {
+        if (!isOurs())
+          throw new CommandError('config', `another command has changed ${path} in the meantime`, {
+            hint: 'run the command again',
+          });
+        // The old file or the new one is there at any moment.
+        putInPlace(draft, path);
+      }),
+    );
+  } catch (error) {
+    throw unwritable(path, error);
+  } finally {
+    lock?.release();
+  }
+};
+
+/** Writes a draft beside the file, for `use`, and leaves none. */
+const withDraft = (path: string, text: string, use: (draft: string) => void): void => {
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    writeDurably(draft, text, { flag: 'wx' });
+    use(draft);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+};
 
 /** Before something begins whose result is kept in this file. */
-export const requireWritable = (path: string): void => withDraft(path, '{}', () => undefined);
+export const requireWritable = (path: string): void =>
+  changeOwnFile(path, () => withDraft(path, '{}', () => undefined));

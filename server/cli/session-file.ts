@@ -4,7 +4,7 @@
 
 import { rmSync } from 'node:fs';
 import { CommandError } from './exit-codes.ts';
-import { ownFile, readOwnFile, requireWritable, writeOwnFile } from './own-file.ts';
+import { changeOwnFile, ownFile, readOwnFile, requireWritable } from './own-file.ts';
 
 export const cookieName = '__Host-dke-session';
 
@@ -50,14 +50,15 @@ export const keptAt = (sessions: KeptSessions, url: string): Kept | undefined =>
 };
 
 /** Writes the sign-in at a service, or removes it; every other one stays as it is. */
-export const writeKept = (url: string, kept: Kept | undefined): void => {
-  const sessions = new Map(readKept());
-  sessions.delete(url);
-  if (kept !== undefined) sessions.set(url, kept);
-  const entries = [...sessions].map(([at, entry]) => [at, 'unreadable' in entry ? entry.unreadable : entry]);
-  if (entries.length === 0) rmSync(sessionFile(), { force: true });
-  else writeOwnFile(sessionFile(), Object.fromEntries(entries));
-};
+export const writeKept = (url: string, kept: Kept | undefined): void =>
+  changeOwnFile(sessionFile(), (write) => {
+    const sessions = new Map(readKept());
+    sessions.delete(url);
+    if (kept !== undefined) sessions.set(url, kept);
+    const entries = [...sessions].map(([at, entry]) => [at, 'unreadable' in entry ? entry.unreadable : entry]);
+    if (entries.length === 0) rmSync(sessionFile(), { force: true });
+    else write(Object.fromEntries(entries));
+  });
 
 /**
  * Makes certain that a sign-in can be kept: one that could not be kept would stay valid in the

@@ -1,7 +1,8 @@
 // Names that people give: 1 to 128 characters, at least one of them visible, no space at either
-// end. Control characters, characters without width or ink and those that change the direction of
-// the text are refused: with them two names look the same. Joiners and selectors of a variant stay
-// where scripts and symbols need them.
+// end, and one plain space between words. Two spaces, spaces of other kinds, control characters,
+// characters without width or ink and those that change the direction of the text are refused: with
+// them two names look the same. Joiners and selectors of a variant stay where scripts and symbols
+// need them.
 
 // Unicode calls most of them "default ignorable" (Hangul fillers and tags among them). Blank
 // Braille, blank musical notes and the marks of interlinear annotations come on top.
@@ -36,6 +37,7 @@ const needed = new RegExp(
 );
 const changing = /\u200c|\u200d|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/u;
 const hasIdle = (text: string): boolean => changing.test(text) && changing.test(text.replace(needed, ''));
+const otherSpaces = /(?! )\p{Zs}| {2}/u;
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** Whether something in it is not seen, or changes how the rest is seen. */
@@ -45,6 +47,7 @@ export const isName = (text: string): boolean =>
   text.length >= 1 &&
   text.length <= 128 &&
   text.trim() === text &&
+  !otherSpaces.test(text) &&
   !isDeceptive(text) &&
   !hasIdle(text) &&
   visible.test(text);

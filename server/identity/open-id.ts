@@ -92,6 +92,21 @@ const notFound = (error: unknown, issuer: string): readonly [what: string, todo:
   return ['the OpenID provider does not answer', general];
 };
 
+/**
+ * A provider that refuses the secret answers 401 with a challenge, and the library stops
+ * there. What the provider says is in the body (RFC 6749, section 5.2).
+ */
+const withWords = async (error: unknown): Promise<unknown> => {
+  const { response } = error as { readonly response?: unknown };
+  if (!(error instanceof Error && response instanceof Response) || response.bodyUsed) return error;
+  const body: unknown = await response.json().catch(() => undefined);
+  const said = (name: string): object => {
+    const value = (body as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+    return typeof value === 'string' ? { [name]: printable(value.slice(0, 500)) } : {};
+  };
+  return Object.assign(error, said('error'), said('error_description'));
+};
+
 /** The error that the provider has sent back with the browser (RFC 6749, section 4.1.2.1). */
 const refusalOf = (error: unknown): string | undefined => {
   const { code, error: name } = error as { readonly code?: unknown; readonly error?: unknown };
@@ -268,7 +283,7 @@ export const createOpenId = (options: OpenIdOptions, log: Log): IdentityProvider
         return personOf(merged);
       } catch (error) {
         if (error instanceof ServiceError) throw error;
-        log.warn('a sign-in with the OpenID provider failed', { error });
+        log.warn('a sign-in with the OpenID provider failed', { error: await withWords(error) });
         const refusal = refusalOf(error);
         const what =
           refusal === undefined

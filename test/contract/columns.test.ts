@@ -120,3 +120,35 @@ describe.each(['sqlite', 'postgresql'])('on %s', (name) => {
     for (const column of declared.get(table)?.code ?? []) expect(carried.policy).toContain(column);
   });
 });
+
+/** The tables of Kysely: a row for each migration, with names that the program orders itself. */
+const listOfMigrations = /^kysely_migration(?:_lock)?(?:_pkey)?\./;
+
+/**
+ * Only this collation of PostgreSQL compares bytes, is the same everywhere, and has no version: an
+ * upgrade of the operating system cannot change the order or the equality of what we store.
+ */
+test('each text of a table and of an index compares by its bytes on PostgreSQL, in a collation without a version', () => {
+  const ours = `c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'i', 'I', 'v', 'm')`;
+  const asked = (sql: string): readonly string[] =>
+    postgres
+      .run('columns', sql)
+      .split('\n')
+      .filter((line) => line !== '');
+  const texts = asked(
+    `select c.relname || '.' || a.attname || ' ' || a.attcollation::regcollation from pg_attribute a
+       join pg_class c on c.oid = a.attrelid where ${ours} and a.attcollation <> 0 and a.attnum > 0 and not a.attisdropped`,
+  );
+  expect(texts.length).toBeGreaterThan(100);
+  expect(texts.filter((each) => !each.endsWith(' "C"') && !listOfMigrations.test(each))).toEqual([]);
+  // Expressions of indexes have the collation of the index.
+  expect(
+    asked(
+      `select distinct each::regcollation from pg_index i join pg_class c on c.oid = i.indexrelid,
+         unnest(i.indcollation) each where ${ours} and each <> 0 and c.relname not like 'kysely_migration%'`,
+    ),
+  ).toEqual(['"C"']);
+  expect(asked(`select coalesce(collversion, 'none') from pg_collation where oid = '"C"'::regcollation`)).toEqual([
+    'none',
+  ]);
+});

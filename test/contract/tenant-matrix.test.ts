@@ -20,6 +20,8 @@ interface World {
   readonly tenantId: string;
   /** May do everything in the tenant, and nothing elsewhere. */
   readonly token: string;
+  /** May do the same, and is another one. */
+  readonly approver: string;
   readonly ids: Readonly<Record<Thing, string>>;
 }
 type Thing =
@@ -61,7 +63,19 @@ interface Case {
   readonly own?: true;
   /** The body refers to something of a tenant: of another one it is not there. */
   readonly refers?: true;
+  /** How the tenant's own people reach it, where the same call does not. */
+  readonly control?: Control;
 }
+
+interface Control {
+  readonly by?: 'approver' | 'the platform';
+  /** What is there first; answers the ids that differ. */
+  readonly prepare?: (ids: World['ids'], call: OwnCall) => Promise<Partial<World['ids']>>;
+  readonly body?: () => object;
+  /** The test in which it succeeds, where no call of a token does. */
+  readonly elsewhere?: string;
+}
+type OwnCall = <T>(method: string, path: string, body?: object) => Promise<T>;
 
 const platform: Case = { platform: true };
 const own: Case = { own: true };
@@ -73,25 +87,51 @@ const application = (more: Case['path'] = {}, body?: Case['body']): Case => ({
   path: { applicationId: 'application', ...more },
   ...(body === undefined ? {} : { body }),
 });
+let ended = 0;
+/** A tenant of its own, without rules that ask a second person. */
+const byPlatform = (given: Case, isDeleted = false, body?: () => object): Case => ({
+  ...given,
+  control: {
+    by: 'the platform',
+    prepare: async (_, call) => {
+      ended += 1;
+      const { id } = await call<{ id: string }>('post', '/api/tenants', { name: `ends ${ended}` });
+      if (isDeleted) await call('delete', `/api/tenants/${id}`);
+      return { tenant: id };
+    },
+    ...(body === undefined ? {} : { body }),
+  },
+});
 const list = (...shows: readonly Thing[]): Case => ({ shows });
 /** Whole groups in which everybody meets themselves alone. */
 const aboutTheCaller = <R extends RouteGroup>(rows: R): { readonly [N in keyof R]: Case } =>
   Object.fromEntries(Object.keys(rows).map((name) => [name, own])) as { readonly [N in keyof R]: Case };
 const rule = { required: 1, actions: ['destroy'] };
 const settings = { operatorProbes: true, rate: null, clientCertificate: null, rules: [] };
-const step = { step: { text: 'check' } } as const;
+const step = { step: { text: 'history-before' } } as const;
+
+/** Another request of the same caller that waits for approval. */
+const asksAgain: Control['prepare'] = async ({ governedVault }, call) => {
+  const key = await call<{ id: string }>('post', '/api/keys', { name: 'asked', vaultId: governedVault });
+  const { id } = await call<{ id: string }>('delete', `/api/keys/${key.id}`);
+  return { approval: id };
+};
 
 const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes[G]]: Case } } = {
   tenants: {
     create: platform,
     list: list('tenant'),
     get: of('tenant'),
-    rename: of('tenant', () => ({ name: 'renamed' })),
-    suspend: of('tenant'),
-    resume: of('tenant'),
-    delete: of('tenant'),
-    restore: of('tenant'),
-    purge: of('tenant', () => ({ confirm: 'acme' })),
+    rename: byPlatform(of('tenant', () => ({ name: 'renamed' }))),
+    suspend: byPlatform(of('tenant')),
+    resume: byPlatform(of('tenant')),
+    delete: byPlatform(of('tenant')),
+    restore: byPlatform(of('tenant'), true),
+    purge: byPlatform(
+      of('tenant', () => ({ confirm: 'acme' })),
+      true,
+      () => ({ confirm: `ends ${ended}` }),
+    ),
   },
   vaults: {
     create: own,
@@ -134,7 +174,14 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     rename: of('application', () => ({ name: 'renamed' })),
     setCompatibility: of('application', () => ({ switches: ['sha1-signatures'] })),
     setCallers: of('application', () => ({ networks: ['127.0.0.0/8'], certificates: [] })),
-    move: of('application', ({ group }) => ({ groupId: group, confirm: 'db' })),
+    move: {
+      ...of('application', ({ group }) => ({ groupId: group, confirm: 'db' })),
+      control: {
+        prepare: async (_, call) => ({
+          group: (await call<{ id: string }>('post', '/api/tde/groups', { name: 'next' })).id,
+        }),
+      },
+    },
     rotateAccessGuid: of('application'),
     accessGuids: of('application'),
     removeAccessGuid: { path: { id: 'application', accessGuidId: 'accessGuid' } },
@@ -209,9 +256,9 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
   approvals: {
     list: list('approval'),
     get: of('approval'),
-    approve: of('approval', () => ({})),
-    reject: of('approval', () => ({})),
-    withdraw: of('approval'),
+    approve: { ...of('approval', () => ({})), control: { by: 'approver', prepare: asksAgain } },
+    reject: { ...of('approval', () => ({})), control: { by: 'approver', prepare: asksAgain } },
+    withdraw: { ...of('approval'), control: { prepare: asksAgain } },
   },
   snapshots: {
     create: { refers: true, body: ({ tenant }) => ({ tenantId: tenant }) },
@@ -220,7 +267,15 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     get: of('snapshot'),
     exports: of('snapshot'),
     delete: of('snapshot'),
-    undelete: of('snapshot'),
+    undelete: {
+      ...of('snapshot'),
+      control: {
+        prepare: async ({ snapshot }, call) => {
+          await call('delete', `/api/snapshots/${snapshot}`);
+          return {};
+        },
+      },
+    },
     export: platform,
     import: platform,
     open: platform,
@@ -280,7 +335,15 @@ const cases: { readonly [G in keyof ApiRoutes]: { readonly [N in keyof ApiRoutes
     endSessions: of('user'),
     delete: of('user'),
   },
-  sessions: { list: own, end: { path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } } }, rotateKey: platform },
+  sessions: {
+    list: own,
+    end: {
+      path: { id: { text: '01981d2c-7c1f-7b35-9a04-52a1be40c0de' } },
+      // Sessions are of people, who sign in.
+      control: { elsewhere: 'test/unit/operations/people.test.ts' },
+    },
+    rotateKey: platform,
+  },
   profile: aboutTheCaller(apiRoutes.profile),
   session: aboutTheCaller(apiRoutes.session),
   deviceSignIn: aboutTheCaller(apiRoutes.deviceSignIn),
@@ -397,6 +460,7 @@ const inhabit = async (name: string, tenantId: string, at: number): Promise<Worl
     name,
     tenantId,
     token,
+    approver: helper.token,
     ids: {
       tenant: tenantId,
       vault: vault.id,
@@ -701,4 +765,40 @@ test('users of the whole platform see what users of the named tenant see, and no
         for (const thing of given.shows)
           expect([name, thing, text.includes(other.ids[thing])]).toEqual([name, thing, other === world]);
     }
+});
+
+test('what is refused to others is done for those whose it is: each route, with the same call', async () => {
+  const [, , own] = worlds;
+  if (own === undefined) throw new Error('a tenant is missing');
+  const { token: platformToken } = await opened.operations.tokens.create(administrator, 'the service', {
+    name: 'control',
+    grants: [{ role: 'administrator', scope: null }],
+  });
+  /** What ends a thing comes after what needs it. */
+  const ends = /^(?:(remove|revoke|finish|end)|(disable)|(delete))/;
+  const turn = (name: string): number => {
+    const [group, verb = ''] = name.split('.');
+    const [found, ...kinds] = ends.exec(verb) ?? [];
+    if (group === 'approvals' || verb === 'move') return 0;
+    return found === undefined ? 1 : 2 + kinds.findIndex((kind) => kind !== undefined);
+  };
+  const reached = routes.filter(
+    ({ name, given }) =>
+      given?.platform !== true &&
+      given?.own !== true &&
+      given?.control?.elsewhere === undefined &&
+      name !== 'tenants.list',
+  );
+  const refused: string[] = [];
+  for (const { name, row, given } of reached.toSorted((one, other) => turn(one.name) - turn(other.name))) {
+    const { by, prepare, body } = given?.control ?? {};
+    const token = by === 'the platform' ? platformToken : own.token;
+    const call: OwnCall = (method, path, sent) => must(token, method, path, sent);
+    const ids = { ...own.ids, ...(await prepare?.(own.ids, call)) };
+    const sent = body?.() ?? given?.body?.(ids);
+    const answer = await send(by === 'approver' ? own.approver : token, row.method, targetOf(row, given, ids), sent);
+    if (answer.status > 299) refused.push(`${name} ${answer.status} ${answer.text.slice(0, 300)}`);
+  }
+  expect(refused).toEqual([]);
+  expect(reached.length).toBeGreaterThan(100);
 });

@@ -8,6 +8,7 @@ import { files, read, withoutComments } from '../support/sources.ts';
 const others: Readonly<Record<string, string>> = {
   'provider/install/files.ts': 'runs on a database host, and syncs the folder itself',
   'server/base/durable-files.ts': 'is the place',
+  'server/cli/own-file.ts': 'a lock that was left: a rename that is undone leaves it once more',
   'server/log-file.ts': 'a rotation that is undone leaves the log under its first name',
 };
 

@@ -1,9 +1,11 @@
 // Every command that DKE offers is one of the program: its words, options, values and number of
 // operands. Where it is offered for copying, nothing is missing.
 // test/scenario/offered-commands.test.ts runs them.
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { makeProgram } from '../../server/cli/program.ts';
+import { rows } from '../support/command-runs.ts';
 import {
   allTexts,
   hole,
@@ -49,6 +51,12 @@ const faultsOf = ({ command, kind, options, operands, unknown, open }: OfferedCo
 };
 const faultsIn = (commands: readonly OfferedCommand[]): readonly string[] =>
   commands.flatMap((each) => faultsOf(each).map((fault) => `${each.file}:${each.line}: ${each.path}: ${fault}`));
+
+test('what a command is not run for names tests that are there', () => {
+  const named = Object.values(rows).flatMap(({ why }) => why?.match(/\b(?:scenario|unit)\/[\w/-]+/g) ?? []);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !existsSync(`test/${name}.test.ts`))).toEqual([]);
+});
 
 test('every command of every text is one of the program', () => {
   const offered = offeredIn(program, allTexts());

@@ -24,12 +24,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { madeOf, receiptPath } from '../../server/app/create-backup.ts';
 import { diagnoseHost } from '../../server/app/host-checks.ts';
 import type { CheckResult } from '../../server/base/checks.ts';
 import { StartError } from '../../server/base/start-error.ts';
 import { exitCodes } from '../../server/cli/exit-codes.ts';
 import { loadConfig } from '../../server/config/config.ts';
 import { startServer } from '../../server/main.ts';
+import { addReceipt } from '../../server/roots/receipts.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
 import { commandPath, runCommand } from '../support/command.ts';
 import { freePort, startDaemon } from '../support/daemon.ts';
@@ -598,6 +600,51 @@ test('what the service starts without is a finding of the doctor, and no reason 
   expect(warned('backup')).toContain('none was made here');
   expect(await start(place)).toEqual({});
   expect(readFileSync(place.at('log.jsonl'), 'utf8')).toContain('its chain is not complete');
+});
+
+test('a backup that is too old is a finding, with the command that makes a new one', async () => {
+  const place = prepare(situation('', '', /./, { toml: '[notifications]\nbackup_days = 7\n' }));
+  const day = 86_400_000;
+  // What `dke backup create` leaves.
+  const made = (daysAgo: number): void => {
+    const at = Date.now() - daysAgo * day - 1_000;
+    addReceipt(receiptPath(place.data), { id: `of-${daysAgo}`, at, ...madeOf({ records: 1, rootEpochs: [1] }) });
+  };
+  const found = async () => (await diagnose(place)).find(({ id }) => id === 'backup');
+  made(8);
+  expect(await found()).toMatchObject({
+    state: 'warning',
+    evidence: expect.stringContaining('of the service: 8 days old'),
+    fix: expect.stringMatching(/^make one: dke backup create(?:, and dke root backup)?$/),
+  });
+  expect(await start(place)).toEqual({});
+  made(6);
+  const after = await found();
+  expect(after?.evidence).toContain('of the service: 6 days old');
+  expect(after?.fix ?? '').not.toContain('dke backup create');
+});
+
+test('dke root add-provider without --config finds the dke.toml of an installed host', () => {
+  if (spawnSync('unshare', ['--mount', 'true']).status !== 0) {
+    console.info('not asked: this host gives no mount namespace, so that no /etc/dke/dke.toml can be the test’s own');
+    return;
+  }
+  const place = prepare(situation('', '', /./, {}));
+  const etc = place.at('etc');
+  writeConfig(place, `[[root.providers]]\nname = "medium"\ntype = "file"\npath = "${place.at('medium.key')}"\n`);
+  const text = readFileSync(place.config, 'utf8').replace('directory = "data"', `directory = "${place.data}"`);
+  execFileSync('cp', ['-a', '/etc', etc]);
+  mkdirSync(join(etc, 'dke'), { recursive: true, mode: 0o755 });
+  writeFileSync(join(etc, 'dke/dke.toml'), text, { mode: 0o600 });
+  // Its /etc is ours, for this process only.
+  const script = 'mount --bind "$1" /etc && cd / && exec "$2" "$3" root add-provider medium';
+  const through = ['unshare', '--mount', 'sh', '-c', script, 'sh', etc, process.execPath, commandPath];
+  const [program = '', ...args] = through;
+  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/^medium +file$/m);
+  expect(existsSync(place.at('medium.key'))).toBe(true);
+  expect(run(['env'], ['doctor', '--config', place.config]).stdout).not.toContain('is not wrapped yet');
 });
 
 test('a wrong passphrase: the start waits for the root key, and the doctor says so', async () => {

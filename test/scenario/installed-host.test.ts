@@ -2,20 +2,26 @@
 // user, folders and modes are those of the package, and every command is typed as the pages print
 // it, also those that people at a trusted machine type, which is here the same one. Debian's
 // package lives through all of it. RPM's is installed in the same system, upgraded and removed.
+// Between them, every command that DKE offers anywhere is run beside a new service of the host, or
+// is listed with the reason why it is refused here.
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { furnish, openWorld, runOffered, type World } from '../support/command-runs.ts';
+import { offeredCatalogue, offeredInBlocks } from '../support/command-site.ts';
 import { bootFreshSystem, type FreshSystem } from '../support/fresh-system.ts';
+import { installCommands } from '../support/installed-commands.ts';
 import { copyProject, makePackages, project } from '../support/package-builds.ts';
 import { blocksOf } from '../support/page-commands.ts';
 import { installed } from '../support/tools.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dke-installed-host-'));
 const canMake = process.getuid?.() === 0 && installed('dpkg', 'dpkg-deb') && installed('rpm', 'rpmbuild');
-const booted = canMake ? await bootFreshSystem(join(folder, 'host'), ['keys.example.com']) : 'packages cannot be made';
+const boot = (name: string) => bootFreshSystem(join(folder, name), ['keys.example.com']);
+const booted = canMake ? await boot('host') : 'packages cannot be made';
 if (typeof booted === 'string') console.info(`an installed host is not tested: ${booted}`);
-const host = booted as FreshSystem;
+let host = booted as FreshSystem;
 
 const next = '1.0.1';
 beforeAll(() => {
@@ -23,15 +29,23 @@ beforeAll(() => {
   makePackages(project, join(folder, 'packages'), '--only', 'dke-server');
   copyProject(join(folder, 'next'), next);
   makePackages(join(folder, 'next'), join(folder, 'packages-next'), '--only', 'dke-server');
+  const provider = ['--kind', 'deb', '--only', 'dke-provider'];
+  makePackages(project, join(folder, 'provider'), ...provider);
+  makePackages(join(folder, 'next'), join(folder, 'provider-next'), ...provider);
   const moved = (from: string): void => {
     for (const name of readdirSync(join(folder, from)).filter((each) => /\.(deb|rpm)$/.test(each)))
-      cpSync(join(folder, from, name), join(folder, 'host/root', name));
+      cpSync(join(folder, from, name), join(host.folder, 'root', name));
   };
   moved('packages');
   moved('packages-next');
+  moved('provider');
+  moved('provider-next');
 });
 
 let executed = 0;
+/** Ways to call commands that a page has. */
+const typed = new Set<string>();
+const catalogue = (await offeredCatalogue()).toSorted(([one], [other]) => (one < other ? -1 : 1));
 afterAll(async () => {
   if (typeof booted !== 'string') {
     console.info(`on an installed host, ${executed} commands of pages were executed as printed`);
@@ -45,6 +59,11 @@ const places: readonly (readonly [printed: string, typed: string])[] = [
   [
     'editor /etc/dke/dke.toml',
     `sed -i 's/"localhost", "127.0.0.1"/"keys.example.com", "localhost"/' /etc/dke/dke.toml`,
+  ],
+  // A new machine has them where the administrator has put them.
+  [
+    '/var/backups/dke/first.dkebackup dke-audit.key recovery.key recovery-passphrase /var/lib/dke/root-backup.key /var/lib/dke/root-passphrase',
+    'first.dkebackup dke-audit.key recovery.key recovery-passphrase root-backup.key root-passphrase',
   ],
   ['dke-server_1.1.0_amd64.deb', `dke-server_${next}_amd64.deb`],
   // A downgrade is asked about.
@@ -60,6 +79,11 @@ const typePage = async (page: string, heading: string): Promise<string> => {
   let out = await type('cd ~');
   const blocks = blocksOf(page).filter((each) => each.heading === heading);
   expect(blocks.length).toBeGreaterThan(0);
+  for (const name of await offeredInBlocks(
+    page,
+    blocks.map(({ line }) => line),
+  ))
+    typed.add(name);
   for (const { text } of blocks.flatMap(({ commands }) => commands)) {
     out += await type(places.reduce((all, [printed, typed]) => all.replaceAll(printed, typed), text));
     executed += 1;
@@ -67,12 +91,33 @@ const typePage = async (page: string, heading: string): Promise<string> => {
   return out;
 };
 
+/** The machine is gone; what was stored elsewhere is copied to a new one with the package. */
+const loseMachine = async (): Promise<void> => {
+  const lost = host;
+  const next = await boot('new-machine');
+  if (typeof next === 'string') throw new Error(next);
+  const stored = ['first.dkebackup', 'root-backup.key', 'root-passphrase', 'administrator-token'].map((name) =>
+    join(name.endsWith('.dkebackup') ? '/var/backups/dke' : '/var/lib/dke', name),
+  );
+  const ofPeople = ['dke-audit.key', 'recovery.key', 'recovery-passphrase'].map((name) => `/root/${name}`);
+  for (const path of [...stored, ...ofPeople])
+    cpSync(join(lost.folder, path), join(next.folder, 'root', basename(path)));
+  for (const name of readdirSync(join(lost.folder, 'root')).filter((each) => /\.(deb|rpm)$/.test(each)))
+    cpSync(join(lost.folder, 'root', name), join(next.folder, 'root', name));
+  // Variables of the administrator.
+  const { out } = await lost.run(['cat', '/tmp/session-root']);
+  await next.run(['tee', '/tmp/session-root'], out);
+  await lost.end();
+  host = next;
+  await type('cd ~; apt-get install ./dke-server_1.0.0_amd64.deb');
+};
+
 const operations = 'docs/operations.md';
 interface Step {
   readonly page: string;
   readonly heading: string;
   /** What has happened before. */
-  readonly before?: string;
+  readonly before?: string | (() => Promise<unknown>);
   readonly shows?: RegExp;
 }
 const life: readonly Step[] = [
@@ -85,9 +130,16 @@ const life: readonly Step[] = [
   { page: operations, heading: 'The root key file is lost', before: 'rm /var/lib/dke/data/root.key' },
   {
     ...{ page: operations, heading: 'The machine is lost', shows: /passed all checks/ },
-    before: 'dke vault create "since the backup"; systemctl stop dke-server; rm -r /var/lib/dke/data',
+    before: async () => {
+      await type('dke vault create "since the backup"');
+      await loseMachine();
+    },
   },
-  { page: operations, heading: 'An older database', shows: /quarantined +false/ },
+  {
+    ...{ page: operations, heading: 'An older database', shows: /quarantined +false/ },
+    // The administrator's own.
+    before: 'install -m 600 ~/administrator-token /var/lib/dke/administrator-token',
+  },
   { page: operations, heading: 'No administrator can sign in', shows: /ada/ },
   {
     page: 'docs/upgrade.md',
@@ -99,7 +151,8 @@ const life: readonly Step[] = [
 
 describe.runIf(typeof booted !== 'string')('a host with the package and systemd', () => {
   test.each(life)('$page: $heading', async ({ page, heading, before, shows }) => {
-    if (before !== undefined) await type(before);
+    if (typeof before === 'string') await type(before);
+    else await before?.();
     expect(await typePage(page, heading)).toMatch(shows ?? /^/);
   });
 
@@ -108,13 +161,14 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
       systemctl start dke-server; dke vault create after`);
     await typePage('docs/upgrade.md', 'Rollback');
     const vaults = await type('dke --version; dke vault list; dke vault create "changes are possible" > /dev/null');
-    expect(vaults).toMatch(/^1\.0\.0 /m);
+    expect(vaults).toMatch(/^1\.0\.0\b/m);
     expect(vaults).toMatch(/\bbefore\b/);
     expect(vaults).not.toMatch(/\bafter +/);
   });
 
   test('commands of the host find dke.toml, run as the user of the service, and tell root so', async () => {
-    await type('rm -f /var/lib/dke/found.*');
+    await type(`cd ~; install -d -o dke -m 700 /var/backups/dke
+      install -o dke -m 600 root-passphrase /var/lib/dke/root-passphrase`);
     await type(`cd ~; sudo -u dke dke backup create --out /var/backups/dke/found.dkebackup
       sudo -u dke dke root backup --out /var/lib/dke/found.key --new-passphrase-file /var/lib/dke/root-passphrase`);
     const said = (script: string) => host.type('root', script);
@@ -126,7 +180,7 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
       expect((await said(`dke ${command}`)).complaints).toMatch(
         /data belongs to user \d+: run the command as this user: sudo -u '#\d+' dke/,
       );
-    expect(existsSync(join(folder, 'host/var/tmp/x'))).toBe(false);
+    expect(existsSync(join(host.folder, 'var/tmp/x'))).toBe(false);
     await type('systemctl stop dke-server; sudo -u dke dke verify; systemctl start dke-server; dke status');
   });
 
@@ -139,13 +193,38 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
     expect(complaints).not.toMatch(/^\s+at /m);
   });
 
+  describe('every command that DKE offers', () => {
+    let world: World;
+    const done: string[] = [];
+    const reasons = new Map<string, string>();
+    beforeAll(async () => {
+      const options = { versions: ['1.0.0', next], build: join(project, 'build') } as const;
+      world = openWorld(await installCommands(host, options));
+      await furnish(world);
+    });
+
+    test.each(catalogue)('%s', async (name, offered) => {
+      const { args, fault, why } = await runOffered(world, offered);
+      expect(fault, args.join(' ')).toBeUndefined();
+      if (why === undefined || typed.has(name)) done.push(name);
+      else reasons.set(name, why);
+    });
+
+    test('is executed here, or is listed with the reason why not', () => {
+      console.info(`${done.length} of ${catalogue.length} offered commands were executed on an installed host; not:`);
+      for (const why of new Set(reasons.values()))
+        console.info(`  ${[...reasons].flatMap(([name, its]) => (its === why ? [name] : [])).join(', ')}: ${why}`);
+      expect(done.length + reasons.size).toBe(catalogue.length);
+    });
+  });
+
   test('a removal stops the service and leaves its data; a new installation serves it', async () => {
     await type('apt-get remove dke-server');
     expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
-    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
+    expect(existsSync(join(host.folder, 'var/lib/dke/data/root.key'))).toBe(true);
     await type('apt-get install ./dke-server_1.0.0_amd64.deb; systemctl start dke-server; dke vault list');
     await type('apt-get purge dke-server');
-    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
+    expect(existsSync(join(host.folder, 'var/lib/dke/data/root.key'))).toBe(true);
   });
 
   test('RPM: an installation, a first day, an upgrade and a removal', async () => {
@@ -156,11 +235,11 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
     );
     await type(`dke vault create kept; rpm --upgrade --nodeps ./${rpm(next)}`);
     const after = await type('dke --version; systemctl is-active dke-server; dke vault list');
-    expect(after).toMatch(/^1\.0\.1 .*\nactive$/m);
+    expect(after).toMatch(/^1\.0\.1\b.*\nactive$/m);
     expect(after).toContain('kept');
     await type('rpm --erase --nodeps dke-server');
     expect((await host.type('root', 'systemctl is-active dke-server')).code).not.toBe(0);
-    expect(existsSync(join(folder, 'host/var/lib/dke/data/root.key'))).toBe(true);
-    expect(existsSync(join(folder, 'host/usr/bin/dke'))).toBe(false);
+    expect(existsSync(join(host.folder, 'var/lib/dke/data/root.key'))).toBe(true);
+    expect(existsSync(join(host.folder, 'usr/bin/dke'))).toBe(false);
   });
 });

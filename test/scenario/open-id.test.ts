@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fetch } from 'undici';
+import { Agent, fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ServiceErrorCode } from '../../server/base/errors.ts';
 import type { Grant } from '../../server/domain/access.ts';
@@ -15,6 +15,7 @@ import { makeAuthority } from '../support/authority.ts';
 import { clientSecret, type OpenIdProvider, startOpenIdProvider } from '../support/open-id-provider.ts';
 import { administrator, type OpenedService, openTestService } from '../support/open-service.ts';
 import { everything, makeUser, originOf } from '../support/people.ts';
+import { startSite } from '../support/site.ts';
 import { codeOf } from '../support/totp.ts';
 
 const callback = 'https://keys.example/api/session/openid/callback';
@@ -309,4 +310,29 @@ test('an answer of the provider without an end is not read', async () => {
   await opened.remove();
   server.closeAllConnections();
   server.close();
+});
+
+test('what the provider says about its refusal is in the log of the running service', async () => {
+  const wrong = join(folder, 'another-secret');
+  writeFileSync(wrong, 'another secret of the test, long enough\n', { mode: 0o600 });
+  const site = await startSite({
+    publicUrl: 'https://keys.example',
+    toml: `[oidc]\nissuer = "${issuer}"\nclient_id = "dke"\nclient_secret_file = "${wrong}"\nca = "${caFile}"\n`,
+  });
+  try {
+    const dispatcher = new Agent({ connect: { ca: readFileSync(site.server.caFile) } });
+    const begun = await fetch(`${site.server.url}/api/session/openid`, { method: 'POST', dispatcher });
+    const cookie = (begun.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    const { url } = (await begun.json()) as { url: string };
+    const { search } = new URL(await provider.signIn(url, 'carla'));
+    const back = await fetch(`${site.server.url}/api/session/openid/callback${search}`, {
+      ...{ dispatcher, redirect: 'manual' as const, headers: { cookie } },
+    });
+    // The words of the provider are for the log: they may be markup, or an instruction.
+    expect(back.headers.get('location')).toBe('/?refused=unauthenticated');
+    expect(site.server.log()).toMatch(/"error":"invalid_client","error_description":"client authentication failed"/);
+    await dispatcher.close();
+  } finally {
+    await site.end();
+  }
 });

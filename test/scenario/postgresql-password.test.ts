@@ -61,6 +61,10 @@ test('a changed password is not a fault of the service: 503, health says so, and
   expect([...statuses]).toEqual([503]);
   const refused = JSON.parse((await vaults()).text) as { code: string; hint: string };
   expect(refused).toMatchObject({ code: 'unavailable', hint: expect.stringContaining('password_file') });
+  // PostgreSQL's own words, for the caller and in the log.
+  const words = `password authentication failed for user "${user}"`;
+  expect(refused.hint).toContain(words);
+  expect(site.server.log()).toContain(JSON.stringify(words).slice(1, -1));
   setPassword('second');
   await until('the service to continue', async () => ((await vaults()).status === 200 ? true : undefined));
   await until('a change', async () =>

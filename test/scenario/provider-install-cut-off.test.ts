@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { setOwner, wayOf } from '../../provider/install/files.ts';
+import { inFolder, setOwner, wayOf } from '../../provider/install/files.ts';
 import { damagedFiles, install, rollback, uninstall, upgrade } from '../../provider/install/install.ts';
 import { type Layout, layoutOf, otherLibraries } from '../../provider/install/layout.ts';
 import { effectiveOwner } from '../../provider/install/owner.ts';
@@ -265,6 +265,24 @@ describe('a place that is not as it was left', () => {
       }
       expect(readdirSync(path)).toEqual(['1.0']);
       expect(readdirSync(join(path, '1.0'))).toEqual(['kept']);
+    });
+
+    test('removes what is in the folder that it has opened, wherever its path leads meanwhile', () => {
+      const path = victim();
+      writeFileSync(join(path, '1.0', 'pkcs11.toml'), 'of another');
+      const own = join(layout.tree, 'own');
+      mkdirSync(own, { recursive: true });
+      writeFileSync(join(own, 'pkcs11.toml'), 'ours');
+      inFolder(own, (at) => {
+        renameSync(own, `${own}.old`);
+        symlinkSync(join(path, '1.0'), own);
+        rmSync(at('pkcs11.toml'));
+      });
+      expect(readdirSync(`${own}.old`)).toEqual([]);
+      expect(readdirSync(join(path, '1.0'))).toEqual(['pkcs11.toml']);
+      // A folder that is another one since it was checked is not opened.
+      expect(() => inFolder(own, (at) => rmSync(at('pkcs11.toml')))).toThrow();
+      expect(readdirSync(join(path, '1.0'))).toEqual(['pkcs11.toml']);
     });
 
     test('follows no link of others behind its own, and no circle', () => {

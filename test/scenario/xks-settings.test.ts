@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Endpoint, EndpointSettings } from '../../server/fronts/contract/api/endpoints.ts';
 import type { EndpointRequest } from '../../server/fronts/contract/api/requests.ts';
 import { type Authority, makeAuthority } from '../support/authority.ts';
+import { until } from '../support/host.ts';
 import { type Site, startSite } from '../support/site.ts';
 import { createXksEndpoint, type XksEndpoint } from '../support/xks-call.ts';
 import { callXks, requestMetadata, type XksAnswer, type XksCallOptions } from '../support/xks-client.ts';
@@ -194,6 +195,30 @@ describe('rules', () => {
     const { settings } = await site.api.call<Endpoint>('GET', `/api/endpoints/${place.endpoint.id}`);
     expect(settings.rules).toHaveLength(4);
   });
+});
+
+test('rules can be tried with every request that the log has recorded, whatever its texts are', async () => {
+  const place = await createXksEndpoint(site, 'recorded');
+  const rules = [{ name: 'no such VPC', effect: 'deny', when: { vpc: ['vpc-*'] } }] as const;
+  await put(place, { rules });
+  const texts = ['', 'vpc-ü', '\u0001', 'v'.repeat(2048)];
+  const answers = [];
+  for (const awsSourceVpc of texts) answers.push((await encrypt(place, { awsSourceVpc })).status);
+  const path = `/api/endpoints/${place.endpoint.id}`;
+  const recorded = await until('the log has them', async () => {
+    const { items } = await site.api.call<{ items: EndpointRequest[] }>('GET', `${path}/requests?limit=100`);
+    const found = items.filter(({ awsSourceVpc }) => awsSourceVpc !== null);
+    return found.length === texts.length ? found : undefined;
+  });
+  expect(recorded.map(({ awsSourceVpc }) => awsSourceVpc).toSorted()).toEqual(texts.toSorted());
+  const { items } = await site.api.call<{ items: { effect: string }[] }>('POST', `${path}/rules/simulate`, {
+    requests: recorded.map(({ kmsOperation, principal, awsSourceVpc }) => ({
+      ...{ kmsOperation, awsPrincipalArn: principal, awsSourceVpc },
+    })),
+  });
+  // The simulation decides as the service has decided.
+  expect(items.map(({ effect }) => effect)).toEqual(recorded.map(({ status }) => (status === 200 ? 'allow' : 'deny')));
+  expect(answers.toSorted()).toEqual([200, 200, 200, 403]);
 });
 
 describe('a rate', () => {

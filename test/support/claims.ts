@@ -21,6 +21,12 @@ export const claims: Claims = {
   'Outsider on the network': {
     'Abort uploads over HTTP/2': [
       change('server/listener/http2.ts', "session.once('close', () => connection.destroy());", '', 'scenario/listener'),
+      change(
+        'server/listener/http2.ts',
+        'let [bytes, movedAt] = [0, performance.now()];',
+        'session.setTimeout(silentMs); let [bytes, movedAt] = [0, performance.now()];',
+        'unit/listener/connections',
+      ),
     ],
     'Let the disk of a sink': [
       change(

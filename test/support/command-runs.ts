@@ -1,7 +1,9 @@
 // How each command of the catalogue is run: what its operands are, and what must be there before.
 // The resources are made by commands, so the same table runs beside a test's own service and on an
-// installed host. A row without `ends` ends with exit code 0; others say how the program refuses
-// what this host cannot give it, and a scenario of its own has that command done.
+// installed host (installed-commands.ts), which has rows of its own where it can do more. A row
+// without `ends` ends with exit code 0; others say how the program ends, and why: it reports what
+// is wrong, waits for another person, or is refused what this host cannot give it.
+import { dirname } from 'node:path';
 import { until } from './host.ts';
 import type { OfferedCommand } from './offered-commands.ts';
 
@@ -23,9 +25,15 @@ export interface CommandHost {
   readonly url: string;
   /** `user:group` for files of a database. */
   readonly owner: string;
+  /** Where the service reads dke.toml. */
+  readonly config: string;
   /** dke.toml of a new copy of a service that has stopped; `empty`: without data. */
-  readonly stopped: (empty?: 'empty') => string;
+  readonly stopped: (empty?: 'empty') => string | Promise<string>;
   readonly remove: (path: string) => void;
+  /** Where the library is installed; `OWNER` stands for the owner. */
+  readonly base: readonly string[];
+  /** Rows in place of those below. */
+  readonly rows?: Rows;
 }
 
 export interface World extends CommandHost {
@@ -87,14 +95,24 @@ export const furnish = async (w: World): Promise<void> => {
   await w.dke(['audit', 'export', '--out', 'audit.ndjson']);
   await w.dke(['endpoint', 'requests', '--export', 'ndjson', '--out', 'requests.ndjson']);
   await w.write('dke-audit.key', (await w.answer<{ readonly verifierKey: string }>('audit', 'log')).verifierKey);
+  // Before the second person: then it waits for approval.
+  await w.answer('snapshot', 'export', await snapshot(w), '--out', 'offsite.dkesnap');
   await w.dke(['token', 'create', 'anna', '--role', 'key-approver', '--out', 'anna.token']);
   await w.dke(['token', 'create', 'bert', '--role', 'key-approver', '--out', 'bert.token']);
   await w.answer('snapshot', 'create');
   await w.dke(['context', 'add', 'prod', '--server', w.url, '--token-file', 'anna.token', '--ca-file', w.caFile]);
 };
 
+interface Run {
+  readonly id: string;
+  readonly steps: readonly { readonly id: string }[];
+}
+interface Callers {
+  readonly callers: { readonly certificates: readonly { readonly fingerprint: string }[] };
+}
+
 type End = readonly [code: number, says: RegExp];
-interface Row {
+export interface Row {
   readonly operands?: (
     w: World,
     config: string,
@@ -104,8 +122,12 @@ interface Row {
   readonly more?: readonly string[];
   /** Further options that depend on what the text has (`given`). */
   readonly moreOf?: (w: World, given: readonly string[]) => readonly string[];
-  /** Exit code and words of a refusal: what this host can show. */
+  /** Exit code and words, where it does not end with 0. */
   readonly ends?: End | ((given: readonly string[]) => End | undefined);
+  /** Why it ends so here. Absent: this is its work: a report, or to wait for another person. */
+  readonly why?: string;
+  /** Values of options, where this command takes others. */
+  readonly values?: Readonly<Record<string, (w: World, given: string) => string | Promise<string>>>;
   /**
    * The command needs a stopped service: it gets `--config` of a copy of one; `empty`: without
    * data.
@@ -117,11 +139,17 @@ interface Row {
   readonly alone?: true;
 }
 
+export type Rows = Readonly<Record<string, Row>>;
+
 type Create = (w: World) => Promise<string>;
 const of = (create: Create, ...more: readonly string[]): Row => ({ operands: async (w) => [await create(w)], more });
-const refused = (code: number, says: RegExp, row: Row = {}): Row => ({ ...row, ends: [code, says] });
-const withoutMail = (given: readonly string[]): End | undefined =>
-  given.includes('--deliver') ? [11, /no mail server/] : undefined;
+/** What it does ends with another exit code than 0. */
+const ends = (code: number, says: RegExp, row: Row = {}): Row => ({ ...row, ends: [code, says] });
+const refused = (code: number, says: RegExp, why: string, row: Row = {}): Row => ({ ...row, ends: [code, says], why });
+const withoutMail: Row = {
+  ends: (given) => (given.includes('--deliver') ? [11, /no mail server/] : undefined),
+  why: 'needs a mail server: unit/operations/mailed-invitations',
+};
 const offline = (row: Row = {}): Row => ({ ...row, stopped: true });
 const fixed = (...operands: readonly string[]): Row => ({ operands: () => operands });
 
@@ -175,15 +203,15 @@ const copy: Create = async (w) => {
 };
 /** A database makes them: scenario/command and the databases' guides use theirs. */
 const noMasterKey = /is not a TDE master key/;
+const noDatabase = 'needs a master key, which a database makes: scenario/database, and on an installed host';
 const withBackup = ['--recovery-key', 'recovery.key', '--signer', 'dke-audit.key'];
-const inBase = ['--base', 'providers', '--owner', 'OWNER', '--log-directory', 'logs', '--unit-directory', 'units'];
-const installed: Row = {
+const inBase = (w: World): readonly string[] => w.base;
+export const installed: Row = {
   operands: async (w) => {
-    const logs = ['--log-directory', 'logs', '--unit-directory', 'units'];
-    await w.dke(['provider', 'install', '--base', 'providers', '--owner', w.owner, ...logs]);
+    await w.dke(['provider', 'install', ...w.base.map((each) => (each === 'OWNER' ? w.owner : each))]);
     return [];
   },
-  more: inBase,
+  moreOf: inBase,
 };
 const recoveryKey: Create = async (w) => {
   const file = w.fresh('recovery.key');
@@ -212,8 +240,9 @@ const places: Readonly<Record<string, (w: World) => string | Promise<string>>> =
 const values: Readonly<Record<string, (w: World, given: string) => string | Promise<string>>> = {
   '--out': (w, given) => w.fresh(given.replace(/.*\//, '') || 'out'),
   '--bundle': (w) => w.fresh('bundle.tar.gz'),
-  '--folder': () => '.',
-  '--config': () => 'dke.toml',
+  // Its own: two backups of one second have one name.
+  '--folder': async (w) => dirname(await w.stopped()),
+  '--config': ({ config }) => config,
   '--conf': (_, given) => (/other|payroll|^b\./i.test(given) ? 'other.toml' : 'pkcs11.toml'),
   '--recovery-key': () => 'recovery.key',
   '--passphrase-file': () => 'recovery-passphrase',
@@ -268,7 +297,9 @@ const unquoted = (text: string): string => text.replace(/^(["'])(.*)\1$/, '$2');
 /** The arguments of one run; the row's operands are created. */
 export const argumentsOf = async (w: World, offered: OfferedCommand): Promise<readonly string[]> => {
   const words = offered.path.split(' ').slice(1);
-  const row = rows[words.join(' ')] ?? {};
+  const row = rowOf(offered, w);
+  const optionValue = async (name: string, text: string): Promise<string | undefined> =>
+    (row.values?.[name] ?? values[name])?.(w, text);
   const given: string[] = [];
   for (const [{ long, short, required, optional }, value] of offered.options) {
     const name = long ?? short ?? '';
@@ -276,9 +307,9 @@ export const argumentsOf = async (w: World, offered: OfferedCommand): Promise<re
     given.push(name);
     if (!required && !optional) continue;
     const text = value === true ? '' : unquoted(value);
-    given.push((await values[name]?.(w, text)) ?? text);
+    given.push((await optionValue(name, text)) ?? text);
   }
-  const config = row.stopped === undefined ? '' : w.stopped(row.stopped === true ? undefined : row.stopped);
+  const config = row.stopped === undefined ? '' : await w.stopped(row.stopped === true ? undefined : row.stopped);
   const operands = await (
     row.operands ??
     (async () => {
@@ -306,15 +337,38 @@ export const argumentsOf = async (w: World, offered: OfferedCommand): Promise<re
     more.push(name, ...(value.startsWith('--') ? [] : [fill[value] ?? value]));
   }
   for (const { mandatory, long } of offered.command.options)
-    if (mandatory && !isGiven(long ?? '')) more.push(long ?? '', (await values[long ?? '']?.(w, '')) ?? '');
+    if (mandatory && !isGiven(long ?? '')) more.push(long ?? '', (await optionValue(long ?? '', '')) ?? '');
   return [...words, ...given, ...more, '--', ...operands];
 };
 
-export const rowOf = (offered: OfferedCommand): Row => rows[offered.path.slice('dke '.length)] ?? {};
-export const endOf = ({ ends }: Row, given: readonly string[]): End =>
+export const rowOf = ({ path }: OfferedCommand, w?: World): Row => {
+  const name = path.slice('dke '.length);
+  return w?.rows?.[name] ?? rows[name] ?? {};
+};
+const endOf = ({ ends }: Row, given: readonly string[]): End =>
   (typeof ends === 'function' ? ends(given) : ends) ?? [0, /^/];
 
-export const rows: Readonly<Record<string, Row>> = {
+export interface OfferedRun {
+  readonly args: readonly string[];
+  /** What is wrong with how it ended. */
+  readonly fault?: string;
+  /** Why it was refused, as its row says. */
+  readonly why?: string | undefined;
+}
+export const runOffered = async (w: World, offered: OfferedCommand): Promise<OfferedRun> => {
+  const row = rowOf(offered, w);
+  const { until: ready, alone, why } = row;
+  const args = await argumentsOf(w, offered);
+  const [code, says] = ready === undefined ? endOf(row, args) : [0, ready];
+  const ran = alone === true || ready !== undefined ? await w.alone(args, ready) : await w.dke(args);
+  const text = ran.stderr + ran.stdout;
+  if (ran.code !== code) return { args, fault: `it ended with ${ran.code}: ${(ran.stderr || text).slice(0, 300)}` };
+  if (!says.test(text)) return { args, fault: `it does not say ${says}: ${text.slice(0, 300)}` };
+  if (/^\s+at |unknown option|too many arguments/m.test(ran.stderr)) return { args, fault: ran.stderr.slice(0, 300) };
+  return { args, why: code === 0 ? undefined : why };
+};
+
+export const rows: Rows = {
   agent: { alone: true, more: ['--socket', 'agent.sock', '--idle-seconds', '1'] },
   'approval approve': of(approval, '--token-file', 'anna.token'),
   'approval reject': of(approval, '--token-file', 'anna.token'),
@@ -348,7 +402,7 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'copy confirm-destroyed': of(copy),
   doctor: { ends: (given) => (given.includes('--label') ? [12, /label/i] : undefined) },
-  'doctor endpoint': refused(12, /aws-eu/),
+  'doctor endpoint': ends(12, /aws-eu/),
   'doctor run': {
     operands: async (w) => {
       await w.dke(['doctor', 'endpoint', 'aws-eu']);
@@ -368,7 +422,12 @@ export const rows: Readonly<Record<string, Row>> = {
   'endpoint set': {
     moreOf: (_, given) => (given.includes('--client-ca') ? ['--client-name', 'keys.example.com'] : []),
   },
-  'endpoint find-request': refused(10, /./, fixed('4112f4d6-db54-4af4-ae30-c55a22a8dfae')),
+  'endpoint find-request': refused(
+    10,
+    /./,
+    'needs a request of a cloud: scenario/request-log',
+    fixed('4112f4d6-db54-4af4-ae30-c55a22a8dfae'),
+  ),
   // Other runs find the key of the table by its name.
   'key set': {
     operands: async (w) => {
@@ -380,24 +439,32 @@ export const rows: Readonly<Record<string, Row>> = {
   'key delete': of(key, '--confirm', 'NAME'),
   'key disable': of(key),
   // Without a name it waits for a browser: scenario/login.
-  login: refused(2, /terminal|password/, fixed('ada')),
-  logout: refused(10, /./),
+  login: refused(2, /terminal|password/, 'needs a person at a terminal or a browser: scenario/login', fixed('ada')),
+  logout: refused(10, /./, 'needs a session of a person: scenario/login'),
   'node drain': of(node),
   'node resume': of(node),
-  'node remove': refused(11, /./, of(node, '--confirm', 'NAME')),
+  'node remove': refused(11, /./, 'needs a second node on PostgreSQL: scenario/nodes', of(node, '--confirm', 'NAME')),
   'node show': of(node),
   'notification acknowledge': {
     operands: async (w) => [(await w.answer<Page>('notification', 'list')).items[0]?.id ?? ''],
   },
   'package download': fixed('dke-provider_1.0.0_amd64.deb'),
-  'provider check': refused(12, /is not there/, { more: ['--base', 'providers'] }),
-  'provider install': { more: inBase },
+  'provider check': ends(12, /is not there/, { more: ['--base', 'providers'] }),
+  'provider install': { moreOf: inBase },
   'provider upgrade': installed,
-  'provider rollback': refused(11, /./, installed),
+  'provider rollback': refused(
+    11,
+    /./,
+    'needs two builds: scenario/provider-install, and an installed host',
+    installed,
+  ),
   'provider uninstall': installed,
-  'quarantine confirm': refused(11, /quarantine/),
-  'recovery-key create': { ends: (given) => (given.includes('--passphrase') ? [2, /terminal/] : undefined) },
-  'recovery-key register': refused(13, /another person must approve/, of(recoveryKey)),
+  'quarantine confirm': refused(11, /quarantine/, 'needs an older database: scenario/quarantine and installed-host'),
+  'recovery-key create': {
+    ends: (given) => (given.includes('--passphrase') ? [2, /terminal/] : undefined),
+    why: 'needs a person at a terminal: scenario/command-adversity',
+  },
+  'recovery-key register': ends(13, /another person must approve/, of(recoveryKey)),
   'recovery-key remove': {
     operands: async (w) => {
       const { items } = await w.answer<Page>('recovery-key', 'list');
@@ -411,7 +478,12 @@ export const rows: Readonly<Record<string, Row>> = {
   'recovery-key show': fixed('recovery.key'),
   'root backup': { more: ['--new-passphrase-file', 'root-passphrase'] },
   'root add-provider': offline(fixed('second')),
-  'root remove-provider': refused(2, /is the only provider: add another one first/, offline(fixed('first'))),
+  'root remove-provider': offline({
+    operands: async (w, config) => {
+      await w.answer('root', 'add-provider', 'second', '--config', config);
+      return ['first'];
+    },
+  }),
   'root restore': offline({
     operands: async (w, config) => {
       const file = w.fresh('its-root-backup.key');
@@ -429,7 +501,7 @@ export const rows: Readonly<Record<string, Row>> = {
       // `dke node drain` was run before; a bad answer is kept for a moment.
       await w.answer('node', 'resume', await node(w));
       await until('the end of the drain', async () =>
-        (await w.dke(['server', 'health', '--config', 'dke.toml'])).code === 0 ? true : undefined,
+        (await w.dke(['server', 'health', '--config', w.config])).code === 0 ? true : undefined,
       );
       return [];
     },
@@ -440,22 +512,40 @@ export const rows: Readonly<Record<string, Row>> = {
       return [];
     },
   }),
-  'store migrate': refused(2, /postgresql\.toml/, offline({ more: ['--to', 'postgresql.toml'] })),
+  'store migrate': refused(
+    2,
+    /postgresql\.toml/,
+    'needs PostgreSQL: scenario/store-migrate',
+    offline({ more: ['--to', 'postgresql.toml'] }),
+  ),
   verify: offline(),
-  'root release-copy': refused(10, /./),
-  'root unseal': refused(9, /./, { more: ['--passphrase-file', 'root-passphrase'] }),
+  'root release-copy': refused(10, /./, 'needs a copy that a node on PostgreSQL keeps: scenario/nodes-connections'),
+  'root unseal': refused(9, /./, 'needs a sealed service: scenario/root-providers', {
+    more: ['--passphrase-file', 'root-passphrase'],
+  }),
   'runbook complete-step': { operands: async (w) => ['erp', await run(w), 'history-before'] },
-  'runbook finish': refused(11, /steps are not complete/, { operands: async (w) => ['erp', await run(w)] }),
+  'runbook finish': {
+    operands: async (w) => {
+      const { id, steps } = await w.answer<Run>('runbook', 'start', 'rotate', 'erp');
+      for (const step of steps) await w.answer('runbook', 'complete-step', 'erp', id, step.id);
+      return ['erp', id];
+    },
+  },
   'runbook show': fixed('rotate', 'erp'),
   'runbook start': fixed('rotate', 'erp'),
   search: fixed('orders'),
-  'session end': refused(10, /./, fixed('01981d2c-7c1f-7b35-9a04-52a1be40c0de')),
+  'session end': refused(
+    10,
+    /./,
+    'needs a session of a person: scenario/login',
+    fixed('01981d2c-7c1f-7b35-9a04-52a1be40c0de'),
+  ),
   'session rotate-key': { more: ['--confirm', 'end'] },
   'setup confirm': fixed('root-key'),
   'setup reopen': fixed('root-key'),
   'snapshot delete': of(snapshot),
-  'snapshot export': refused(13, /approve/, of(snapshot)),
-  'snapshot import': refused(3, /offsite.dkesnap cannot be read/, {
+  'snapshot export': ends(13, /approve/, of(snapshot)),
+  'snapshot import': refused(11, /./, 'needs a file of another service: scenario/snapshots', {
     ...fixed('offsite.dkesnap'),
     more: ['--signer', 'dke-audit.key'],
   }),
@@ -469,18 +559,29 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
   'snapshot of-key': {
-    ...fixed('orders'),
-    ends: (given) => (given.includes('--tenant') ? [10, /there is no key named orders/] : undefined),
+    operands: async (w, _config, given) => {
+      if (!given.includes('--tenant')) return ['orders'];
+      const name = w.fresh('key');
+      const vault = w.fresh('vault');
+      await w.answer('vault', 'create', vault, '--tenant', 'acme');
+      await w.answer('key', 'create', name, '--vault', vault, '--tenant', 'acme');
+      return [name];
+    },
   },
   'snapshot verify': {
     ...of(snapshot),
     moreOf: (_, given) => (given.includes('--file') ? ['--signer', 'dke-audit.key'] : []),
-    ends: (given) => (given.includes('--file') ? [12, /offsite.dkesnap is missing/] : undefined),
   },
   'support bundle': { more: ['--confirm', 'write'] },
   'support provider': { more: ['--conf', 'pkcs11.toml', '--confirm', 'write'] },
   'tde app callers': {
-    ends: (given) => (given.includes('--remove-certificate') ? [10, /not among the allowed callers/] : undefined),
+    values: {
+      '--remove-certificate': async (w) => {
+        await w.answer('tde', 'app', 'callers', 'erp', '--add-certificate', w.caFile);
+        const { callers } = await w.answer<Callers>('tde', 'app', 'callers', 'erp');
+        return callers.certificates[0]?.fingerprint ?? '';
+      },
+    },
   },
   'tde app move': of(application, '--confirm', 'NAME'),
   'tde app remove-guid': {
@@ -492,11 +593,11 @@ export const rows: Readonly<Record<string, Row>> = {
   },
   'tde app rename': { operands: async (w) => [await application(w), w.fresh('renamed')] },
   'tde app rotate-guid': of(application),
-  'tde key allow-decryption': refused(10, noMasterKey),
-  'tde key blast-radius': refused(10, noMasterKey),
-  'tde key public-key': refused(10, noMasterKey),
-  'tde key show': refused(10, noMasterKey),
-  'tde key destroy': refused(10, /is not a TDE master key|there is no key named/),
+  'tde key allow-decryption': refused(10, noMasterKey, noDatabase),
+  'tde key blast-radius': refused(10, noMasterKey, noDatabase),
+  'tde key public-key': refused(10, noMasterKey, noDatabase),
+  'tde key show': refused(10, noMasterKey, noDatabase),
+  'tde key destroy': refused(10, /is not a TDE master key|there is no key named/, noDatabase),
   'tde group rename': {
     operands: async (w) => {
       const name = w.fresh('group');
@@ -522,6 +623,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'token rotate-key': {
     more: ['--confirm', 'end'],
     ends: (given) => (given.includes('--compromised') ? [11, /revoke the last administrator token/] : undefined),
+    why: 'needs another administrator than this token: unit/operations/token-key',
   },
   'token revoke': {
     operands: async (w) => {
@@ -531,11 +633,11 @@ export const rows: Readonly<Record<string, Row>> = {
     },
   },
   // This service has no mail server: unit/operations/mailed-invitations has one.
-  'user create': { more: ['--role', 'auditor'], ends: withoutMail },
-  'user reset-password': { ends: withoutMail },
+  'user create': { more: ['--role', 'auditor'], ...withoutMail },
+  'user reset-password': withoutMail,
   'user delete': of(user, '--confirm', 'NAME'),
   'user disable': of(user),
-  'user list': { ends: (given) => (given.includes('--token-file') ? [9, /users:read/] : undefined) },
+  'user list': { values: { '--token-file': () => 'token' } },
   'vault rename': {
     operands: async (w) => {
       const name = w.fresh('vault');

@@ -7,18 +7,25 @@ import { makeProgram } from '../../server/cli/program.ts';
 import { makeAuthority } from './authority.ts';
 import { openCommands, runCommand } from './command.ts';
 import { furnish, openWorld, type World } from './command-runs.ts';
-import { allTexts, isGroup, type OfferedCommand, offeredIn } from './offered-commands.ts';
+import { allTexts, isGroup, type OfferedCommand, offeredIn, pageTexts } from './offered-commands.ts';
 import { layPackages, samplePackage } from './package-shelf.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { read } from './sources.ts';
 
 const optionsOf = ({ options }: OfferedCommand): string => options.map(([{ long, short }]) => long ?? short).join(' ');
+const nameOf = (each: OfferedCommand): string => `${each.path} ${optionsOf(each)}`.trim();
+/** The ways to call commands in the blocks of a page that begin in these lines. */
+export const offeredInBlocks = async (page: string, lines: readonly number[]): Promise<readonly string[]> => {
+  const texts = pageTexts(page, read(page)).filter(({ kind, line }) => kind === 'typed' && lines.includes(line));
+  return offeredIn(await makeProgram('1.0.0'), texts).map(nameOf);
+};
 /** What is offered, one for each way to call it: those with the fewest options first. */
 export const offeredCatalogue = async (): Promise<readonly (readonly [string, OfferedCommand])[]> => [
   ...new Map(
     offeredIn(await makeProgram('1.0.0'), allTexts())
       .filter(({ command }) => !isGroup(command))
       .sort((one, other) => one.options.length - other.options.length)
-      .map((each): [string, OfferedCommand] => [`${each.path} ${optionsOf(each)}`.trim(), each]),
+      .map((each): [string, OfferedCommand] => [nameOf(each), each]),
   ),
 ];
 
@@ -64,6 +71,8 @@ export const openCommandSite = async (): Promise<CommandSite> => {
     write: async (name, content) => writeFileSync(at(name), content, { mode: 0o600 }),
     caFile: server.caFile,
     url: server.url,
+    config: 'dke.toml',
+    base: ['--base', 'providers', '--owner', 'OWNER', '--log-directory', 'logs', '--unit-directory', 'units'],
     remove: (path) => rmSync(path),
     stopped: (empty) => {
       copies += 1;

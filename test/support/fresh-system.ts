@@ -115,6 +115,8 @@ export interface FreshSystem {
   readonly folder: string;
   /** A script in bash in the session of a user, whose variables and folder last. */
   type(user: string, script: string, input?: string): Promise<Outcome>;
+  /** A program of the host, as root. */
+  run: Inside;
   end(): Promise<void>;
 }
 
@@ -217,6 +219,7 @@ export const startFreshSystem = async (
     folder,
     holder,
     type: typingIn(inside),
+    run: inside,
     end: () => endHost(folder, holder, outer),
   };
 };
@@ -254,5 +257,5 @@ export const bootFreshSystem = async (folder: string, names: readonly string[]):
   });
   if (holder === 0) return `systemd-nspawn ended with ${outer.exitCode}`;
   const inside = enter(holder);
-  return { folder, type: typingIn(inside), end: () => endHost(folder, holder, outer) };
+  return { folder, type: typingIn(inside), run: inside, end: () => endHost(folder, holder, outer) };
 };

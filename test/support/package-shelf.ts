@@ -9,7 +9,7 @@ export const sha256 = (content: string | Buffer): string => createHash('sha256')
 /** Writes the files, and SHA256SUMS with `more` lines. */
 export const layPackages = (
   folder: string,
-  packages: Readonly<Record<string, string>>,
+  packages: Readonly<Record<string, string | Buffer>>,
   more: readonly string[] = [],
 ): void => {
   mkdirSync(folder, { recursive: true });

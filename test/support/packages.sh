@@ -122,6 +122,8 @@ needs_of() {
     need qemu-user-static 'command -v qemu-aarch64-static'
     # The container image is unpacked and run by programs of others; fresh systems are made by debootstrap.
     need debootstrap 'command -v debootstrap'
+    # Boots a host with systemd.
+    need systemd-container 'command -v systemd-nspawn'
     need umoci 'command -v umoci'
     need crun 'command -v crun'
     # Installs from the repository of a signed release.

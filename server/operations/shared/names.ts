@@ -8,7 +8,7 @@ export const checkName = (name: string): string => {
   if (!isName(name))
     throw new ServiceError(
       'validation',
-      'a name must have 1 to 128 characters, at least one visible, no control or invisible characters, and no spaces at the beginning or end',
+      'a name must have 1 to 128 characters, at least one visible, no control or invisible characters, no spaces at the beginning or end, and one plain space between words',
     );
   return name;
 };

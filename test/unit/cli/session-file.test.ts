@@ -1,6 +1,10 @@
 // The file of dke login with one byte changed: it is refused by its name, or read as a session that
 // the service refuses.
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandError } from '../../../server/cli/exit-codes.ts';
 import {
@@ -113,4 +117,34 @@ test('the draft of another process with this number, in another container with t
   writeKept(other, parsed({ user: 'anna', token: 'dket_0123456789abcdef' }));
   expect(readdirSync(folder, { recursive: true }).toSorted()).toEqual(before);
   expect(drafts.map((draft) => readFileSync(draft, 'utf8'))).toEqual(['of another', 'of another']);
+});
+
+test('what a command that was killed has left goes with the next one: its draft, and its lock', () => {
+  const draft = `${sessionFile()}.${randomUUID()}`;
+  const others = `${sessionFile()}.old`;
+  for (const path of [draft, others]) writeFileSync(path, 'a secret');
+  writeFileSync(`${sessionFile()}.lock`, randomUUID());
+  utimesSync(`${sessionFile()}.lock`, 0, 0);
+  writeKept(other, parsed({ user: 'anna', token: 'dket_0123456789abcdef' }));
+  expect(readdirSync(dirname(sessionFile())).toSorted()).toEqual([sessionFile(), others].map((path) => basename(path)));
+  expect([...readKept().keys()].toSorted()).toEqual([url, other].toSorted());
+});
+
+test('sign-ins at once are all in it', async () => {
+  const module = resolve(import.meta.dirname, '../../../server/cli/session-file.ts');
+  const [commands, each] = [4, 12];
+  const program = (command: number): string =>
+    `const { parseKept, writeKept } = await import(${JSON.stringify(module)});
+     for (let at = 0; at < ${each}; at += 1)
+       writeKept('https://keys-${command}-' + at + '.example', parseKept({ user: 'anna', token: 'dket_' + at }));`;
+  const children = Array.from({ length: commands }, (_, command) =>
+    spawn(process.execPath, ['--input-type=module', '-e', program(command)], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    }),
+  );
+  expect(await Promise.all(children.map(async (child) => (await once(child, 'exit'))[0]))).toEqual(
+    Array.from({ length: commands }, () => 0),
+  );
+  expect(readKept().size).toBe(1 + commands * each);
+  expect(readdirSync(join(folder, 'dke'))).toEqual([basename(sessionFile())]);
 });

@@ -24,7 +24,7 @@ test.each([
 ])('%s is a name', (name) => {
   expect(checkName(name)).toBe(name);
 });
-test.each([
+test.each<readonly [string, string]>([
   ['nothing', ''],
   ['a character without width', '\u200b'],
   ['a joiner alone', '\u200d'],
@@ -52,6 +52,10 @@ test.each([
   ['a byte order mark', '\ufeffabc'],
   ['a control character', 'a\u0007b'],
   ['a space at its end', 'a '],
+  ['two spaces between words', 'a  b'],
+  ...['\u00a0', '\u2000', '\u2003', '\u2009', '\u200a', '\u202f', '\u205f', '\u3000', '\u1680'].map(
+    (space): [string, string] => [`a space of another kind: ${space.codePointAt(0)?.toString(16)}`, `a${space}b`],
+  ),
   ['a Hangul filler', '\u3164'],
   ['a narrow Hangul filler in it', 'a\uffa0b'],
   ['a Hangul filler of a syllable', '\u115f\u1160'],
