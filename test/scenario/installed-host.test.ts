@@ -198,7 +198,7 @@ describe.runIf(typeof booted !== 'string')('a host with the package and systemd'
     const done: string[] = [];
     const reasons = new Map<string, string>();
     beforeAll(async () => {
-      const options = { versions: ['1.0.0', next], build: join(project, 'build') } as const;
+      const options = { versions: ['1.0.0', next] } as const;
       world = openWorld(await installCommands(host, options));
       await furnish(world);
     });

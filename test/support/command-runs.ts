@@ -203,7 +203,7 @@ const copy: Create = async (w) => {
 };
 /** A database makes them: scenario/command and the databases' guides use theirs. */
 const noMasterKey = /is not a TDE master key/;
-const noDatabase = 'needs a master key, which a database makes: scenario/database, and on an installed host';
+const noDatabase = 'needs a master key, which a database makes: scenario/database';
 const withBackup = ['--recovery-key', 'recovery.key', '--signer', 'dke-audit.key'];
 const inBase = (w: World): readonly string[] => w.base;
 export const installed: Row = {

@@ -3,10 +3,10 @@
 // in a home of its own, `sudo -u dke` reads and writes the data of the service, root installs the
 // library, and the OS user of a database uses it. Files that another user has written are handed
 // over as the pages say: with the mode 600.
-import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeAuthority } from './authority.ts';
-import { type CommandHost, installed, type Ran, type Row, type Rows, rows, type World } from './command-runs.ts';
+import { type CommandHost, installed, type Ran, type Rows, rows } from './command-runs.ts';
 import { type FreshSystem, homeOf } from './fresh-system.ts';
 import { layPackages } from './package-shelf.ts';
 
@@ -33,16 +33,9 @@ const typistOf = (args: readonly string[]): User =>
   typists.find(([command]) => command.test(args.join(' ')))?.[1] ?? 'ada';
 
 const packageName = (name: string, version: string): string => `${name}_${version}_amd64.deb`;
-const library = '/opt/oracle/extapi/64/hsm/dke/1.0/libdke_pkcs11.so';
-/** Makes a master key, or finds the one that it has made, and encrypts with it. */
-const database = 'pkcs11-driver';
-const label = 'bench 500';
-
 export interface InstalledOptions {
   /** Packages of both are in /root. The second one is newer. */
   readonly versions: readonly [string, string];
-  /** The built project. */
-  readonly build: string;
 }
 
 const stoppedToml = '[server]\nhost = "127.0.0.1"\nport = 0\n';
@@ -67,17 +60,6 @@ const rowsOf = (host: FreshSystem, { versions: [now, next] }: InstalledOptions):
   };
   const apt = (version: string) =>
     must('root', 'apt-get', 'install', '--allow-downgrades', `./${packageName('dke-provider', version)}`);
-  const masterKey = async (w: World): Promise<readonly string[]> => {
-    await installed.operands?.(w, '', []);
-    const conf = '/etc/dke/pkcs11.toml';
-    await must('root', 'install', '-o', 'oracle', '-g', 'oinstall', '-m', '600', `${folders.ada}/pkcs11.toml`, conf);
-    await must('oracle', `/usr/local/bin/${database}`, library, 'token-cbc', '1', '1', '1');
-    const { items } = await w.answer<{ readonly items: readonly { readonly id: string; readonly state: string }[] }>(
-      ...['tde', 'key', 'list', 'erp'],
-    );
-    return [items.find(({ state }) => state === 'active')?.id ?? ''];
-  };
-  const ofMasterKey: Row = { operands: masterKey };
   return {
     'backup restore': {
       ...rows['backup restore'],
@@ -102,21 +84,12 @@ const rowsOf = (host: FreshSystem, { versions: [now, next] }: InstalledOptions):
         return [];
       },
     },
-    'tde key allow-decryption': ofMasterKey,
-    'tde key blast-radius': ofMasterKey,
-    'tde key public-key': {
-      ...ofMasterKey,
-      ends: [2, /no public half/],
-      why: 'needs a key pair of a program: scenario/command',
-    },
-    'tde key show': ofMasterKey,
-    'tde key destroy': { ...ofMasterKey, values: { '--tenant': () => 'default' }, more: ['--confirm', label] },
   };
 };
 
 /** A new service of the installed package, with users and files for the commands of all rows. */
 export const installCommands = async (host: FreshSystem, options: InstalledOptions): Promise<CommandHost> => {
-  const { versions, build } = options;
+  const { versions } = options;
   const at = (path: string): string => join(host.folder, path);
   const root = async (script: string): Promise<string> => {
     const { code, out, complaints } = await host.run(['bash', '-euc', script]);
@@ -125,7 +98,6 @@ export const installCommands = async (host: FreshSystem, options: InstalledOptio
   };
   const give = (user: User, path: string): Promise<string> =>
     root(`chown -R ${user}: '${path}'; chmod -R go= '${path}'`);
-  copyFileSync(join(build, database), at(`/usr/local/bin/${database}`));
   layPackages(at('/var/lib/dke/packages'), { [packageName('dke-provider', versions[0])]: 'a package' });
   await root(`systemctl stop dke-server; rm -rf /var/lib/dke/data /var/lib/dke/administrator-token
     groupadd oinstall; useradd -m -g oinstall oracle; id ada >/dev/null 2>&1 || useradd -m ada
